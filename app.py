@@ -1,0 +1,118 @@
+"""The application: ``create_app`` joins settings, store, web and commands."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import click
+from flask import Flask
+from flask_cors import CORS
+
+from store import cli
+from store.files import DataDirectoryError
+from store.memory import Store, Watcher
+from store.settings import Settings, SettingsError
+from store.web import errors, hosts
+from store.web.api import Api
+from store.web.payloads import Payloads
+from store.web.publishing import Publishing
+
+if TYPE_CHECKING:
+    from store.files import Catalogue
+    from store.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """The service over one data directory; settings come from the environment unless given.
+
+    Raises:
+        click.ClickException: a setting is wrong or there is no data directory to serve; the
+            ``flask`` command prints its sentence and ends.
+    """
+    settings = settings or _settings()
+    app = Flask(__name__, static_folder="store/web/static")
+    app.url_map.merge_slashes = False
+    reached_at = _reached_at(settings)
+
+    def base_url(catalogue: Catalogue) -> str:
+        return (settings.base_url or catalogue.site.base_url or reached_at).rstrip("/")
+
+    def render(template: str, /, **context: Any) -> str:
+        return app.jinja_env.get_template(template).render(**context)
+
+    def publish(catalogue: Catalogue) -> Publishing:
+        return Publishing(catalogue.site, base_url(catalogue), render)
+
+    def payloads(snapshot: Snapshot) -> Payloads:
+        return Payloads(snapshot.catalogue.site, base_url(snapshot.catalogue))
+
+    def host_names() -> set[str]:
+        catalogue = store.snapshot.catalogue
+        return {
+            "localhost",
+            hosts.host_of(base_url(catalogue)),
+            *catalogue.site.hosts,
+            *settings.hosts,
+        }
+
+    store = Store(settings.data_dir, publish)
+    app.extensions["settings"] = settings
+    app.extensions["store"] = store
+    errors.register(app)
+    hosts.register(app, host_names)
+    app.register_blueprint(Api(store, payloads).blueprint())
+    cli.register(app)
+    CORS(
+        app,
+        origins="*",
+        send_wildcard=True,
+        always_send=True,
+        methods=["GET", "HEAD", "OPTIONS"],
+        expose_headers=["ETag", "Last-Modified", "Link"],
+        max_age=86_400,
+    )
+    if _is_served():
+        _open(store)
+        _say_how_it_is_reached(settings, store, reached_at)
+        app.before_request(Watcher(store).ensure_running)
+    return app
+
+
+def _settings() -> Settings:
+    try:
+        return Settings.from_env()
+    except SettingsError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _open(store: Store) -> None:
+    """Read the data now, so that a mistake shows at the start and no request waits."""
+    try:
+        store.reload()
+    except DataDirectoryError as error:
+        raise click.ClickException(str(error)) from None
+    for problem in store.problems:
+        log.warning("%s", problem)
+
+
+def _is_served() -> bool:
+    """Whether this is a server (``flask run``, gunicorn, a test's client) and not a command."""
+    context = click.get_current_context(silent=True)
+    return context is None or context.info_name == "run"
+
+
+def _reached_at(settings: Settings) -> str:
+    """Where the server listens, as far as it can be known from here."""
+    context = click.get_current_context(silent=True)
+    if context is not None and context.info_name == "run":
+        scheme = "https" if context.params.get("cert") else "http"
+        return hosts.address(context.params["host"], context.params["port"], scheme)
+    return settings.listening_at or "http://127.0.0.1:8000"
+
+
+def _say_how_it_is_reached(settings: Settings, store: Store, reached_at: str) -> None:
+    if not settings.base_url and not store.snapshot.catalogue.site.base_url:
+        log.warning("BASE_URL is not set: published addresses begin with %s", reached_at)

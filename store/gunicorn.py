@@ -1,0 +1,25 @@
+"""Production settings: ``gunicorn -c python:store.gunicorn 'app:create_app()'``.
+
+One worker holds the data and answers with threads; put a proxy in front (see README.md).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from store.web.hosts import address
+
+workers = 1
+worker_class = "gthread"
+threads = 8
+timeout = 60
+graceful_timeout = 20
+keepalive = 15
+
+
+def post_fork(server: Any, worker: Any) -> None:  # noqa: ARG001 - gunicorn calls it so
+    """Let the application know where it listens, for addresses when BASE_URL is not set."""
+    listener = server.cfg.address[0]
+    if isinstance(listener, tuple):
+        os.environ["LISTENING_AT"] = address(listener[0], listener[1])

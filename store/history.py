@@ -1,0 +1,266 @@
+"""The append-only poll log: one file for each category, one JSON line for each poll.
+
+A line ends in its own checksum: ``crc`` is the CRC-32 of the line without that member, so a line
+stays ordinary JSON and anybody can check it. A newline commits a record. What is acknowledged has
+been written in one piece and fsynced; what has been written is never changed. Readers take the
+file as it is and repair nothing; the writer, who holds the file's lock, first sets a torn tail
+aside in ``<slug>.jsonl.torn``. Damage further up is skipped, counted and reported.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import zlib
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from store.records import Poll, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+Signature = tuple[int, int, int]  # modification time in ns, size in bytes, inode
+
+_CRC_SIZE = len(b',"crc":"00000000"}')
+_DECODER = msgspec.json.Decoder(Poll)
+
+
+class HistoryError(Exception):
+    """A poll could not be made durable; nothing of it was acknowledged."""
+
+
+class Stored(Struct, frozen=True):
+    """A poll and where its line stands, in byte offsets, the newline excluded."""
+
+    poll: Poll
+    start: int
+    end: int
+
+
+class Log(Struct, frozen=True):
+    """What one history file holds, oldest first, and what in it could not be read."""
+
+    polls: tuple[Stored, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    signature: Signature | None = None
+
+
+def seal(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
+    """Give a poll its time, id and checksum; return it with its line, newline included.
+
+    ``id`` is the first 16 hex digits of the SHA-256 of the compact JSON without ``id`` and ``crc``.
+    """
+    bare = msgspec.to_builtins(msgspec.structs.replace(poll, polled_at=polled_at))
+    del bare["id"], bare["crc"]
+    identity = hashlib.sha256(msgspec.json.encode(bare)).hexdigest()[:16]
+    body = msgspec.json.encode({"v": bare.pop("v"), "id": identity, **bare})
+    crc = f"{zlib.crc32(body):08x}"
+    sealed = msgspec.structs.replace(poll, polled_at=polled_at, id=identity, crc=crc)
+    return sealed, body[:-1] + b',"crc":"' + crc.encode() + b'"}\n'
+
+
+def unseal(line: bytes) -> Poll:
+    """Read one line, newline excluded; raise ``ValueError`` with a sentence when it is damaged."""
+    poll = _DECODER.decode(line)
+    body = zlib.crc32(b"}", zlib.crc32(line[:-_CRC_SIZE]))
+    if line[-10:] != f'{body:08x}"}}'.encode() or poll.crc != f"{body:08x}":
+        raise ValueError("the checksum does not fit the record")
+    return poll
+
+
+class History:
+    """The history files in one directory: read by anyone, appended to by one writer at a time."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._broken: set[str] = set()
+
+    def path(self, slug: str) -> Path:
+        """The file of a category; ``slug`` is a category's, never a request's text."""
+        return self._directory / f"{slug}.jsonl"
+
+    def signatures(self) -> dict[str, Signature]:
+        """The slug of every history file with a signature that changes when the file does."""
+        try:
+            with os.scandir(self._directory) as entries:
+                return {
+                    entry.name.removesuffix(".jsonl"): _signature(entry.stat())
+                    for entry in entries
+                    if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False)
+                }
+        except FileNotFoundError:
+            return {}
+
+    def read(self, slug: str) -> Log:
+        """Every readable poll of a file, oldest first; a file that is not there is empty."""
+        path = self.path(slug)
+        name = f"history/{path.name}"
+        try:
+            with path.open("rb") as file:
+                signature = _signature(os.fstat(file.fileno()))
+                data = file.read()
+        except FileNotFoundError:
+            return Log()
+        except OSError as error:
+            return Log(problems=(Problem(name, 1, 1, f"cannot be read: {error.strerror}"),))
+        polls: list[Stored] = []
+        problems: list[Problem] = []
+        for number, start, end in _lines(data):
+            line = data[start:end]
+            if not line.strip():
+                continue
+            try:
+                polls.append(Stored(unseal(line), start, end))
+            except ValueError as error:
+                problems.append(_damage(name, number, error, torn=end == len(data)))
+        return Log(tuple(polls), tuple(problems), signature)
+
+    def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The raw lines at the given byte offsets of a file, read in one piece."""
+        first = min(start for start, _ in spans)
+        with self.path(slug).open("rb") as file:
+            block = os.pread(file.fileno(), max(end for _, end in spans) - first, first)
+        return [block[start - first : end - first] for start, end in spans]
+
+    def append(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
+        """Make polls of one category durable, then return them with their times and ids.
+
+        ``now`` is RFC 3339 in UTC; no record gets an earlier time than the one before it. One
+        write and one fsync; when this returns, the records survive a power cut.
+
+        Raises:
+            HistoryError: nothing was acknowledged, and the sentence says why.
+        """
+        slug = polls[0].slug
+        path = self.path(slug)
+        if slug in self._broken:
+            raise HistoryError(f"{path.name}: an earlier fsync failed; restart after a disk check")
+        try:
+            with self._locked(path) as handle:
+                end, last = _committed(handle, path)
+                time = max(now, last)
+                sealed = [seal(poll, time) for poll in polls]
+                self._write(handle, end, b"".join(line for _, line in sealed), slug)
+        except OSError as error:
+            raise HistoryError(f"{path.name} cannot be written: {error.strerror}") from error
+        return tuple(poll for poll, _ in sealed)
+
+    @contextmanager
+    def _locked(self, path: Path) -> Iterator[int]:
+        """An open file that no other process or thread appends to meanwhile."""
+        if not self._directory.is_dir():
+            self._directory.mkdir(mode=0o750)
+            _sync_directory(self._directory.parent)
+        flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            handle = os.open(path, flags)
+        except FileNotFoundError:
+            handle = os.open(path, flags | os.O_CREAT, 0o640)
+            _sync_directory(self._directory)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield handle
+        finally:
+            os.close(handle)
+
+    def _write(self, handle: int, end: int, data: bytes, slug: str) -> None:
+        """One write, one fsync; a write that fails leaves the file as it was.
+
+        After a failed fsync the kernel may have dropped what it had not written, and says so only
+        once: this writer then refuses to go on with the file.
+        """
+        try:
+            written = os.write(handle, data)
+            if written < len(data):
+                raise OSError(0, f"only {written} of {len(data)} bytes fit")  # noqa: TRY301
+        except OSError:
+            try:
+                os.ftruncate(handle, end)
+            except OSError:
+                self._broken.add(slug)
+            raise
+        try:
+            os.fsync(handle)
+        except OSError:
+            self._broken.add(slug)
+            with suppress(OSError):
+                os.ftruncate(handle, end)
+            raise
+
+
+def _committed(handle: int, path: Path) -> tuple[int, str]:
+    """Bring a locked file to a clean end; return its size and the time of its last poll.
+
+    A last line without a newline is completed when it is whole, as an editor may have left it,
+    and set aside when it is torn.
+    """
+    size = os.fstat(handle).st_size
+    data = os.pread(handle, size, 0) if size else b""
+    cut = data.rfind(b"\n") + 1
+    if tail := data[cut:]:
+        try:
+            unseal(tail)
+        except ValueError:
+            _set_aside(path, tail)
+            os.ftruncate(handle, cut)
+            data = data[:cut]
+        else:
+            os.write(handle, b"\n")
+            data += b"\n"
+    return len(data), _last_time(data)
+
+
+def _set_aside(path: Path, tail: bytes) -> None:
+    """Keep torn bytes beside the history, on disk before they leave it."""
+    with path.with_suffix(".jsonl.torn").open("ab") as file:
+        file.write(tail + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _last_time(data: bytes) -> str:
+    """The time of the last readable poll, or an empty string that sorts before any time."""
+    end = len(data)
+    while end > 0:
+        start = data.rfind(b"\n", 0, end - 1) + 1
+        try:
+            return unseal(data[start : end - 1]).polled_at
+        except ValueError:
+            end = start
+    return ""
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Line number, start and end of every line, the newline excluded."""
+    start, number = 0, 1
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        yield number, start, end
+        start, number = end + 1, number + 1
+
+
+def _damage(name: str, number: int, error: ValueError, *, torn: bool) -> Problem:
+    reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+    if torn:
+        message = f"an unfinished record (the next poll sets it aside): {reason}"
+        return Problem(name, number, 1, message, "warning")
+    return Problem(name, number, 1, f"a damaged record is left out: {reason}")
+
+
+def _signature(stat: os.stat_result) -> Signature:
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def _sync_directory(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""Asking the models: the question, the providers' wire formats, sending, reading, running."""

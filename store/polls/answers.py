@@ -1,0 +1,195 @@
+"""A model's text becomes an answer, or a failure that says why; nothing is ever guessed.
+
+What a model writes is data: it is cleaned once, here, and escaped wherever it is shown. One
+attempt is made to find the JSON object in a text that holds more than it; every mending leaves a
+note (CONTRACT section 6).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+import idna
+import msgspec
+from msgspec import Struct
+
+from store.rankings.merging import PLACES
+from store.records import DOMAIN_PATTERN, Answer, Failure, NearMiss, Pick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_NAME = 120
+MAX_PROSE = 2000
+MAX_FIX = 500
+
+_THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_FENCE = re.compile(r"\A\s*```[A-Za-z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_DOMAIN = re.compile(DOMAIN_PATTERN)
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+class _SaidPick(Struct):
+    name: str
+    reason: str | None
+    domain: str | None
+    fixes: list[str]
+
+
+class _SaidMiss(Struct):
+    name: str
+    reason: str | None
+
+
+class _Said(Struct):
+    """The answer's shape as it is asked for; unknown members are ignored."""
+
+    picks: list[_SaidPick]
+    near_misses: list[_SaidMiss]
+    caveat: str | None
+
+
+class _Unusable(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.error)
+        self.failure = failure
+
+
+def read(text: str) -> Answer | Failure:
+    """Read a model's text; raises nothing."""
+    if not text.strip():
+        return Failure("empty", "The model answered with no text.")
+    try:
+        value, salvage = _object(text)
+        return _answer(_said(value), salvage)
+    except _Unusable as error:
+        return error.failure
+
+
+def clean(text: str) -> str:
+    """NFC, without control, format and bidi characters, white space folded, trimmed."""
+    kept = (
+        " " if char in "\t\n\r\v\f\u2028\u2029" else char
+        for char in unicodedata.normalize("NFC", text)
+        if char in "\t\n\r\v\f\u2028\u2029" or unicodedata.category(char) not in _HIDDEN
+    )
+    return " ".join("".join(kept).split())
+
+
+def domain(text: str | None) -> str | None:
+    """The bare host name in what a model gave as a domain, or ``None`` when there is none."""
+    if not text:
+        return None
+    host = re.sub(r"^[a-z][a-z0-9+.-]*://", "", clean(text).casefold())
+    host = re.split(r"[/?#:\s]", host, maxsplit=1)[0].rpartition("@")[2].strip(".")
+    try:
+        host = idna.encode(host, uts46=True).decode() if not host.isascii() else host
+    except idna.IDNAError:
+        return None
+    host = host.removeprefix("www.") if host.count(".") > 1 else host
+    return host if len(host) <= 253 and _DOMAIN.match(host) else None  # noqa: PLR2004
+
+
+def _object(text: str) -> tuple[Any, tuple[str, ...]]:
+    """The one JSON object of a text, and a note when it was not the whole text."""
+    try:
+        return _loads(text), ()
+    except ValueError as error:
+        fault = str(error)
+    for note, candidate in _candidates(text):
+        try:
+            return _loads(candidate), (note,)
+        except ValueError:
+            continue
+    raise _Unusable(Failure("parse", f"The answer is not one JSON object: {fault}."))
+
+
+def _candidates(text: str) -> Iterable[tuple[str, str]]:
+    """What may be the answer in a text that holds more than it, the likeliest first."""
+    without_thinking, thought = _THINKING.subn("", text)
+    if thought:
+        yield "salvaged: a <think> block was left out", without_thinking
+    if fenced := _FENCE.match(text):
+        yield "salvaged: a code fence was left out", fenced.group(1)
+    start = text.find("{")
+    if start >= 0 and "[" not in text[:start]:
+        try:
+            _, end = json.JSONDecoder().raw_decode(text, start)
+        except (ValueError, RecursionError):
+            return
+        if not set("{}") & set(text[end:]):
+            yield "salvaged: prose around the object was left out", text[start:end]
+
+
+def _loads(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text.encode())
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    except UnicodeEncodeError:
+        raise ValueError("it holds half a surrogate pair") from None
+
+
+def _said(value: Any) -> _Said:
+    if not isinstance(value, dict):
+        raise _Unusable(Failure("schema", "The answer is JSON, but not an object."))
+    try:
+        return msgspec.convert(value, _Said)
+    except msgspec.ValidationError as error:
+        raise _Unusable(
+            Failure("schema", f"The answer does not have the asked-for shape: {error}.")
+        ) from None
+
+
+def _answer(said: _Said, notes: tuple[str, ...]) -> Answer:
+    noted = list(notes)
+    if len(said.picks) > PLACES:
+        noted.append(f"only the first {PLACES} of {len(said.picks)} picks were kept")
+    picks = tuple(
+        Pick(
+            rank=rank,
+            product=_name(pick.name, "a pick"),
+            domain=domain(pick.domain),
+            reason=_prose(pick.reason, MAX_PROSE, f"reason of #{rank}", noted),
+            fixes=_fixes(pick.fixes, rank, noted),
+        )
+        for rank, pick in enumerate(said.picks[:PLACES], start=1)
+    )
+    if not picks:
+        raise _Unusable(Failure("empty", "The model answered without a single pick."))
+    missed = tuple(
+        NearMiss(
+            _name(miss.name, "a near miss"),
+            _prose(miss.reason, MAX_PROSE, "reason of a near miss", noted),
+        )
+        for miss in said.near_misses
+    )
+    return Answer(picks, missed, _prose(said.caveat, MAX_PROSE, "caveat", noted), tuple(noted))
+
+
+def _name(text: str, what: str) -> str:
+    name = clean(text)
+    if not any(char.isalnum() for char in name):
+        raise _Unusable(Failure("schema", f"The name of {what} has no letter or digit."))
+    if len(name) > MAX_NAME:
+        raise _Unusable(
+            Failure("schema", f"The name of {what} has {len(name)} characters, over {MAX_NAME}.")
+        )
+    return name
+
+
+def _prose(text: str | None, limit: int, what: str, notes: list[str]) -> str | None:
+    """Cleaned text, cut if it is too long; ``None`` for nothing."""
+    cleaned = clean(text or "")
+    if len(cleaned) > limit:
+        notes.append(f"the {what} was cut at {limit} characters")
+        cleaned = cleaned[: limit - 1].rstrip() + "…"
+    return cleaned or None
+
+
+def _fixes(texts: list[str], rank: int, notes: list[str]) -> tuple[str, ...]:
+    fixes = (_prose(text, MAX_FIX, f"fix of #{rank}", notes) for text in texts)
+    return tuple(fix for fix in fixes if fix)

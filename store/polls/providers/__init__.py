@@ -1,0 +1,54 @@
+"""The providers' wire formats: ``build_request`` and ``read_reply``, pure, one module for each API.
+
+A provider module turns a :class:`Prompt` into a :class:`Request` and a :class:`Response` into a
+:class:`Reply`; it never touches a socket, a clock or the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from store.records import Failure
+
+
+class Prompt(Struct, frozen=True):
+    """A question as it is put: what the assistant is told to be, and what it is asked."""
+
+    system: str
+    user: str
+
+
+class Request(Struct, frozen=True):
+    """An HTTP POST, not sent yet. ``headers`` hold the key: never log or store one."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+
+class Response(Struct, frozen=True):
+    """What came back: ``headers`` have lower-case names, ``body`` is undecoded."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Tokens(Struct, frozen=True):
+    """What a provider says it counted."""
+
+    input: int
+    output: int
+    searches: int = 0
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """A provider's envelope, opened: the model's text or the failure, and what is known beside."""
+
+    outcome: str | Failure
+    served_model: str | None = None
+    request_id: str | None = None
+    tokens: Tokens | None = None

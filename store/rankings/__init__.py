@@ -1,0 +1,1 @@
+"""Pure rankings: records in, published figures out. No clock, no disk, no network, no chance."""

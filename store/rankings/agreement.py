@@ -1,0 +1,62 @@
+"""Agreement: how far the models' lists are one (CONTRACT section 5)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from store.rankings.merging import Counted, Entry
+    from store.rankings.names import ProductId
+
+Label = Literal["unanimous", "majority", "split"]
+
+
+class Agreement(Struct, frozen=True):
+    """The product with most first places, ``votes`` of ``of``, and the lists' overlap, 0 to 1."""
+
+    product: ProductId
+    votes: int
+    of: int
+    label: Label
+    overlap: float
+
+
+def average_overlap(first: Sequence[ProductId], second: Sequence[ProductId]) -> float:
+    """How alike two ranked lists are, from 0 (disjoint) to 1 (identical), the top weighing most.
+
+    AO = (1/D) Σ_{d=1..D} |A₁..d ∩ B₁..d| / max(|A₁..d|, |B₁..d|), D the longer list's length.
+    """
+    depth = max(len(first), len(second))
+    shares = (
+        len(set(first[:d]) & set(second[:d])) / max(len(first[:d]), len(second[:d]))
+        for d in range(1, depth + 1)
+    )
+    return sum(shares) / depth
+
+
+def measure(counted: Sequence[Counted], entries: Sequence[Entry]) -> Agreement | None:
+    """The agreement of the counted models; ``None`` under two."""
+    if len(counted) < 2:  # noqa: PLR2004 - it takes two to agree
+        return None
+    firsts = [answer.answered.first for answer in counted]
+    top = max((entry.product for entry in entries), key=firsts.count)
+    lists = [[choice.product for choice in answer.answered.choices] for answer in counted]
+    overlaps = [average_overlap(a, b) for a, b in combinations(lists, 2)]
+    return Agreement(
+        product=top,
+        votes=firsts.count(top),
+        of=len(firsts),
+        label=_label(firsts.count(top), len(firsts)),
+        overlap=round(sum(sorted(overlaps)) / len(overlaps), 4),
+    )
+
+
+def _label(votes: int, of: int) -> Label:
+    if votes == of:
+        return "unanimous"
+    return "majority" if votes > of / 2 else "split"

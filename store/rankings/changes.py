@@ -1,0 +1,113 @@
+"""Changes: when a model's #1 for a category became another product (CONTRACT section 5).
+
+Works on products, not spellings, so that a renamed or merged product is no change; one sequence
+is one model's successful polls of one category and one wording of the question.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from store.rankings.merging import Answered
+    from store.rankings.names import ProductId
+
+
+class Change(Struct, frozen=True):
+    """A flip of one model's #1; ``poll`` is the id of the poll that brought it.
+
+    Times are those of history. ``confirmed`` when the model's next answer agreed.
+    """
+
+    poll: str
+    slug: str
+    model: str
+    previous: ProductId
+    current: ProductId
+    reason: str | None
+    previous_at: str
+    current_at: str
+    confirmed: bool
+
+
+class Reign(Struct, frozen=True):
+    """How long one #1 of one model held: ``polls`` answers in a row, ``over`` once another came."""
+
+    model: str
+    product: ProductId
+    start: str
+    end: str
+    polls: int
+    over: bool
+
+
+def changes(slug: str, answers: Iterable[Answered]) -> tuple[Change, ...]:
+    """Every change in a category's successful answers, in the order in which they came."""
+    found = [change for sequence in _sequences(answers) for change in _changes_in(slug, sequence)]
+    return tuple(sorted(found, key=lambda change: (change.current_at, change.model)))
+
+
+def reigns(answers: Iterable[Answered]) -> tuple[Reign, ...]:
+    """How long each #1 of each model held."""
+    return tuple(
+        Reign(
+            model=run[0].model,
+            product=run[0].first,
+            start=run[0].poll.polled_at,
+            end=run[-1].poll.polled_at,
+            polls=len(run),
+            over=run is not runs[-1],
+        )
+        for sequence in _sequences(answers)
+        for runs in [_runs(sequence)]
+        for run in runs
+    )
+
+
+def _sequences(answers: Iterable[Answered]) -> Iterable[list[Answered]]:
+    """What may be compared: one model's answers to one wording of the question, in order."""
+    sequences: dict[tuple[str, str], list[Answered]] = {}
+    for answered in answers:
+        sequences.setdefault((answered.model, answered.poll.question), []).append(answered)
+    return sequences.values()
+
+
+def _runs(sequence: Sequence[Answered]) -> list[list[Answered]]:
+    runs: list[list[Answered]] = []
+    for answered in sequence:
+        if runs and runs[-1][-1].first == answered.first:
+            runs[-1].append(answered)
+        else:
+            runs.append([answered])
+    return runs
+
+
+def _changes_in(slug: str, sequence: Sequence[Answered]) -> Iterator[Change]:
+    """The flips between runs of equal picks.
+
+    The first answer is the first confirmed pick; a run of two or more confirms its pick if that
+    is not the last confirmed one.
+    """
+    runs = _runs(sequence)
+    confirmed = runs[0][0].first
+    for before, run in itertools.pairwise(runs):
+        lasting = len(run) > 1 and run[0].first != confirmed
+        if lasting:
+            confirmed = run[0].first
+        poll = run[0].poll
+        yield Change(
+            poll=poll.id,
+            slug=slug,
+            model=poll.model,
+            previous=before[-1].first,
+            current=run[0].first,
+            reason=poll.reason,
+            previous_at=before[-1].poll.polled_at,
+            current_at=poll.polled_at,
+            confirmed=lasting,
+        )

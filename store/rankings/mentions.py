@@ -1,0 +1,108 @@
+"""Mentions: how often products are named, and whether that moves (CONTRACT section 5).
+
+A trend compares like with like. The windows are the 7 days that end with the newest poll's day
+and the 7 before. Only cells (one category, one model) with a successful poll in both count, each
+by its newest poll in either window; raw counts would "move" whenever polling gets denser.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from store.rankings.merging import Answered
+    from store.rankings.names import ProductId
+
+Direction = Literal["new", "insufficient", "up", "down", "flat"]
+
+WINDOW = dt.timedelta(days=7)
+MIN_CELLS = 8
+MIN_DISCORDANT = 6
+CHI_SQUARE_95 = 3.84
+"""The 95 % point of χ² with one degree of freedom, for McNemar's test."""
+
+
+class CellPoll(Struct, frozen=True):
+    """One model's answer to one category as far as a trend needs it: its day and the products."""
+
+    day: dt.date
+    products: frozenset[ProductId]
+
+
+class Trend(Struct, frozen=True):
+    """A product's mentions now and before, in cells; ``delta`` is in percentage points."""
+
+    mentions: int
+    cells: int
+    mentions_before: int
+    cells_before: int
+    delta: float | None
+    direction: Direction
+
+
+def recent(answers: Iterable[Answered]) -> dict[str, tuple[CellPoll, ...]]:
+    """By model, the polls that can still matter to a trend: those of its last two windows."""
+    by_model: dict[str, list[CellPoll]] = {}
+    for answered in answers:
+        day = dt.date.fromisoformat(answered.poll.polled_at[:10])
+        products = frozenset(choice.product for choice in answered.choices)
+        by_model.setdefault(answered.model, []).append(CellPoll(day, products))
+    return {
+        model: tuple(poll for poll in polls if poll.day > polls[-1].day - 2 * WINDOW)
+        for model, polls in by_model.items()
+    }
+
+
+class Trends:
+    """The trend of every product, from all cells' recent polls and the newest poll's day."""
+
+    def __init__(self, cells: Iterable[tuple[CellPoll, ...]], today: dt.date) -> None:
+        self._window_start = today - WINDOW + dt.timedelta(days=1)
+        self._now: Counter[ProductId] = Counter()
+        self._before: Counter[ProductId] = Counter()
+        self._both: Counter[ProductId] = Counter()
+        for cell in cells:
+            now = _newest(cell, self._window_start, today)
+            before = _newest(cell, self._window_start - WINDOW, self._window_start - _DAY)
+            if now is not None and before is not None:
+                self._now.update(now)
+                self._before.update(before)
+                self._both.update(now & before)
+
+    def of(self, product: ProductId, first_mention: dt.date) -> Trend:
+        """The trend of one product; its cells are those that list it in either window."""
+        now, before, both = self._now[product], self._before[product], self._both[product]
+        cells = now + before - both
+        delta = round(100 * (now - before) / cells, 1) if cells else None
+        if first_mention >= self._window_start:
+            direction: Direction = "new"
+        else:
+            direction = _direction(cells, now - both, before - both)
+        return Trend(now, cells, before, cells, delta, direction)
+
+
+_DAY = dt.timedelta(days=1)
+
+
+def _newest(cell: Iterable[CellPoll], first: dt.date, last: dt.date) -> frozenset[ProductId] | None:
+    """The products of a cell's newest poll between two days, both included."""
+    found = None
+    for poll in cell:
+        if first <= poll.day <= last:
+            found = poll.products
+    return found
+
+
+def _direction(cells: int, only_now: int, only_before: int) -> Direction:
+    discordant = only_now + only_before
+    if cells < MIN_CELLS or discordant < MIN_DISCORDANT:
+        return "insufficient"
+    if (only_now - only_before) ** 2 / discordant < CHI_SQUARE_95:
+        return "flat"
+    return "up" if only_now > only_before else "down"

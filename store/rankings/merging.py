@@ -1,0 +1,128 @@
+"""Merging: each model's latest answer in, one ranking out (CONTRACT section 4).
+
+Rank 1 is worth 5 points, rank 5 one; points are summed over models and never rescaled.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from store.rankings.names import ProductId
+    from store.records import Pick, Poll
+
+PLACES = 5
+
+
+def points(rank: int) -> int:
+    """The points of a place in one model's answer."""
+    return PLACES + 1 - rank
+
+
+class Choice(Struct, frozen=True):
+    """One place of a model's answer and the product it stands for."""
+
+    product: ProductId
+    pick: Pick
+
+
+class Answered(Struct, frozen=True):
+    """A model's answer with its names resolved; a product named twice keeps its better rank."""
+
+    model: str
+    poll: Poll
+    choices: tuple[Choice, ...]
+    missed: tuple[ProductId, ...]
+
+    @property
+    def first(self) -> ProductId:
+        """The product that the model ranks #1."""
+        return self.choices[0].product
+
+
+class Counted(Struct, frozen=True):
+    """An answer that counts towards the ranking; stale when it lags far behind the newest."""
+
+    answered: Answered
+    stale: bool
+
+    @property
+    def model(self) -> str:
+        """The name of the model that answered."""
+        return self.answered.model
+
+
+class Entry(Struct, frozen=True):
+    """One place of a merged ranking; ``reason`` is whole, from a model that ranks it highest."""
+
+    rank: int
+    product: ProductId
+    score: int
+    appearances: int
+    model_ranks: Mapping[str, int]
+    tied: bool
+    reason: str | None
+
+
+def age_in_days(earlier: str, later: str) -> float:
+    """Days between two times of history."""
+    span = dt.datetime.fromisoformat(later) - dt.datetime.fromisoformat(earlier)
+    return span / dt.timedelta(days=1)
+
+
+def count(
+    latest: Mapping[str, Answered], models: Sequence[str], stale_after: int, drop_after: int
+) -> tuple[Counted, ...]:
+    """The answers that count, in the configured order of models.
+
+    ``latest`` holds each model's latest successful answer. Ages, in days, are measured from the
+    newest of them, so that a category nobody polls any more keeps its ranking.
+    """
+    present = [latest[model] for model in models if model in latest]
+    if not present:
+        return ()
+    newest = max(answered.poll.polled_at for answered in present)
+    lags = [(answered, age_in_days(answered.poll.polled_at, newest)) for answered in present]
+    return tuple(
+        Counted(answered, stale=lag > stale_after) for answered, lag in lags if lag <= drop_after
+    )
+
+
+def merge(counted: Sequence[Counted], slugs: Mapping[ProductId, str]) -> tuple[Entry, ...]:
+    """The merged ranking, best first; ``slugs`` break ties that nothing else breaks."""
+    picks: dict[ProductId, dict[str, Pick]] = {}
+    for answer in counted:
+        for choice in answer.answered.choices:
+            picks.setdefault(choice.product, {})[answer.model] = choice.pick
+    merits = {product: _merit([p.rank for p in named.values()]) for product, named in picks.items()}
+    order = sorted(picks, key=lambda product: (*merits[product], slugs[product]))
+    shared = [merits[product] for product in order]
+    return tuple(
+        Entry(
+            rank=place,
+            product=product,
+            score=-merits[product][0],
+            appearances=len(picks[product]),
+            model_ranks={model: pick.rank for model, pick in picks[product].items()},
+            tied=shared.count(merits[product]) > 1,
+            reason=_argument(list(picks[product].values())),
+        )
+        for place, product in enumerate(order, start=1)
+    )
+
+
+def _merit(ranks: Sequence[int]) -> tuple[int, ...]:
+    """What orders two products, smallest first: score, appearances, then #1s, #2s … #5s."""
+    places = (ranks.count(place) for place in range(1, PLACES + 1))
+    return (-sum(map(points, ranks)), -len(ranks), *(-number for number in places))
+
+
+def _argument(picks: Sequence[Pick]) -> str | None:
+    """The reason given by the first of the models that rank a product highest and give one."""
+    best = min(pick.rank for pick in picks)
+    return next((pick.reason for pick in picks if pick.rank == best and pick.reason), None)

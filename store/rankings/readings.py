@@ -1,0 +1,149 @@
+"""A category's polls, read once: who answered what, with every name resolved.
+
+Nothing here depends on another category, so a new poll or an edited file renews one reading only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from store.rankings.changes import changes, reigns
+from store.rankings.mentions import recent
+from store.rankings.merging import Answered, Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from store.rankings.changes import Change, Reign
+    from store.rankings.mentions import CellPoll
+    from store.rankings.names import Names, ProductId
+    from store.records import Category, Poll
+
+Spelling = tuple[str, str | None]
+"""A product's name as a model wrote it, and the domain it gave."""
+
+
+class FirstUse(Struct, frozen=True, order=True):
+    """Where a spelling was first used; the earliest of all names a provisional product."""
+
+    polled_at: str
+    slug: str
+    model: str
+    rank: int
+    spelling: str
+
+
+class Sighting(Struct, frozen=True):
+    """One product in one category's successful polls.
+
+    ``mentions`` counts polls whose ranking holds it, ``domains`` the polls that give each domain.
+    """
+
+    mentions: int
+    domains: Mapping[str, int]
+    spellings: Mapping[str, FirstUse]
+
+
+class Reading(Struct, frozen=True):
+    """All that a category's polls say; ``latest`` and ``recent`` are by model name.
+
+    ``ids`` are all products named anywhere in it, ``last_poll`` and ``last_success`` times.
+    """
+
+    slug: str
+    category: Category
+    resolved: Mapping[Spelling, ProductId]
+    latest: Mapping[str, Answered]
+    sightings: Mapping[ProductId, Sighting]
+    changes: tuple[Change, ...]
+    reigns: tuple[Reign, ...]
+    recent: Mapping[str, tuple[CellPoll, ...]]
+    successes: int
+    models: frozenset[str]
+    last_poll: str | None
+    last_success: str | None
+    ids: frozenset[ProductId]
+
+
+def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> Reading:
+    """Read a category's polls, oldest first; withheld ones must not be among them."""
+    resolver = _Resolver(names, category.nouns)
+    answers = [resolver.answered(poll) for poll in polls if poll.succeeded]
+    return Reading(
+        slug=slug,
+        category=category,
+        resolved=resolver.resolved,
+        latest={answered.model: answered for answered in answers},
+        sightings=_sightings(slug, answers, resolver.resolved),
+        changes=changes(slug, answers),
+        reigns=reigns(answers),
+        recent=recent(answers),
+        successes=len(answers),
+        models=frozenset(poll.model for poll in polls),
+        last_poll=max((poll.polled_at for poll in polls), default=None),
+        last_success=max((answered.poll.polled_at for answered in answers), default=None),
+        ids=frozenset(resolver.resolved.values()),
+    )
+
+
+def still_holds(reading: Reading, names: Names) -> bool:
+    """Whether other product files would resolve every name of a reading to the same product."""
+    nouns = reading.category.nouns
+    return all(
+        names.resolve(name, domain, nouns).product == product
+        for (name, domain), product in reading.resolved.items()
+    )
+
+
+class _Resolver:
+    """Resolves a category's spellings, each once."""
+
+    def __init__(self, names: Names, nouns: Sequence[str]) -> None:
+        self._names = names
+        self._nouns = nouns
+        self.resolved: dict[Spelling, ProductId] = {}
+
+    def product(self, name: str, domain: str | None) -> ProductId:
+        spelling = (name, domain)
+        product = self.resolved.get(spelling)
+        if product is None:
+            product = self._names.resolve(name, domain, self._nouns).product
+            self.resolved[spelling] = product
+        return product
+
+    def answered(self, poll: Poll) -> Answered:
+        """A successful poll's answer; the lower of two places of one product is left out."""
+        choices: dict[ProductId, Choice] = {}
+        for pick in poll.ranking:
+            product = self.product(pick.product, pick.domain)
+            choices.setdefault(product, Choice(product, pick))
+        missed = tuple(self.product(miss.product, None) for miss in poll.missed)
+        return Answered(poll.model, poll, tuple(choices.values()), missed)
+
+
+def _sightings(
+    slug: str, answers: Iterable[Answered], resolved: Mapping[Spelling, ProductId]
+) -> dict[ProductId, Sighting]:
+    counts: Counter[ProductId] = Counter()
+    domains: dict[ProductId, Counter[str]] = {}
+    spellings: dict[ProductId, dict[str, FirstUse]] = {}
+    for answered in answers:
+        poll = answered.poll
+        given = set()
+        for pick in poll.ranking:
+            product = resolved[pick.product, pick.domain]
+            use = FirstUse(poll.polled_at, slug, poll.model, pick.rank, pick.product)
+            uses = spellings.setdefault(product, {})
+            uses[pick.product] = min(use, uses.get(pick.product, use))
+            if pick.domain:
+                given.add((product, pick.domain))
+        counts.update(choice.product for choice in answered.choices)
+        for product, domain in given:
+            domains.setdefault(product, Counter())[domain] += 1
+    return {
+        product: Sighting(counts[product], domains.get(product, {}), uses)
+        for product, uses in spellings.items()
+    }

@@ -1,0 +1,142 @@
+"""A query as one shelf understands it: what its words may mean, and the places that leads to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from store.rankings.search.words import FILLERS, FUNCTION_WORDS, Words, singular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from store.rankings.search.shelf import Kind, Place, Shelf
+
+LIKENESS: Final[dict[Kind, float]] = {
+    "word": 1.0,
+    "joined": 0.97,
+    "domain": 0.97,
+    "singular": 0.96,
+    "group": 0.92,
+    "part": 0.9,
+    "initials": 0.7,
+}
+"""How like what was asked a term of each kind is, 0..1."""
+
+PREFIX_LIKENESS = 0.6
+"""How like a word its first letters are at least; the more letters, the nearer to 1."""
+
+EDITS_FROM_LENGTH = (4, 7, 10)
+"""Letters from which a word may have one typing mistake, two, three."""
+
+FILLER_WEIGHT = 0.05
+SENTENCE_WORDS = 4
+"""Words from which a query is a sentence; a shorter one is when it has a function word."""
+MOST_WORDS = 40
+"""Words of a query that are read; 200 characters rarely hold more."""
+
+
+class Meaning(NamedTuple):
+    """One term that a word may mean, and how like the word it is, 0..1."""
+
+    likeness: float
+    kind: Kind
+    term: str
+
+
+class Match(NamedTuple):
+    """Some words of a query, by their positions, and the places they lead to."""
+
+    asked: tuple[int, ...]
+    places: list[Place]
+    likeness: float
+
+
+class Reading(NamedTuple):
+    """A query read against one shelf; `weights` (0..1) say how telling each word is there."""
+
+    text: str
+    weights: list[float]
+    sentence: bool
+    matches: list[Match]
+
+
+def read(words: Words, shelf: Shelf) -> Reading:
+    """Read a query, of at least one word, as a shelf understands it."""
+    words = words[:MOST_WORDS]
+    sentence = len(words) >= SENTENCE_WORDS or not FUNCTION_WORDS.isdisjoint(words)
+    fillers = FILLERS.intersection(words) if not FILLERS.issuperset(words) else frozenset()
+    matches = [*_together(words, shelf), *_in_other_words(words, shelf)]
+    weights = []
+    for i, word in enumerate(words):
+        unfinished = i == len(words) - 1 and not (sentence and shelf.is_ordinary(word))
+        meanings = _written(word) if word in fillers else _meanings(word, shelf, unfinished)
+        likeness, weight = 0.0, 1.0
+        for meaning in meanings:
+            if places := shelf.places(meaning.kind, meaning.term):
+                matches.append(Match((i,), places, meaning.likeness))
+                if meaning.likeness > likeness and meaning.kind in ("word", "singular"):
+                    likeness, weight = meaning.likeness, shelf.rarity[singular(meaning.term)]
+        weights.append(weight * (FILLER_WEIGHT if word in fillers else 1))
+    return Reading(" ".join(words), weights, sentence, matches)
+
+
+def _written(word: str) -> Iterator[Meaning]:
+    """Yield what a word means as it is written, but for its number."""
+    yield Meaning(LIKENESS["word"], "word", word)
+    yield Meaning(LIKENESS["singular"], "singular", singular(word))
+
+
+def _meanings(word: str, shelf: Shelf, unfinished: bool) -> Iterator[Meaning]:  # noqa: FBT001
+    """Yield all that a word may mean: itself, something it is a part of, a word mistyped."""
+    yield from _written(word)
+    yield Meaning(LIKENESS["part"], "part", word)
+    yield Meaning(LIKENESS["initials"], "initials", word)
+    if unfinished:
+        for whole in shelf.words_beginning(word):
+            typed = len(word) / len(whole)
+            yield Meaning(PREFIX_LIKENESS + (1 - PREFIX_LIKENESS) * typed, "word", whole)
+    if not shelf.is_ordinary(word) and not shelf.places("singular", singular(word)):
+        yield from _mistyped(word, shelf)
+
+
+def _mistyped(word: str, shelf: Shelf) -> Iterator[Meaning]:
+    """Yield the words that differ by a few typing mistakes and by no digit.
+
+    One length at a time: rapidfuzz holds the interpreter lock for a fraction of a millisecond.
+    """
+    edits = sum(len(word) >= length for length in EDITS_FROM_LENGTH)
+    for length in range(len(word) - edits, len(word) + edits + 1) if edits else ():
+        words = shelf.words_of_length(length)
+        near = process.extract(word, words, scorer=OSA.distance, score_cutoff=edits, limit=None)
+        for other, distance, _ in near:
+            if _digits(other) == _digits(word):
+                yield Meaning(1 - distance / max(len(word), length), "word", other)
+
+
+def _digits(word: str) -> str:
+    return "".join(filter(str.isdecimal, word))
+
+
+def _together(words: Words, shelf: Shelf) -> Iterator[Match]:
+    """Yield what adjacent words mean together: a word that was split, words joined, a domain."""
+    readings: tuple[tuple[Kind, str, range], ...] = (
+        ("joined", "", range(1, 4)),
+        ("word", "", range(2, 4)),
+        ("domain", " ", range(2, 5)),
+    )
+    for kind, glue, lengths in readings:
+        likeness = LIKENESS["joined" if kind == "word" else kind]
+        for length in lengths:
+            for i in range(len(words) - length + 1):
+                if places := shelf.places(kind, glue.join(words[i : i + length])):
+                    yield Match(tuple(range(i, i + length)), places, likeness)
+
+
+def _in_other_words(words: Words, shelf: Shelf) -> Iterator[Match]:
+    """Yield what the words mean by way of other words for the same thing."""
+    for group, positions in shelf.synonyms.mentioned(words) if shelf.synonyms else ():
+        if places := shelf.places("group", str(group)):
+            yield Match(positions, places, LIKENESS["group"])

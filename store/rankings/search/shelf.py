@@ -1,0 +1,180 @@
+"""One array of titles, shelved under everything a query may call them by.
+
+A title stands under its words, under adjacent words written as one, under its initials, its domain
+and the synonym groups it mentions. Each `Place` says which words of the title are meant.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec import Struct
+
+from store.rankings.search.words import (
+    FILLERS,
+    FUNCTION_WORDS,
+    Words,
+    model_part,
+    singular,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from store.rankings.search.synonyms import Synonyms
+
+Kind = Literal["word", "singular", "part", "joined", "initials", "domain", "group"]
+
+FUNCTION_WORD_SHARE = 0.1
+FILLER_SHARE = 0.7
+USE_SHARE = 0.6
+"""What is left of a title word's weight: a function word, a filler, a word after "for"."""
+
+LAST = "\U0010ffff"
+"""The last of all characters, after anything a prefix may go on with."""
+LONGEST_JOIN = 3
+LONGEST_INITIALS = 6
+
+
+class Titled(Struct, frozen=True):
+    """What can be found: its slug, its title and then its aliases; the domain is for brands."""
+
+    slug: str
+    titles: tuple[str, ...]
+    domain: str | None = None
+
+
+class Title(NamedTuple):
+    """One title or alias; `weights` (0..1 each, in sum `weight`) say how telling each word is.
+
+    `doubtful` is a name made of ordinary words, which therefore may not mean it.
+    """
+
+    slug: str
+    text: str
+    words: Words
+    weights: tuple[float, ...]
+    weight: float
+    doubtful: bool
+
+
+class Place(NamedTuple):
+    """Some words of one title: the number of the title, the positions of the words."""
+
+    title: int
+    words: tuple[int, ...]
+
+
+class Shelf:
+    """The titles of one array in a fixed order, and the places that each term leads to."""
+
+    def __init__(
+        self,
+        items: Iterable[Titled],
+        ordinary: frozenset[str],
+        synonyms: Synonyms | None = None,
+    ) -> None:
+        """Shelve every title of every item; the order of the items does not matter.
+
+        The words in `ordinary`, all singular, are meant as they are written. Without `synonyms`
+        the titles are names: there are no other words for a name.
+        """
+        self._ordinary = ordinary
+        self.synonyms = synonyms
+        read = {
+            (item.slug, words_of(text), item.domain or "") for item in items for text in item.titles
+        }
+        named = sorted(row for row in read if row[1])
+        self.rarity = _rarities((slug, words) for slug, words, _ in named)
+        self.titles = [self._title(slug, words) for slug, words, _ in named]
+        self._by_text = sorted((title.text, number) for number, title in enumerate(self.titles))
+        self._places: dict[tuple[Kind, str], list[Place]] = defaultdict(list)
+        spans: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for number, (_, words, domain) in enumerate(named):
+            for kind, term, span in _terms(words, domain, synonyms):
+                self._places[kind, term].append(Place(number, spans.setdefault(span, span)))
+        self._words = sorted(term for kind, term in self._places if kind == "word")
+        self._words_by_length: dict[int, list[str]] = defaultdict(list)
+        for word in self._words:
+            self._words_by_length[len(word)].append(word)
+
+    def _title(self, slug: str, words: Words) -> Title:
+        """Weigh the words of a title."""
+        core = words.index("for") if "for" in words[1:] else len(words)
+        nothing_else = FILLERS.issuperset(words)
+        weights = []
+        for position, word in enumerate(words):
+            weight = self.rarity[singular(word)] * (USE_SHARE if position >= core else 1)
+            if word in FILLERS and not nothing_else:
+                weight *= FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else FILLER_SHARE
+            weights.append(weight)
+        doubtful = self.synonyms is None and all(self.is_ordinary(word) for word in words)
+        return Title(slug, " ".join(words), words, tuple(weights), sum(weights), doubtful)
+
+    def places(self, kind: Kind, term: str) -> list[Place]:
+        """Return where a term of one kind leads, in the order of the titles."""
+        return self._places.get((kind, term), [])
+
+    def is_ordinary(self, word: str) -> bool:
+        """Tell whether a word is plain English, so neither mistyped nor by itself a name."""
+        return word in FILLERS or singular(word) in self._ordinary
+
+    def words_beginning(self, prefix: str) -> list[str]:
+        """Return the words of the titles that begin with a prefix, in alphabetical order."""
+        start, end = bisect_left(self._words, prefix), bisect_left(self._words, prefix + LAST)
+        return self._words[start:end]
+
+    def words_of_length(self, length: int) -> list[str]:
+        """Return the words of the titles that have so many letters, in alphabetical order."""
+        return self._words_by_length.get(length, [])
+
+    def beginning(self, prefix: str) -> list[Title]:
+        """Return the titles whose plain text begins with a prefix, in alphabetical order."""
+        start, end = (bisect_left(self._by_text, (text,)) for text in (prefix, prefix + LAST))
+        return [self.titles[number] for _, number in self._by_text[start:end]]
+
+
+def _rarities(named: Iterable[tuple[str, Words]]) -> dict[str, float]:
+    """Return how telling each word is, 0..1: 1 for a word that only one slug uses."""
+    used: dict[str, set[str]] = defaultdict(set)
+    for slug, words in named:
+        used[slug].update(map(singular, words))
+    counts = Counter(word for words in used.values() for word in words)
+    top = math.log1p(len(used))
+    return {word: math.log1p(len(used) / count) / top for word, count in counts.items()}
+
+
+def _terms(
+    words: Words, domain: str, synonyms: Synonyms | None
+) -> Iterator[tuple[Kind, str, tuple[int, ...]]]:
+    """Yield what a title stands under: the kind of term, the term, the words it stands for."""
+    everything = tuple(range(len(words)))
+    for i, word in enumerate(words):
+        yield "word", word, (i,)
+        yield "singular", singular(word), (i,)
+        if part := model_part(word):
+            yield "part", part, (i,)
+        for end in range(i + 2, min(i + LONGEST_JOIN, len(words)) + 1):
+            yield "joined", "".join(words[i:end]), everything[i:end]
+    for initials, length in _initials(words):
+        yield "initials", initials, everything[:length]
+    for group, positions in synonyms.mentioned(words) if synonyms else ():
+        yield "group", str(group), positions
+    if domain:
+        label = "".join(words_of(domain))
+        length = next((i for i in everything if "".join(words[: i + 1]) not in label), len(words))
+        yield "domain", " ".join(words_of(domain)), everything[:length] or everything
+
+
+def _initials(words: Words) -> set[tuple[str, int]]:
+    """Return initialisms of the first words, with and without function words, and their lengths."""
+    found = set()
+    for length in range(3, min(LONGEST_INITIALS, len(words)) + 1):
+        for picked in (words[:length], [w for w in words[:length] if w not in FUNCTION_WORDS]):
+            if len(picked) > 2:
+                found.add(("".join(word[0] for word in picked), length))
+    return found

@@ -1,0 +1,56 @@
+"""Everyday words for the same thing, as groups of phrases: sofa and couch; lose weight and diet."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from store.rankings.search.words import FUNCTION_WORDS, Words, root, singular, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class Phrase(NamedTuple):
+    """The telling roots of one phrase, and the number of the group it belongs to."""
+
+    roots: frozenset[str]
+    group: int
+
+
+class Synonyms:
+    """Groups of phrases, found in any text that holds all the words of one of them.
+
+    The words of a phrase may stand scattered and in any order: "my flat needs someone to clean it"
+    mentions "clean flat". That is how whole questions reach a title.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[str]]) -> None:
+        """Take groups of interchangeable phrases."""
+        self._words: dict[str, list[int]] = defaultdict(list)
+        self._phrases: dict[str, list[Phrase]] = defaultdict(list)
+        for group, phrases in enumerate(groups):
+            for words in map(words_of, phrases):
+                if len(words) == 1:
+                    self._words[singular(words[0])].append(group)
+                elif words:
+                    roots = _telling_roots(words)
+                    self._phrases[min(roots)].append(Phrase(roots, group))
+
+    def mentioned(self, words: Words) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yield each group the words mention, with the positions of the words that mention it."""
+        positions: dict[str, int] = {}
+        for position, word in enumerate(words):
+            positions.setdefault(root(word), position)
+            for group in self._words.get(singular(word), ()):
+                yield group, (position,)
+        for found in positions:
+            for phrase in self._phrases.get(found, ()):
+                if phrase.roots <= positions.keys():
+                    yield phrase.group, tuple(sorted(positions[each] for each in phrase.roots))
+
+
+def _telling_roots(words: Words) -> frozenset[str]:
+    """Return the roots of a phrase without function words, if at least two words are left."""
+    telling = [word for word in words if word not in FUNCTION_WORDS]
+    return frozenset(root(word) for word in (telling if len(telling) > 1 else words))

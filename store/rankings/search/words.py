@@ -1,0 +1,92 @@
+"""Text into words: the one reading that titles, synonyms and queries share."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+Words = tuple[str, ...]
+
+LONGEST_TEXT = 400
+"""Characters of a text that are read, after decomposition; a title or query has far fewer."""
+
+_SPOKEN = str.maketrans({"&": " and ", "+": " plus ", "#": " sharp ", "'": "", "\u2019": ""})
+_WORD = re.compile(r"[^\W_]+")
+_PART = re.compile(r"[a-z]+(\d.+)|\d+([a-z].+)")
+_PLURALS = (("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("s", ""))
+_NO_PLURALS = ("ss", "us", "is")
+_ENDINGS = ("ing", "er", "or", "ed", "ion", "e")
+
+FUNCTION_WORDS = frozenset(
+    """
+    a about above after again all almost already also always am an and any anybody anyone anything
+    are arent around as at away be became because been before being below between both but by came
+    can cannot cant come comes could couldnt did didnt do does doesnt doing done dont down during
+    each either else enough etc even ever every everyone everything for from get gets getting give
+    go goes going gone got had has hasnt have havent having he her here hers herself him himself his
+    how i id if ill im in into is isnt it its itself ive just keep keeps kind let lets like likes
+    lot lots make makes making many may maybe me might mine more most much must my myself near need
+    needs neither never no nobody none nor not nothing now of off often oh ok on once one ones only
+    onto or other others our ours out over own per please put quite rather really right same see
+    shall she should shouldnt since so some somebody someone something sometimes still stop such
+    take than thanks that thats the their them then there these they thing things this those though
+    through till to together too try trying under until up upon us use used uses using very via vs
+    want wants was wasnt way we well went were weve what whats when where which while who whos whom
+    whose why will with within without wont would yet you your youre yours
+    """.split()  # noqa: SIM905 - a list in quotes and commas would fill pages
+)
+"""Words that carry grammar and no topic."""
+
+SHOPPING_WORDS = frozenset(
+    """
+    advice afford alternative alternatives app apps available awesome bad best better big brand
+    brands buy buying cancel cheap cheaper cheapest choice choose com companies company compare
+    compared comparison complaint complaints cost costs coupon customer day days deal deals decent
+    difference discount download easiest easy excellent expensive favorite favourite fee fees find
+    fine fix free friendly good great help helps home honest http https ideal know last legit list
+    little login long look looking money month monthly months new nice old online opinion opinions
+    org overpriced people pick picks popular price prices pricing problem problems product products
+    quality quick quote quotes rank ranked ranking ranks rated rating ratings real recommend
+    recommendation recommendations recommended reddit refund reliable review reviews safe sell share
+    shop show sign similar simple site sites small solid start store stuff subscription suggest
+    suggestion suggestions support tell think time times tool tools top tried trust trusted
+    trustworthy website websites wondering work working works worth www year years
+    2023 2024 2025 2026 2027
+    """.split()  # noqa: SIM905
+)
+"""Words in which people ask for a recommendation, whatever it is about."""
+
+FILLERS = FUNCTION_WORDS | SHOPPING_WORDS
+
+
+def words_of(text: str) -> Words:
+    """Return the plain words of a text: no case, marks or punctuation, and no leading "best"."""
+    folded = unicodedata.normalize("NFKD", text.translate(_SPOKEN))[:LONGEST_TEXT].casefold()
+    plain = "".join(letter for letter in folded if not unicodedata.combining(letter))
+    words = tuple(_WORD.findall(plain))
+    return words[1:] if len(words) > 1 and words[0] == "best" else words
+
+
+def singular(word: str) -> str:
+    """Return one form that the singular and the plural of an English word share."""
+    if len(word) > 3 and not word.endswith(_NO_PLURALS):
+        for plural, ending in _PLURALS:
+            if word.endswith(plural):
+                return word.removesuffix(plural) + ending
+    return word
+
+
+def root(word: str) -> str:
+    """Return what related words share: journal and journaling, counter and counting."""
+    stem = singular(word)
+    for ending in _ENDINGS:
+        if stem.endswith(ending) and len(stem) >= len(ending) + 4:
+            stem = stem.removesuffix(ending)
+            break
+    return stem[:-1] if len(stem) > 4 and stem[-1] == stem[-2] else stem
+
+
+def model_part(word: str) -> str | None:
+    """Return what follows the first digits or letters of a model number: xm5 of 1000xm5."""
+    found = _PART.fullmatch(word)
+    return (found[1] or found[2]) if found else None

@@ -1,0 +1,184 @@
+"""The sentences people quote: verdicts, consensus and disagreement (CONTRACT section 5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from store.rankings.merging import PLACES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from store.rankings.agreement import Agreement
+    from store.rankings.merging import Counted, Entry
+    from store.rankings.names import ProductId
+
+QUOTE = 200
+"""Characters of a model's own words that a verdict quotes at most."""
+
+EXCERPT = 280
+"""Characters of a reason shown in a merged ranking at most."""
+
+
+def cut(text: str, limit: int) -> str:
+    """A text of at most ``limit`` characters, cut on a word, the ellipsis included."""
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - 1]
+    if text[limit - 1] != " " and " " in kept:
+        kept = kept[: kept.rindex(" ")]
+    return kept.rstrip(" ,;:-\u2013\u2014") + "…"
+
+
+def listed(words: Sequence[str]) -> str:
+    """``A``, ``A and B``, ``A, B and C``."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def dated(time: str) -> str:
+    """The UTC date of a time of history, ``YYYY-MM-DD``."""
+    return time[:10]
+
+
+def category_verdict(  # noqa: PLR0913 - a sentence has as many parts as it has
+    *,
+    date: str,
+    topic: str,
+    site: str,
+    source: str,
+    counted: Sequence[Counted],
+    entries: Sequence[Entry],
+    names: Mapping[ProductId, str],
+    wording: str,
+) -> str:
+    """The dated one-sentence answer; ``source`` is the page with site and licence, in brackets."""
+    leader = entries[0]
+    models = listed([answer.model for answer in counted])
+    rank = "ranks" if len(counted) == 1 else "collectively rank"
+    product = names[leader.product]
+    sentences = [f"As of {date}, {models} {rank} {product} #1 for {topic} on {site} — {wording}"]
+    if leader.reason:
+        sentences.append(f"The models' case: {_quoted(leader.reason)}")
+    if caveat := _caveat(counted, leader.product):
+        sentences.append(f"The models' main caveat: {_quoted(caveat)}")
+    if len(entries) > 1:
+        runner_up = entries[1]
+        because = f" — {_quoted(runner_up.reason)}" if runner_up.reason else ""
+        sentences.append(f"The strongest alternative is {names[runner_up.product]}{because}")
+    return " ".join(f"{sentence}." for sentence in [*sentences, f"Source: {source}"])
+
+
+def agreement_wording(
+    counted: Sequence[Counted],
+    configured: int,
+    entries: Sequence[Entry],
+    names: Mapping[ProductId, str],
+    stale_after: int,
+) -> str:
+    """How the #1 came about, in words: the first that fits of the contract's list."""
+    of = len(counted)
+    leader = entries[0]
+    score = f"{leader.score} of {PLACES * of} points"
+    level = [entry for entry in entries if entry.tied and _level(entry, leader)]
+    if len(level) > 1:
+        return f"{listed([names[entry.product] for entry in level])} tie for #1 on {score}"
+    if of == 1:
+        return "the only model that answered"
+    votes = _votes(counted)
+    if votes[leader.product] == of:
+        return _unanimity(counted, configured, stale_after)
+    most = max(votes.values())
+    if votes[leader.product] == most and list(votes.values()).count(most) == 1:
+        return f"{most} of {of} models rank it first"
+    if votes[leader.product] < most:
+        other = next(e.product for e in entries if votes[e.product] == most)
+        return (
+            f"it leads on combined score, {score}, though {most} of {of} models "
+            f"rank{_s(most)} {names[other]} first"
+        )
+    return f"no product has most first places: it leads on combined score, {score}"
+
+
+def product_verdict(  # noqa: PLR0913 - a sentence has as many parts as it has
+    *,
+    date: str,
+    product: str,
+    rank: int,
+    of: int,
+    topic: str,
+    site: str,
+    leaderboards: int,
+    reason: str | None,
+    source: str,
+) -> str:
+    """The dated one-sentence answer for a product, from the leaderboard where it stands best."""
+    also = f" and appears on {leaderboards} leaderboards" if leaderboards > 1 else ""
+    because = f" — {_quoted(reason)}" if reason else ""
+    return (
+        f"As of {date}, {product} is ranked #{rank} of {of} for {topic} on {site}{also}{because}. "
+        f"Source: {source}."
+    )
+
+
+def consensus(agreement: Agreement | None, names: Mapping[ProductId, str]) -> str | None:
+    """Who agrees on #1, when more than half do."""
+    if agreement is None or agreement.label == "split":
+        return None
+    who = "All" if agreement.label == "unanimous" else f"{agreement.votes} of"
+    return f"{who} {agreement.of} models rank {names[agreement.product]} #1."
+
+
+def disagreement(
+    counted: Sequence[Counted], entries: Sequence[Entry], names: Mapping[ProductId, str]
+) -> str | None:
+    """Who picked what, when not all picked the same; most votes first."""
+    votes = _votes(counted)
+    if len(votes) < 2:  # noqa: PLR2004 - it takes two to differ
+        return None
+    picks = [entry.product for entry in entries if entry.product in votes]
+    picks.sort(key=lambda product: -votes[product])
+    sides = []
+    for product in picks:
+        models = [answer.model for answer in counted if answer.answered.first == product]
+        sides.append(f"{listed(models)} rank{_s(len(models))} {names[product]} #1")
+    return "; ".join(sides) + "."
+
+
+def source(page: str, site: str, licence: str) -> str:
+    """Where a figure comes from: the page, the site and its licence."""
+    return f"{page} ({site}, {licence})"
+
+
+def _unanimity(counted: Sequence[Counted], configured: int, stale_after: int) -> str:
+    stale = sum(answer.stale for answer in counted)
+    who = f"all {len(counted)}"
+    if len(counted) < configured:
+        who += " that answered"
+    elif not stale:
+        who += " models"
+    old = (
+        f" ({stale} answer{'' if stale == 1 else 's'} over {stale_after} days old)" if stale else ""
+    )
+    return f"{who} rank it first{old}"
+
+
+def _votes(counted: Iterable[Counted]) -> Counter[ProductId]:
+    return Counter(answer.answered.first for answer in counted)
+
+
+def _level(entry: Entry, leader: Entry) -> bool:
+    return sorted(entry.model_ranks.values()) == sorted(leader.model_ranks.values())
+
+
+def _caveat(counted: Iterable[Counted], product: ProductId) -> str | None:
+    polls = (answer.answered.poll for answer in counted if answer.answered.first == product)
+    return next((poll.caveat for poll in polls if poll.caveat), None)
+
+
+def _quoted(text: str) -> str:
+    return cut(text.removesuffix("."), QUOTE)
+
+
+def _s(number: int) -> str:
+    return "s" if number == 1 else ""

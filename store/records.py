@@ -1,0 +1,245 @@
+"""What a data file can say: one frozen struct for each kind of record.
+
+The same structs read, validate and document the files. Hand-edited files are strict: an unknown
+key is an error, so that a typing mistake is never silently ignored. Polls are what we write
+ourselves; their JSON keys are camelCase because a line of history is served as it stands.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
+MAX_SLUG = 100
+DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
+
+Slug = Annotated[str, Meta(pattern=SLUG_PATTERN, max_length=MAX_SLUG)]
+Line = Annotated[str, Meta(pattern=r"^[^\s](.*[^\s])?$", max_length=200)]
+Prose = Annotated[str, Meta(pattern=r"\S", max_length=20_000)]
+Domain = Annotated[str, Meta(pattern=DOMAIN_PATTERN, max_length=253)]
+HttpUrl = Annotated[str, Meta(pattern=r"^https?://[^\s/?#]+[^\s?#]*$", max_length=500)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Days = Annotated[int, Meta(ge=1, le=3_650)]
+Price = Annotated[float, Meta(ge=0)]
+
+FailureKind = Literal[
+    "network", "timeout", "http", "rate_limited", "quota", "auth",
+    "refusal", "empty", "truncated", "parse", "schema", "interrupted",
+]  # fmt: skip
+
+
+class DataFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What every hand-edited file carries: its version and, for editors, its schema."""
+
+    schema: str | UnsetType = field(default=UNSET, name="$schema")
+    version: Literal[1]
+
+
+class Site(DataFile, frozen=True, kw_only=True):
+    """``site.json``: the service's own name and rules. Ages are in days, money in US dollars."""
+
+    name: Line
+    base_url: HttpUrl | None = None
+    licence: Line = "CC BY 4.0"
+    sample: bool = False
+    poll_every_days: Days = 7
+    stale_after_days: Days = 30
+    drop_after_days: Days = 90
+    daily_usd: Price | None = None
+    hosts: tuple[Line, ...] = ()
+
+
+class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One assistant of ``models.json``: its public name, its wire format and its limits.
+
+    ``key_env`` names the environment variable that holds the key; a key itself never stands in a
+    file. ``rpm`` is requests per minute; prices are US dollars.
+    """
+
+    name: Line
+    api: Literal["responses", "chat", "messages", "gemini", "sample"]
+    base_url: HttpUrl | None = None
+    model: Line | None = None
+    key_env: Annotated[str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)] | None = None
+    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    max_output_tokens: Count = 4000
+    concurrency: Annotated[int, Meta(ge=1, le=64)] = 4
+    rpm: Count = 60
+    usd_per_million_input: Price | None = None
+    usd_per_million_output: Price | None = None
+    usd_per_thousand_searches: Price = 0
+    web_search: bool = False
+    extra: dict[str, Any] = {}
+
+
+class Models(DataFile, frozen=True, kw_only=True):
+    """``models.json``: the assistants that are asked, in the order in which they are listed."""
+
+    models: tuple[Assistant, ...]
+
+
+class Category(DataFile, frozen=True, kw_only=True):
+    """``categories/<slug>.json``: one question and the words people use for it."""
+
+    title: Line
+    question: Line
+    topic: Line | None = None
+    aliases: tuple[Line, ...] = ()
+    nouns: tuple[Line, ...] = ()
+    former_slugs: tuple[Slug, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """What stands after "for" in a verdict: the topic, else the title without "Best"."""
+        return self.topic or self.title.removeprefix("Best ")
+
+
+class Product(DataFile, frozen=True, kw_only=True):
+    """``products/<slug>.json``: what a curator knows of a product that models name."""
+
+    name: Line
+    maker: Line | None = None
+    domain: Domain | None = None
+    domain_is_product: bool = False
+    aliases: tuple[Line, ...] = ()
+    not_same_as: tuple[Slug, ...] = ()
+
+
+class WrittenExperiment(DataFile, frozen=True, kw_only=True):
+    """``labs/<slug>.json``: an experiment written up by hand; ``body`` is Markdown."""
+
+    title: Line
+    method: Prose
+    finding: Prose
+    date: dt.date
+    body: Prose
+
+
+class Synonyms(DataFile, frozen=True, kw_only=True):
+    """``synonyms.json``: groups of words and phrases that mean the same to somebody searching."""
+
+    synonyms: tuple[Annotated[tuple[Line, ...], Meta(min_length=2)], ...]
+
+
+class Words(DataFile, frozen=True, kw_only=True):
+    """``words.json``: common English words, which search takes literally, and their source."""
+
+    source: Prose
+    words: tuple[Line, ...]
+
+
+class Withholding(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why and since when the texts of one poll are not shown."""
+
+    reason: Line
+    date: dt.date
+
+
+class Withheld(DataFile, frozen=True, kw_only=True):
+    """``withheld.json``: poll ids whose texts are not shown and which count nowhere."""
+
+    withheld: dict[Annotated[str, Meta(pattern="^[0-9a-f]{16}$")], Withholding]
+
+
+class Pick(Struct, frozen=True):
+    """One place in a model's answer, in the model's own spelling. ``rank`` starts at 1."""
+
+    rank: int
+    product: str
+    domain: str | None
+    reason: str | None
+    fixes: tuple[str, ...]
+
+
+class NearMiss(Struct, frozen=True):
+    """A product that a model considered and left out."""
+
+    product: str
+    reason: str | None
+
+
+class Usage(Struct, frozen=True, rename="camel"):
+    """What one poll cost: tokens as the provider counted them, US dollars if prices are known."""
+
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+class Answer(Struct, frozen=True):
+    """What a model said, cleaned: one to five picks, best first. ``notes`` say what was mended."""
+
+    ranking: tuple[Pick, ...]
+    missed: tuple[NearMiss, ...] = ()
+    caveat: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Failure(Struct, frozen=True):
+    """Why a poll brought no answer: a kind for programs, a sentence for people."""
+
+    kind: FailureKind
+    error: str
+    notes: tuple[str, ...] = ()
+
+
+class Poll(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One line of history: one question put to one model, and what came of it.
+
+    ``polled_at`` is RFC 3339 in UTC, whole seconds. ``id`` is the first 16 hex digits of the
+    SHA-256 of the record without ``id`` and ``crc``. A poll that has not been appended yet has
+    neither. A failed poll has no ``pick``, an empty ``ranking``, an ``error`` and a ``failure``.
+    """
+
+    v: Literal[1] = 1
+    id: str = ""
+    slug: str
+    model: str
+    polled_at: str = ""
+    question: str
+    pick: str | None = None
+    ranking: tuple[Pick, ...] = ()
+    reason: str | None = None
+    missed: tuple[NearMiss, ...] = ()
+    caveat: str | None = None
+    error: str | None = None
+    failure: FailureKind | None = None
+    notes: tuple[str, ...] = ()
+    served_model: str | None = None
+    request_id: str | None = None
+    web_search: bool = False
+    usage: Usage | None = None
+    latency_ms: int | None = None
+    withheld: bool | UnsetType = UNSET
+    crc: str = ""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the poll brought an answer that may be counted."""
+        return self.pick is not None
+
+
+class Problem(Struct, frozen=True, order=True):
+    """A mistake in a data file, where it stands and what to do about it. Lines start at 1."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    severity: Literal["error", "warning"] = "error"
+
+    def __str__(self) -> str:
+        """``file:line:column: message``, the form editors and compilers use."""
+        return f"{self.file}:{self.line}:{self.column}: {self.message}"
+
+
+def is_slug(text: str) -> bool:
+    """Whether a text is lower-case words joined by single hyphens, at most 100 characters."""
+    return len(text) <= MAX_SLUG and _SLUG.fullmatch(text) is not None
+
+
+_SLUG = re.compile(SLUG_PATTERN)

@@ -1,0 +1,64 @@
+"""What the environment can say. The only reader of ``os.environ``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SHIPPED_DATA = Path(__file__).parent.parent / "data"
+
+
+class SettingsError(Exception):
+    """The environment asks for something that cannot be; the sentence says what to change."""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Where the data is and how the service is reached.
+
+    ``environ`` is kept only to look up API keys, whose variable names stand in ``models.json``.
+    """
+
+    data_dir: Path = SHIPPED_DATA
+    base_url: str | None = None
+    listening_at: str | None = None
+    hosts: tuple[str, ...] = ()
+    proxy: str | None = None
+    environ: dict[str, str] = {}
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """Read the settings from the environment, or from a mapping in its place."""
+        env = dict(os.environ if environ is None else environ)
+        base_url = env.get("BASE_URL", "").strip().rstrip("/") or None
+        if base_url and not base_url.startswith(("http://", "https://")):
+            raise SettingsError(f'BASE_URL is "{base_url}"; it must start with http:// or https://')
+        return cls(
+            data_dir=Path(env["DATA_DIR"]) if env.get("DATA_DIR") else SHIPPED_DATA,
+            base_url=base_url,
+            listening_at=env.get("LISTENING_AT") or None,
+            hosts=tuple(env.get("HOSTS", "").replace(",", " ").split()),
+            proxy=env.get("POLL_PROXY") or None,
+            environ=env,
+        )
+
+    def secret(self, name: str) -> str | None:
+        """The value of a variable, or of the file that ``<name>_FILE`` names; ``None`` if unset.
+
+        Raises:
+            SettingsError: the file cannot be read.
+        """
+        if value := self.environ.get(name, "").strip():
+            return value
+        file = self.environ.get(f"{name}_FILE")
+        if not file:
+            return None
+        try:
+            return Path(file).read_text(encoding="utf-8").strip() or None
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"{name}_FILE names a file that cannot be read: {error}") from None

@@ -1,0 +1,407 @@
+"""The immutable picture of everything, and how the next one is made from what changed.
+
+A :class:`Snapshot` never changes; whoever holds one sees one consistent state. Rebuilding a part
+and rebuilding the whole give the same bytes: each step works on the parts that differ and takes
+the others over as they are.
+"""
+
+from __future__ import annotations
+
+import gzip
+from array import array
+from collections.abc import Callable
+from datetime import datetime
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from store.rankings import boards, overview, products, readings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from store.files import Catalogue
+    from store.history import Log
+    from store.rankings.boards import Board
+    from store.rankings.names import Names, ProductId
+    from store.rankings.overview import Overview
+    from store.rankings.products import Named
+    from store.rankings.readings import Reading, Sighting
+    from store.records import Category, Poll, Problem, Withholding
+
+Part = TypeVar("Part")
+
+
+class Prepared:
+    """A body as it is sent: its bytes, weak ETag and modification time in Unix seconds."""
+
+    def __init__(self, body: bytes, modified: int) -> None:
+        self.body = body
+        self.modified = modified
+        self.etag = f'W/"{blake2b(body, digest_size=8).hexdigest()}"'
+
+    @classmethod
+    def of(cls, body: bytes, files: Iterable[int], poll: str | None) -> Prepared:
+        """A body made from files (their times in ns) and polls (the time of the newest)."""
+        polled = int(datetime.fromisoformat(poll).timestamp()) if poll else 0
+        return cls(body, max(max(files, default=0) // 1_000_000_000, polled))
+
+    @cached_property
+    def gzipped(self) -> bytes:
+        """The body compressed; the same body always gives the same bytes."""
+        return gzip.compress(self.body, 6, mtime=0)
+
+
+class Ledger(Struct, frozen=True):
+    """Where a category's polls stand in its history files, oldest first.
+
+    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` holds, by
+    position, the line to show for a poll whose texts are not shown.
+    """
+
+    files: tuple[str, ...]
+    file: array[int]
+    start: array[int]
+    end: array[int]
+    models: tuple[str, ...]
+    withheld: Mapping[int, bytes]
+
+    def newest(self, model: str | None, limit: int) -> list[int]:
+        """Positions of the newest polls, newest first, of one model if given."""
+        positions = range(len(self.models) - 1, -1, -1)
+        if model is None:
+            return list(positions[:limit])
+        return [i for i in positions if self.models[i] == model][:limit]
+
+
+class Snapshot(Struct, frozen=True):
+    """One consistent picture of files and history.
+
+    Mappings are by category slug, ``products`` by product id; ``prepared`` and ``documents`` by
+    resource path. ``overview`` and ``documents`` may be a moment behind the rest.
+    """
+
+    catalogue: Catalogue
+    names: Names
+    ledgers: Mapping[str, Ledger]
+    readings: Mapping[str, Reading]
+    damage: Mapping[str, tuple[Problem, ...]]
+    products: Mapping[ProductId, Named]
+    product_slugs: Mapping[str, ProductId]
+    boards: Mapping[str, Board]
+    prepared: Mapping[str, Prepared]
+    overview: Overview
+    documents: Mapping[str, Prepared]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the configured models, in order."""
+        return tuple(assistant.name for assistant in self.catalogue.assistants)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything wrong in files and history that a curator should mend."""
+        damage = (problem for found in self.damage.values() for problem in found)
+        return tuple(sorted([*self.catalogue.problems, *damage]))
+
+    def product(self, slug: str) -> Named | None:
+        """A product by its address."""
+        return self.products.get(self.product_slugs.get(slug, ""))
+
+
+class Publisher(Protocol):
+    """Makes wire bodies; only the web knows their shapes."""
+
+    def category(self, board: Board, products: Mapping[ProductId, Named]) -> bytes:
+        """The body of one category's verdict."""
+
+    def product(self, product: Named, boards: Mapping[str, Board]) -> bytes:
+        """The body of one product's record."""
+
+    def documents(self, snapshot: Snapshot) -> Mapping[str, bytes]:
+        """The bodies that are over everything, by resource path."""
+
+
+Publish = Callable[["Catalogue"], Publisher]
+"""Makes the publisher for a catalogue: its site's name, address and rules are in every body."""
+
+
+class Logs(Struct, frozen=True):
+    """A category's history files in the order in which they were written, former slugs first."""
+
+    files: tuple[str, ...]
+    logs: tuple[Log, ...]
+
+
+def history_files(slug: str, category: Category, categories: Mapping[str, Category]) -> list[str]:
+    """The history files that are a category's: those of its former slugs, and its own."""
+    return [*(former for former in category.former_slugs if former not in categories), slug]
+
+
+def category_path(slug: str) -> str:
+    """The resource path of a category's verdict."""
+    return f"best/{slug}.json"
+
+
+def product_path(slug: str) -> str:
+    """The resource path of a product's record."""
+    return f"product/{slug}.json"
+
+
+def with_overview(snapshot: Snapshot, publish: Publish) -> Snapshot:
+    """The same snapshot with everything that is over all categories brought up to date."""
+    current = msgspec.structs.replace(
+        snapshot,
+        overview=overview.overlook(
+            snapshot.catalogue.categories,
+            snapshot.models,
+            (snapshot.catalogue.synonyms, snapshot.catalogue.words),
+            snapshot.readings,
+            snapshot.boards,
+            snapshot.products,
+            snapshot.overview,
+        ),
+    )
+    files, newest = current.catalogue.modified.values(), current.overview.last_poll
+    documents = {
+        path: Prepared.of(body, files, newest)
+        for path, body in publish(current.catalogue).documents(current).items()
+    }
+    return msgspec.structs.replace(current, documents=documents)
+
+
+def rebuild(
+    before: Snapshot | None,
+    catalogue: Catalogue,
+    names: Names,
+    fresh: Mapping[str, Logs],
+    publish: Publish,
+) -> Snapshot:
+    """The next snapshot; ``fresh`` holds the histories of every category that was read again.
+
+    Its overview and documents are still those of before; see :func:`with_overview`.
+    """
+    whole = before is None or _configured_anew(before.catalogue, catalogue)
+    step = _Rebuild(before or _blank(catalogue, names), catalogue, names, publish, whole)
+    return step.run(fresh)
+
+
+class _Rebuild:
+    """One step from a snapshot to the next, stage by stage."""
+
+    def __init__(
+        self,
+        before: Snapshot,
+        catalogue: Catalogue,
+        names: Names,
+        publish: Publish,
+        whole: bool,  # noqa: FBT001 - stages ask it by name
+    ) -> None:
+        self.before = before
+        self.catalogue = catalogue
+        self.names = names
+        self.publisher = publish(catalogue)
+        self.whole = whole
+
+    def run(self, fresh: Mapping[str, Logs]) -> Snapshot:
+        gone = self.before.readings.keys() - self.catalogue.categories.keys()
+        changed = {*fresh, *gone}
+        merged = {slug: _in_order(logs, self.catalogue.withheld) for slug, logs in fresh.items()}
+        self.readings = _with(
+            self.before.readings,
+            {slug: self._reading(slug, polls) for slug, (_, polls) in merged.items()},
+            gone,
+        )
+        touched = self._touched(changed)
+        self.products = self._name(touched)
+        moved = {id_ for id_ in touched if self._identity(id_)}
+        stale = self._stale(changed, moved)
+        self.boards = self._merge(stale)
+        affected = set(self.products) if self.whole else touched | self._listed(stale)
+        return Snapshot(
+            catalogue=self.catalogue,
+            names=self.names,
+            ledgers=_with(self.before.ledgers, {s: m[0] for s, m in merged.items()}, gone),
+            readings=self.readings,
+            damage=_with(self.before.damage, {s: _damage(log) for s, log in fresh.items()}, gone),
+            products=self.products,
+            product_slugs={product.slug: id_ for id_, product in self.products.items()},
+            boards=self.boards,
+            prepared=self._prepare(stale, affected),
+            overview=self.before.overview,
+            documents=self.before.documents,
+        )
+
+    def _reading(self, slug: str, polls: list[Poll]) -> Reading:
+        return readings.read(slug, self.catalogue.categories[slug], polls, self.names)
+
+    def _touched(self, changed: Iterable[str]) -> set[ProductId]:
+        """Every product that a changed category names or named, or whose file changed."""
+        touched: set[ProductId] = set()
+        for slug in changed:
+            for held in (self.before.readings.get(slug), self.readings.get(slug)):
+                touched |= held.ids if held else set()
+        old, new = self.before.catalogue.products, self.catalogue.products
+        if old is not new:
+            files = {slug for slug in old.keys() | new.keys() if old.get(slug) != new.get(slug)}
+            touched |= files
+            if old.keys() != new.keys():
+                touched |= {id_ for id_, p in self.before.products.items() if id_ not in old}
+        return touched
+
+    def _name(self, touched: set[ProductId]) -> dict[ProductId, Named]:
+        """All products, the touched ones described anew from every category that ranked them."""
+        sightings: dict[ProductId, dict[str, Sighting]] = {id_: {} for id_ in touched}
+        for slug, reading in self.readings.items():
+            for id_ in reading.sightings.keys() & touched:
+                sightings[id_][slug] = reading.sightings[id_]
+        described = {
+            id_: products.describe(
+                id_, found, self.catalogue.products.get(id_), self.catalogue.products
+            )
+            for id_, found in sightings.items()
+            if found
+        }
+        return _with(self.before.products, described, touched - described.keys())
+
+    def _identity(self, id_: ProductId) -> bool:
+        """Whether a product is called otherwise than before, is new, or is gone."""
+        old, new = self.before.products.get(id_), self.products.get(id_)
+        if old is None or new is None:
+            return old is not new
+        return (old.slug, old.name, old.domain) != (new.slug, new.name, new.domain)
+
+    def _stale(self, changed: set[str], moved: set[ProductId]) -> set[str]:
+        """The categories whose board must be made again."""
+        if self.whole:
+            return {*self.readings, *self.before.boards}
+        named = {slug for slug, held in self.readings.items() if not moved.isdisjoint(held.ids)}
+        return changed | named
+
+    def _merge(self, stale: Iterable[str]) -> dict[str, Board]:
+        models = [assistant.name for assistant in self.catalogue.assistants]
+        slugs = {id_: product.slug for id_, product in self.products.items()}
+        made: dict[str, Board] = {}
+        for slug in stale:
+            if reading := self.readings.get(slug):
+                board = boards.board(reading, models, self.catalogue.site, slugs)
+                if board:
+                    made[slug] = board
+        return _with(self.before.boards, made, set(stale) - made.keys())
+
+    def _listed(self, stale: Iterable[str]) -> set[ProductId]:
+        """Every product on a board that was made again, before or now."""
+        return {
+            entry.product
+            for slug in stale
+            for held in (self.before.boards.get(slug), self.boards.get(slug))
+            if held
+            for entry in held.entries
+        }
+
+    def _prepare(self, stale: Iterable[str], affected: Iterable[ProductId]) -> dict[str, Prepared]:
+        made: dict[str, Prepared] = {}
+        gone: set[str] = set()
+        for slug in stale:
+            gone.add(category_path(slug))
+            if board := self.boards.get(slug):
+                body = self.publisher.category(board, self.products)
+                made[category_path(slug)] = self._of_category(body, board)
+        for id_ in affected:
+            if old := self.before.products.get(id_):
+                gone.add(product_path(old.slug))
+            if product := self.products.get(id_):
+                body = self.publisher.product(product, self.boards)
+                made[product_path(product.slug)] = self._of_product(body, product)
+        return _with(self.before.prepared, made, gone - made.keys())
+
+    def _of_category(self, body: bytes, board: Board) -> Prepared:
+        files = {f"products/{entry.product}.json" for entry in board.entries}
+        files.add(f"categories/{board.slug}.json")
+        return Prepared.of(body, self._times(files), board.newest)
+
+    def _of_product(self, body: bytes, product: Named) -> Prepared:
+        files = {f"categories/{slug}.json" for slug in product.categories}
+        files.add(f"products/{product.id}.json")
+        polls = (self.readings[slug].last_success or "" for slug in product.categories)
+        return Prepared.of(body, self._times(files), max(polls))
+
+    def _times(self, files: set[str]) -> Iterable[int]:
+        times = self.catalogue.modified
+        ruling = ("site.json", "models.json", "withheld.json")
+        return (times[file] for file in (*files, *ruling) if file in times)
+
+
+def _configured_anew(old: Catalogue, new: Catalogue) -> bool:
+    """Whether something changed on which every board depends."""
+    return (old.site, old.assistants) != (new.site, new.assistants)
+
+
+def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str]) -> dict[str, Part]:
+    """A copy with some parts replaced and others taken out."""
+    result = {**old, **new}
+    for key in gone:
+        result.pop(key, None)
+    return result
+
+
+def _in_order(logs: Logs, withheld: Mapping[str, Withholding]) -> tuple[Ledger, list[Poll]]:
+    """Where a category's polls stand, and those that count, oldest first over all its files."""
+    rows = [(number, stored) for number, log in enumerate(logs.logs) for stored in log.polls]
+    if len(logs.logs) > 1:
+        rows.sort(key=lambda row: row[1].poll.polled_at)
+    shown = {
+        position: _redacted(stored.poll, withheld[stored.poll.id])
+        for position, (_, stored) in enumerate(rows)
+        if stored.poll.id in withheld
+    }
+    ledger = Ledger(
+        files=logs.files,
+        file=array("H", [number for number, _ in rows]),
+        start=array("Q", [stored.start for _, stored in rows]),
+        end=array("Q", [stored.end for _, stored in rows]),
+        models=tuple(stored.poll.model for _, stored in rows),
+        withheld=shown,
+    )
+    return ledger, [stored.poll for i, (_, stored) in enumerate(rows) if i not in shown]
+
+
+def _redacted(poll: Poll, withholding: Withholding) -> bytes:
+    """The line shown in place of a withheld poll: the same record without its texts."""
+    return msgspec.json.encode(
+        msgspec.structs.replace(
+            poll,
+            pick=None,
+            ranking=(),
+            reason=None,
+            missed=(),
+            caveat=None,
+            error=f"Withheld since {withholding.date}: {withholding.reason}",
+            failure=None,
+            notes=(),
+            withheld=True,
+        )
+    )
+
+
+def _damage(logs: Logs) -> tuple[Problem, ...]:
+    return tuple(problem for log in logs.logs for problem in log.problems)
+
+
+def _blank(catalogue: Catalogue, names: Names) -> Snapshot:
+    return Snapshot(
+        catalogue=catalogue,
+        names=names,
+        ledgers={},
+        readings={},
+        damage={},
+        products={},
+        product_slugs={},
+        boards={},
+        prepared={},
+        overview=overview.overlook({}, (), ((), ()), {}, {}, {}, None),
+        documents={},
+    )

@@ -1,0 +1,1 @@
+"""Answering readers: JSON, MCP and pages, all from one snapshot."""

@@ -1,0 +1,49 @@
+"""Absolute addresses, built from the configured base URL and never from a request."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from msgspec import Struct
+
+
+class Addresses(Struct, frozen=True):
+    """Every address the service publishes; ``base`` has no slash at its end."""
+
+    base: str
+
+    def page(self, path: str = "") -> str:
+        """A page by its path below the base URL."""
+        return f"{self.base}/{path}"
+
+    def api(self, path: str) -> str:
+        """An API resource by its path below ``/api/v1/``."""
+        return f"{self.base}/api/v1/{path}"
+
+    def category(self, slug: str) -> str:
+        """The verdict of a category."""
+        return self.api(f"best/{slug}.json")
+
+    def category_page(self, slug: str) -> str:
+        """The page of a category."""
+        return self.page(f"best/{slug}")
+
+    def product(self, slug: str) -> str:
+        """The record of a product."""
+        return self.api(f"product/{slug}.json")
+
+    def product_page(self, slug: str) -> str:
+        """The page of a product."""
+        return self.page(f"product/{slug}")
+
+    def evidence_page(self, slug: str) -> str:
+        """The page with every poll that named a product."""
+        return self.page(f"product/{slug}/polls")
+
+    def experiment_page(self, slug: str) -> str:
+        """The write-up of an experiment."""
+        return self.page(f"labs/{slug}")
+
+    def history(self, slug: str) -> str:
+        """The poll history of a category."""
+        return self.api("history?" + urlencode({"slug": slug}))

@@ -1,0 +1,202 @@
+"""The views of the JSON API: find the prepared body, or make the one that depends on a query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import msgspec
+from flask import Blueprint, Response, request
+
+from store.snapshot import Prepared, category_path, product_path
+from store.web.answers import answer, moved
+from store.web.errors import NotFound
+from store.web.parameters import Parameters, path_slug
+from store.web.routes import ROUTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from store.memory import Store
+    from store.snapshot import Snapshot
+    from store.web.payloads import Payloads
+
+JSON = "application/json"
+MARKDOWN = "text/markdown; charset=utf-8"
+
+LICENCES = {
+    "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "CC BY-SA 4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
+    "CC0 1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
+}
+
+PAGES = {"changes.json": "changes", "mentions.json": "mentions", "labs.json": "labs"}
+"""The page that shows a document, where it is not the home page."""
+
+
+class Api:
+    """The JSON API over one store; ``payloads`` makes the resources of a snapshot."""
+
+    def __init__(self, store: Store, payloads: Callable[[Snapshot], Payloads]) -> None:
+        self._store = store
+        self._payloads = payloads
+        self._recent = _Recent(size=512)
+
+    def blueprint(self) -> Blueprint:
+        """Every route of the table with its view."""
+        views: dict[str, Callable[..., Response]] = {
+            "search": self.search,
+            "getBestInCategory": self.category,
+            "getProduct": self.product,
+            "getHistory": self.history,
+        }
+        blueprint = Blueprint("api", __name__)
+        for route in ROUTES:
+            view = views.get(route.operation_id) or self._document_view(route.path)
+            blueprint.add_url_rule(route.rule, route.operation_id, view)
+        blueprint.add_url_rule("/healthz", "health", self.health)
+        return blueprint
+
+    def search(self) -> Response:
+        """``/api/v1/search``: categories and brands that fit ``q``."""
+        parameters = Parameters(request.args)
+        query = parameters.query()
+        parameters.check()
+        snapshot = self._store.snapshot
+        payloads = self._payloads(snapshot)
+        prepared = self._recent.get(
+            snapshot,
+            ("search", query),
+            lambda: Prepared(
+                msgspec.json.encode(payloads.search_results(query, snapshot)),
+                _newest_document(snapshot),
+            ),
+        )
+        page = payloads.at.page("search?" + urlencode({"q": query}))
+        return answer(prepared, JSON, links(payloads, page))
+
+    def category(self, slug: str) -> Response:
+        """``/api/v1/best/{slug}.json``: the prepared verdict."""
+        snapshot = self._store.snapshot
+        payloads = self._payloads(snapshot)
+        prepared = snapshot.prepared.get(category_path(slug))
+        if prepared is None:
+            return self._no_category(path_slug(slug), snapshot, payloads.at.category)
+        return answer(prepared, JSON, links(payloads, payloads.at.category_page(slug)))
+
+    def product(self, slug: str) -> Response:
+        """``/api/v1/product/{slug}.json``: the prepared record."""
+        snapshot = self._store.snapshot
+        payloads = self._payloads(snapshot)
+        prepared = snapshot.prepared.get(product_path(slug))
+        if prepared is not None:
+            return answer(prepared, JSON, links(payloads, payloads.at.product_page(slug)))
+        slug = path_slug(slug)
+        if current := snapshot.overview.product_redirects.get(slug):
+            return moved(payloads.at.product(current))
+        raise NotFound(
+            f'No product with the slug "{slug}". Resolve names through /api/v1/search?q=.',
+            suggestions=payloads.suggested_products(slug, snapshot),
+        )
+
+    def history(self) -> Response:
+        """``/api/v1/history``: the newest polls of a category, as they stand in the files."""
+        snapshot = self._store.snapshot
+        payloads = self._payloads(snapshot)
+        parameters = Parameters(request.args)
+        slug, limit = parameters.slug(), parameters.limit()
+        model = parameters.model((*snapshot.models, *snapshot.overview.retired))
+        parameters.check()
+        if slug not in snapshot.ledgers:
+            return self._no_category(slug, snapshot, payloads.at.history)
+        prepared = self._recent.get(
+            snapshot,
+            ("history", slug, model, limit),
+            lambda: self._history(snapshot, slug, model, limit),
+        )
+        return answer(prepared, JSON, links(payloads, payloads.at.category_page(slug)))
+
+    def health(self) -> Response:
+        """``/healthz``: whether the service is what its files say. The one answer that may vary."""
+        snapshot, problems = self._store.snapshot, self._store.problems
+        body = {
+            "status": "degraded" if any(p.severity == "error" for p in problems) else "ok",
+            "categories": len(snapshot.catalogue.categories),
+            "ranked": len(snapshot.boards),
+            "polls": sum(len(ledger.models) for ledger in snapshot.ledgers.values()),
+            "lastPoll": snapshot.overview.last_poll,
+            "problems": [str(problem) for problem in problems],
+        }
+        response = Response(msgspec.json.encode(body), mimetype=JSON)
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    def _document_view(self, path: str) -> Callable[[], Response]:
+        """A view of a document that was prepared with the snapshot."""
+        name = path.removeprefix("/api/v1/")
+        media_type = MARKDOWN if name.endswith(".md") else JSON
+
+        def document() -> Response:
+            snapshot = self._store.snapshot
+            payloads = self._payloads(snapshot)
+            page = payloads.at.page(PAGES.get(name, ""))
+            return answer(snapshot.documents[name], media_type, links(payloads, page))
+
+        return document
+
+    def _no_category(
+        self, slug: str, snapshot: Snapshot, address: Callable[[str], str]
+    ) -> Response:
+        """Where an unknown category's slug leads: to its new one, or to the closest."""
+        if current := snapshot.overview.category_redirects.get(slug):
+            return moved(address(current))
+        if slug in snapshot.catalogue.categories:
+            raise NotFound(f'The category "{slug}" has no successful poll yet.')
+        raise NotFound(
+            f'No category with the slug "{slug}". Resolve slugs through /api/v1/search?q=.',
+            suggestions=self._payloads(snapshot).suggested_categories(slug, snapshot),
+        )
+
+    def _history(self, snapshot: Snapshot, slug: str, model: str | None, limit: int) -> Prepared:
+        ledger = snapshot.ledgers[slug]
+        lines = self._store.lines(ledger, ledger.newest(model, limit))
+        reading = snapshot.readings[slug]
+        times = snapshot.catalogue.modified
+        files = (times.get(name, 0) for name in (f"categories/{slug}.json", "withheld.json"))
+        return Prepared.of(b"[" + b",".join(lines) + b"]", files, reading.last_poll)
+
+
+class _Recent:
+    """The bodies made most recently for one snapshot; a newer snapshot starts afresh."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._held: tuple[object, dict[Hashable, Prepared]] = (None, {})
+
+    def get(self, snapshot: Snapshot, key: Hashable, make: Callable[[], Prepared]) -> Prepared:
+        """The body for a key, made if it is not held."""
+        holder, bodies = self._held
+        if holder is not snapshot:
+            bodies = {}
+            self._held = (snapshot, bodies)
+        prepared = bodies.get(key)
+        if prepared is None:
+            prepared = bodies[key] = make()
+            if len(bodies) > self._size:
+                bodies.pop(next(iter(bodies)), None)
+        return prepared
+
+
+def links(payloads: Payloads, page: str) -> str:
+    """The ``Link`` header: licence, description of the API, and the page that shows the same."""
+    found = [
+        f'<{payloads.at.api("openapi.json")}>; rel="service-desc"; type="application/json"',
+        f'<{page}>; rel="alternate"; type="text/html"',
+    ]
+    if licence := LICENCES.get(payloads.site.licence):
+        found.insert(0, f'<{licence}>; rel="license"')
+    return ", ".join(found)
+
+
+def _newest_document(snapshot: Snapshot) -> int:
+    return max(prepared.modified for prepared in snapshot.documents.values())

@@ -1,0 +1,111 @@
+"""Every error answer: one class for each failure, one place that turns them into problem details.
+
+Bodies follow RFC 9457. None shows a stack trace or a path of the machine.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import msgspec
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException
+
+from store.web.resources import ParameterError, ProblemDetails, Suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from werkzeug.wrappers import Response as BaseResponse
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class ApiError(Exception):
+    """A failure a reader can understand; ``detail`` says what to do about it."""
+
+    status = HTTPStatus.BAD_REQUEST
+
+    def __init__(
+        self,
+        detail: str,
+        errors: Iterable[ParameterError] = (),
+        suggestions: Iterable[Suggestion] = (),
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = list(errors)
+        self.suggestions = list(suggestions)
+
+
+class BadParameters(ApiError):
+    """One or more parameters are missing or wrong."""
+
+    def __init__(self, errors: Sequence[ParameterError]) -> None:
+        super().__init__(" ".join(f"{e.parameter}: {e.detail}" for e in errors), errors)
+
+
+class NotFound(ApiError):
+    """Nothing is known by that slug, or there is no ranking yet."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class UntrustedHost(ApiError):
+    """The Host header names a host that is not this service."""
+
+
+def problem(
+    status: HTTPStatus,
+    detail: str,
+    instance: str,
+    errors: list[ParameterError] | None = None,
+    suggestions: list[Suggestion] | None = None,
+) -> Response:
+    """A problem detail as an answer that no cache keeps."""
+    body = ProblemDetails(
+        type="about:blank",
+        title=status.phrase,
+        status=status.value,
+        detail=detail,
+        instance=instance,
+        errors=errors,
+        suggestions=suggestions,
+    )
+    response = Response(msgspec.json.encode(body), status.value, mimetype=MEDIA_TYPE)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def handle_api_error(error: ApiError) -> Response:
+    """Answer one of our own failures."""
+    return problem(
+        error.status, error.detail, request.path, error.errors or None, error.suggestions or None
+    )
+
+
+def handle_http_exception(error: HTTPException) -> BaseResponse:
+    """Answer what Werkzeug refused, keeping the headers it wants sent (``Allow``)."""
+    status = HTTPStatus(error.code or 500)
+    if status < HTTPStatus.BAD_REQUEST:
+        return error.get_response()
+    response = problem(status, _DETAILS.get(status, error.description or ""), request.path)
+    for name, value in error.get_headers():
+        if name.lower() not in ("content-type", "content-length"):
+            response.headers[name] = value
+    return response
+
+
+def register(app: Flask) -> None:
+    """Answer every failure of the app as a problem detail; the unexpected ones are logged."""
+    app.register_error_handler(ApiError, handle_api_error)
+    app.register_error_handler(HTTPException, handle_http_exception)
+
+
+_DETAILS = {
+    HTTPStatus.NOT_FOUND: "There is nothing at this address. /api/v1/README.md lists what there "
+    "is; slugs are resolved through /api/v1/search?q=.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "This service is read-only: use GET.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong on our side; it has been logged.",
+}

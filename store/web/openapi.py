@@ -1,0 +1,119 @@
+"""The OpenAPI 3.1 document, built with apispec from the route table and the wire structs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from apispec import APISpec
+
+from store.web import resources
+from store.web.errors import MEDIA_TYPE
+from store.web.routes import MODEL, ROUTES, Parameter, Route
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from store.records import Site
+
+VERSION = "1.4.0"
+REFERENCE = "#/components/schemas/{name}"
+
+Examples = dict[str, Any]
+"""By operation id: the values of the parameters, and the answer they bring."""
+
+_STATUS = {
+    304: "Not modified: the copy named by If-None-Match or If-Modified-Since is current.",
+    308: "The slug has a new one; Location holds its address.",
+    400: "A parameter is missing or malformed; errors says which and why.",
+    404: "Nothing is known by that slug; suggestions holds the closest.",
+}
+_HEADERS = {
+    "ETag": ("Weak validator of the body.", {"type": "string"}),
+    "Last-Modified": ("The newest poll or file the body is made from.", {"type": "string"}),
+    "Cache-Control": ("How long a copy may be used.", {"type": "string"}),
+    "Link": ("Licence, this description, and the page that shows the same.", {"type": "string"}),
+}
+
+
+def document(
+    site: Site, base_url: str, models: Sequence[str], examples: Mapping[str, Examples]
+) -> dict[str, Any]:
+    """The whole document; ``models`` are the accepted names, retired ones included."""
+    spec = APISpec(
+        title=f"{site.name}: what AI assistants recommend",
+        version=VERSION,
+        openapi_version="3.1.0",
+        info={
+            "description": (
+                "A read-only API that asks assistant models the same 'best X' question for every "
+                "category, keeps every answer and every failure, and merges the answers into "
+                "rankings (5 points for a #1 down to 1 for a #5). It measures what assistants "
+                "recommend, not what is true. Quote `verdict` verbatim and link the page."
+            ),
+            "license": {"name": site.licence, "identifier": site.licence.replace(" ", "-")},
+        },
+        servers=[{"url": base_url}],
+    )
+    _, components = msgspec.json.schema_components(
+        [route.resource for route in ROUTES] + [resources.ProblemDetails], ref_template=REFERENCE
+    )
+    for name, schema in components.items():
+        spec.components.schema(name, schema)
+    for route in ROUTES:
+        operation = _operation(route, models, examples.get(route.operation_id, {}))
+        spec.path(route.path, operations={"get": operation})
+    return spec.to_dict()
+
+
+def _operation(route: Route, models: Sequence[str], example: Examples) -> dict[str, Any]:
+    responses: dict[str, Any] = {"200": _success(route, example), "304": _plain(304)}
+    if route.redirects:
+        responses["308"] = _plain(308)
+    for status in route.errors:
+        responses[str(status)] = {
+            "description": _STATUS[status],
+            "content": {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(name="ProblemDetails")}}},
+        }
+    return {
+        "operationId": route.operation_id,
+        "summary": route.summary,
+        "description": route.description,
+        "parameters": [_parameter(p, models, example) for p in route.parameters],
+        "responses": responses,
+    }
+
+
+def _parameter(parameter: Parameter, models: Sequence[str], example: Examples) -> dict[str, Any]:
+    schema = dict(parameter.schema)
+    if parameter is MODEL and models:
+        schema["enum"] = list(models)
+    described = {
+        "name": parameter.name,
+        "in": parameter.place,
+        "required": parameter.required,
+        "description": parameter.description,
+        "schema": schema,
+    }
+    if parameter.name in example.get("parameters", {}):
+        described["example"] = example["parameters"][parameter.name]
+    return described
+
+
+def _success(route: Route, example: Examples) -> dict[str, Any]:
+    (schema,), _ = msgspec.json.schema_components([route.resource], ref_template=REFERENCE)
+    content: dict[str, Any] = {"schema": schema}
+    if "answer" in example:
+        content["example"] = example["answer"]
+    headers = {
+        name: {"description": text, "schema": schema_} for name, (text, schema_) in _HEADERS.items()
+    }
+    return {
+        "description": route.summary,
+        "headers": headers,
+        "content": {route.media_type: content},
+    }
+
+
+def _plain(status: int) -> dict[str, Any]:
+    return {"description": _STATUS[status]}

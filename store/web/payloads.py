@@ -1,0 +1,393 @@
+"""From snapshot to wire: fills the resources, for the JSON API, MCP and pages alike."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from store.rankings import sentences
+from store.web import resources as wire
+from store.web.addresses import Addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from store.rankings.boards import Board
+    from store.rankings.changes import Change
+    from store.rankings.merging import Answered, Counted, Entry
+    from store.rankings.names import ProductId
+    from store.rankings.products import Named
+    from store.rankings.search import Hit
+    from store.records import Site
+    from store.snapshot import Snapshot
+
+MOST_CHANGES = 1000
+MOST_MENTIONED = 100
+TOP = 5
+HITS = 10
+
+
+class Payloads:
+    """Makes every resource of one site at one base URL."""
+
+    def __init__(self, site: Site, base_url: str) -> None:
+        self.site = site
+        self.at = Addresses(base_url)
+
+    def category_verdict(
+        self, board: Board, products: Mapping[ProductId, Named]
+    ) -> wire.CategoryVerdict:
+        """One category's merged ranking and what each model said."""
+        names = _names(board, products)
+        return wire.CategoryVerdict(
+            slug=board.slug,
+            title=board.category.title,
+            question=board.category.question,
+            verdict=self.verdict(board, products),
+            url=self.at.category_page(board.slug),
+            updated=board.updated,
+            models=[answer.model for answer in board.counted],
+            missing=list(board.missing),
+            consensus=sentences.consensus(board.agreement, names),
+            disagreement=sentences.disagreement(board.counted, board.entries, names),
+            agreement=_agreement(board, products),
+            combined=[_ranked(entry, products[entry.product]) for entry in board.entries],
+            per_model={a.model: _picks(a.answered, products) for a in board.counted},
+            missed_by_model={
+                a.model: _missed(a.answered, products)
+                for a in board.counted
+                if a.answered.poll.missed
+            },
+            answers={a.model: _stamp(a) for a in board.counted},
+        )
+
+    def verdict(self, board: Board, products: Mapping[ProductId, Named]) -> str:
+        """The sentence to quote for a category."""
+        names = _names(board, products)
+        return sentences.category_verdict(
+            date=board.updated,
+            topic=board.category.subject,
+            site=self.site.name,
+            source=self._source(self.at.category_page(board.slug)),
+            counted=board.counted,
+            entries=board.entries,
+            names=names,
+            wording=sentences.agreement_wording(
+                board.counted, board.configured, board.entries, names, self.site.stale_after_days
+            ),
+        )
+
+    def product_record(self, product: Named, boards: Mapping[str, Board]) -> wire.ProductRecord:
+        """A product and every leaderboard it appears on."""
+        places = standings(product, boards)
+        return wire.ProductRecord(
+            slug=product.slug,
+            name=product.name,
+            domain=product.domain,
+            verdict=self.product_verdict(product, places),
+            best_rank=places[0][1].rank if places else 0,
+            categories=len(places),
+            entries=[self._product_entry(board, entry) for board, entry in places],
+            page=self.at.product_page(product.slug),
+            check=self.at.evidence_page(product.slug),
+        )
+
+    def product_verdict(self, product: Named, places: Sequence[tuple[Board, Entry]]) -> str | None:
+        """The sentence to quote for a product; ``None`` on no leaderboard."""
+        if not places:
+            return None
+        board, entry = min(
+            places, key=lambda place: (place[1].rank, -len(place[0].entries), place[0].slug)
+        )
+        return sentences.product_verdict(
+            date=board.updated,
+            product=product.name,
+            rank=entry.rank,
+            of=len(board.entries),
+            topic=board.category.subject,
+            site=self.site.name,
+            leaderboards=len(places),
+            reason=entry.reason,
+            source=self._source(self.at.product_page(product.slug)),
+        )
+
+    def category_items(self, snapshot: Snapshot) -> list[wire.CategoryItem]:
+        """Every ranked category, by title."""
+        return [
+            wire.CategoryItem(
+                slug=board.slug,
+                title=board.category.title,
+                updated=board.updated,
+                api=self.at.category(board.slug),
+            )
+            for board in snapshot.overview.ranked
+        ]
+
+    def change_list(self, snapshot: Snapshot) -> wire.ChangeList:
+        """The newest changes of the models' #1 picks."""
+        overview = snapshot.overview
+        changes = [self.change(change, snapshot) for change in overview.changes[:MOST_CHANGES]]
+        return wire.ChangeList(
+            last_checked=overview.last_poll,
+            tracked=overview.tracked,
+            count=len(changes),
+            total=len(overview.changes),
+            changes=changes,
+        )
+
+    def change(self, change: Change, snapshot: Snapshot) -> wire.Change:
+        """One change, in current names."""
+        return wire.Change(
+            id=change.poll,
+            slug=change.slug,
+            title=snapshot.readings[change.slug].category.title,
+            model=change.model,
+            from_=snapshot.products[change.previous].name,
+            to=snapshot.products[change.current].name,
+            reason=change.reason,
+            from_date=sentences.dated(change.previous_at),
+            to_date=sentences.dated(change.current_at),
+            confirmed=change.confirmed,
+            page=self.at.category_page(change.slug),
+            api=self.at.category(change.slug),
+        )
+
+    def mention_list(self, snapshot: Snapshot) -> wire.MentionList:
+        """The most mentioned products, with their trends."""
+        overview = snapshot.overview
+        return wire.MentionList(
+            as_of=overview.last_poll,
+            polls=overview.successes,
+            products=[
+                self._mention(rank, product, snapshot)
+                for rank, product in enumerate(overview.mentioned[:MOST_MENTIONED], start=1)
+            ],
+        )
+
+    def labs(self, snapshot: Snapshot) -> wire.Labs:
+        """The computed experiments and those written by hand, newest first."""
+        computed = {
+            e.slug: (e.title, e.method, e.finding, e.date) for e in snapshot.overview.experiments
+        }
+        written = {
+            slug: (e.title, e.method, e.finding, e.date.isoformat())
+            for slug, e in snapshot.catalogue.labs.items()
+        }
+        experiments = [
+            wire.LabsExperiment(
+                slug=slug,
+                title=title,
+                method=method,
+                finding=finding,
+                date=date,
+                url=self.at.experiment_page(slug),
+            )
+            for slug, (title, method, finding, date) in sorted({**computed, **written}.items())
+        ]
+        experiments.sort(key=lambda experiment: experiment.date, reverse=True)
+        return wire.Labs(count=len(experiments), experiments=experiments)
+
+    def search_results(
+        self, query: str, snapshot: Snapshot, limit: int = HITS
+    ) -> wire.SearchResults:
+        """What fits a query, best first."""
+        hits = snapshot.overview.index.search(query, limit)
+        return wire.SearchResults(
+            query=query,
+            categories=[
+                self._category_hit(hit, snapshot.boards[hit.slug], snapshot.products)
+                for hit in hits.categories
+                if hit.slug in snapshot.boards
+            ],
+            brands=[
+                self._brand_hit(hit, product, snapshot.boards)
+                for hit in hits.brands
+                if (product := snapshot.product(hit.slug))
+            ],
+        )
+
+    def suggested_categories(self, text: str, snapshot: Snapshot) -> list[wire.Suggestion]:
+        """The ranked categories closest to an unknown slug."""
+        hits = snapshot.overview.index.closest_categories(text)
+        return [
+            wire.Suggestion(
+                slug=slug,
+                title=snapshot.boards[slug].category.title,
+                api=self.at.category(slug),
+            )
+            for slug in (hit.slug for hit in hits)
+            if slug in snapshot.boards
+        ]
+
+    def suggested_products(self, text: str, snapshot: Snapshot) -> list[wire.Suggestion]:
+        """The products closest to an unknown slug."""
+        hits = snapshot.overview.index.closest_brands(text)
+        return [
+            wire.Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug))
+            for p in (snapshot.product(hit.slug) for hit in hits)
+            if p
+        ]
+
+    def _source(self, page: str) -> str:
+        return sentences.source(page, self.site.name, self.site.licence)
+
+    def _product_entry(self, board: Board, entry: Entry) -> wire.ProductEntry:
+        return wire.ProductEntry(
+            slug=board.slug,
+            title=board.category.title,
+            rank=entry.rank,
+            of=len(board.entries),
+            model_ranks=dict(entry.model_ranks),
+            reason=entry.reason,
+            fixes=[
+                wire.Fix(model=answer.model, fix=fix)
+                for answer in board.counted
+                for choice in answer.answered.choices
+                if choice.product == entry.product
+                for fix in choice.pick.fixes
+            ],
+            api=self.at.category(board.slug),
+        )
+
+    def _mention(self, rank: int, product: Named, snapshot: Snapshot) -> wire.Mention:
+        first = dt.date.fromisoformat(sentences.dated(product.first_mention))
+        trend = snapshot.overview.trends.of(product.id, first)
+        return wire.Mention(
+            rank=rank,
+            slug=product.slug,
+            name=product.name,
+            domain=product.domain,
+            mentions=product.mentions,
+            mentions7d=trend.mentions,
+            polls7d=trend.cells,
+            mentions_prev7d=trend.mentions_before,
+            polls_prev7d=trend.cells,
+            delta=trend.delta,
+            direction=trend.direction,
+            categories=len(standings(product, snapshot.boards)),
+            page=self.at.product_page(product.slug),
+            api=self.at.product(product.slug),
+        )
+
+    def _category_hit(
+        self, hit: Hit, board: Board, products: Mapping[ProductId, Named]
+    ) -> wire.CategoryHit:
+        return wire.CategoryHit(
+            slug=board.slug,
+            title=board.category.title,
+            question=board.category.question,
+            verdict=self.verdict(board, products),
+            updated=board.updated,
+            page=self.at.category_page(board.slug),
+            api=self.at.category(board.slug),
+            score=hit.score,
+            top=[
+                wire.TopEntry(
+                    rank=entry.rank,
+                    product=products[entry.product].name,
+                    slug=products[entry.product].slug,
+                    score=entry.score,
+                )
+                for entry in board.entries[:TOP]
+            ],
+        )
+
+    def _brand_hit(self, hit: Hit, product: Named, boards: Mapping[str, Board]) -> wire.BrandHit:
+        places = standings(product, boards)
+        return wire.BrandHit(
+            slug=product.slug,
+            name=product.name,
+            domain=product.domain,
+            verdict=self.product_verdict(product, places),
+            best_rank=places[0][1].rank if places else 0,
+            page=self.at.product_page(product.slug),
+            api=self.at.product(product.slug),
+            score=hit.score,
+            ranked_in=[
+                wire.RankedIn(
+                    slug=board.slug,
+                    title=board.category.title,
+                    rank=entry.rank,
+                    of=len(board.entries),
+                    api=self.at.category(board.slug),
+                )
+                for board, entry in places
+            ],
+        )
+
+
+def standings(product: Named, boards: Mapping[str, Board]) -> list[tuple[Board, Entry]]:
+    """A product's places on all leaderboards, best rank first, then by category slug."""
+    places = [
+        (boards[slug], entry)
+        for slug in product.categories
+        if slug in boards
+        for entry in boards[slug].entries
+        if entry.product == product.id
+    ]
+    return sorted(places, key=lambda place: (place[1].rank, place[0].slug))
+
+
+def _names(board: Board, products: Mapping[ProductId, Named]) -> dict[ProductId, str]:
+    return {entry.product: products[entry.product].name for entry in board.entries}
+
+
+def _agreement(board: Board, products: Mapping[ProductId, Named]) -> wire.Agreement | None:
+    if board.agreement is None:
+        return None
+    product = products[board.agreement.product]
+    return wire.Agreement(
+        top1=wire.TopPick(
+            product=product.name,
+            slug=product.slug,
+            votes=board.agreement.votes,
+            of=board.agreement.of,
+            label=board.agreement.label,
+        ),
+        overlap=board.agreement.overlap,
+    )
+
+
+def _ranked(entry: Entry, product: Named) -> wire.RankedEntry:
+    return wire.RankedEntry(
+        rank=entry.rank,
+        product=product.name,
+        slug=product.slug,
+        domain=product.domain,
+        score=entry.score,
+        appearances=entry.appearances,
+        model_ranks=dict(entry.model_ranks),
+        tied=entry.tied,
+        reason=sentences.cut(entry.reason, sentences.EXCERPT) if entry.reason else None,
+    )
+
+
+def _picks(answered: Answered, products: Mapping[ProductId, Named]) -> list[wire.ModelPick]:
+    return [
+        wire.ModelPick(
+            rank=choice.pick.rank,
+            product=products[choice.product].name,
+            named=choice.pick.product,
+            slug=products[choice.product].slug,
+            domain=products[choice.product].domain,
+            reason=choice.pick.reason,
+        )
+        for choice in answered.choices
+    ]
+
+
+def _missed(answered: Answered, products: Mapping[ProductId, Named]) -> list[wire.MissedProduct]:
+    found: Iterable[Named | None] = (products.get(id_) for id_ in answered.missed)
+    return [
+        wire.MissedProduct(
+            product=product.name if product else miss.product,
+            slug=product.slug if product else None,
+            reason=miss.reason,
+        )
+        for miss, product in zip(answered.poll.missed, found, strict=True)
+    ]
+
+
+def _stamp(answer: Counted) -> wire.AnswerStamp:
+    poll = answer.answered.poll
+    return wire.AnswerStamp(polled_at=poll.polled_at, poll=poll.id, stale=answer.stale)

@@ -1,0 +1,402 @@
+"""The wire shapes: one struct for each JSON object that readers get.
+
+They encode every answer, and the OpenAPI document and MCP's output schemas are read off them.
+Names and types of the spec never change; objects may gain fields.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from store.rankings.agreement import Label
+from store.rankings.mentions import Direction
+from store.records import FailureKind
+
+Date = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="UTC date, YYYY-MM-DD.")]
+Time = Annotated[
+    str,
+    Meta(
+        pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$",
+        description="RFC 3339 time in UTC, whole seconds.",
+    ),
+]
+ModelRanks = Annotated[
+    dict[str, int],
+    Meta(description="Rank by model name; only the models that ranked the product are keys."),
+]
+Verdict = Annotated[
+    str,
+    Meta(description="Dated one-sentence answer with its source. Quote it verbatim when citing."),
+]
+Api = Annotated[str, Meta(description="Address of the full record.")]
+Page = Annotated[str, Meta(description="Address of the page to link when republishing.")]
+Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches, from 0 to 1.")]
+
+
+class Resource(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A JSON object on the wire; snake_case in Python, the spec's names outside."""
+
+
+class RankedEntry(Resource, frozen=True, kw_only=True):
+    """A place in the merged ranking."""
+
+    rank: Annotated[int, Meta(ge=1, description="Position in the merged ranking, from 1.")]
+    product: Annotated[str, Meta(description="Product name.")]
+    slug: Annotated[str, Meta(description="Product slug.")]
+    domain: Annotated[str | None, Meta(description="The product's web domain, if known.")]
+    score: Annotated[float, Meta(ge=1, description="Sum over models of 6 - rank.")]
+    appearances: Annotated[int, Meta(ge=1, description="How many models ranked it.")]
+    model_ranks: ModelRanks
+    tied: Annotated[
+        bool, Meta(description="Equal to a neighbour in everything; only the slug orders them.")
+    ]
+    reason: Annotated[
+        str | None,
+        Meta(description="A model's verbatim argument; may be cut short with an ellipsis."),
+    ]
+
+
+class ModelPick(Resource, frozen=True, kw_only=True):
+    """A place in one model's own list."""
+
+    rank: Annotated[int, Meta(ge=1, le=5)]
+    product: Annotated[str, Meta(description="The product's current name.")]
+    named: Annotated[str, Meta(description="The name as the model wrote it.")]
+    slug: str
+    domain: str | None
+    reason: Annotated[str | None, Meta(description="The model's verbatim reason, whole.")]
+
+
+class MissedProduct(Resource, frozen=True, kw_only=True):
+    """A product that a model considered and left out."""
+
+    product: str
+    slug: Annotated[str | None, Meta(description="Its product slug, if any model ranks it.")]
+    reason: str | None
+
+
+class AnswerStamp(Resource, frozen=True, kw_only=True):
+    """Which poll a model's list comes from."""
+
+    polled_at: Time
+    poll: Annotated[str, Meta(description="Id of the poll in the history.")]
+    stale: Annotated[bool, Meta(description="Lags far behind the newest answer.")]
+
+
+class TopPick(Resource, frozen=True, kw_only=True):
+    """The product with most first places."""
+
+    product: str
+    slug: str
+    votes: Annotated[int, Meta(ge=1, description="Models that rank it #1.")]
+    of: Annotated[int, Meta(ge=2, description="Models counted.")]
+    label: Annotated[Label, Meta(description="All of them, more than half of them, or fewer.")]
+
+
+class Agreement(Resource, frozen=True, kw_only=True):
+    """How far the models agree."""
+
+    top1: TopPick
+    overlap: Annotated[
+        float, Meta(ge=0, le=1, description="Mean average overlap of the models' lists, 0 to 1.")
+    ]
+
+
+class CategoryVerdict(Resource, frozen=True, kw_only=True):
+    """One category's merged ranking and what each model said."""
+
+    slug: Annotated[str, Meta(description="Category identifier.")]
+    title: str
+    question: Annotated[str, Meta(description="The question put to the models.")]
+    verdict: Verdict | None
+    url: Page
+    updated: Date
+    models: Annotated[list[str], Meta(description="The models that took part.")]
+    missing: Annotated[list[str], Meta(description="Configured models without a counted answer.")]
+    consensus: Annotated[str | None, Meta(description="Sentence that says who agrees on #1.")]
+    disagreement: Annotated[str | None, Meta(description="Sentence that says who differs.")]
+    agreement: Agreement | None
+    combined: Annotated[list[RankedEntry], Meta(description="Merged ranking, best first.")]
+    per_model: Annotated[
+        dict[str, list[ModelPick]], Meta(description="Each model's own ranked list, by name.")
+    ]
+    missed_by_model: Annotated[
+        dict[str, list[MissedProduct]], Meta(description="Near-misses each model called out.")
+    ]
+    answers: Annotated[
+        dict[str, AnswerStamp], Meta(description="Which poll each model's list comes from.")
+    ]
+
+
+class Fix(Resource, frozen=True, kw_only=True):
+    """What a model says it would take to rank higher."""
+
+    model: str
+    fix: str
+
+
+class ProductEntry(Resource, frozen=True, kw_only=True):
+    """A product's place on one leaderboard."""
+
+    slug: Annotated[str, Meta(description="Category slug.")]
+    title: str
+    rank: Annotated[int, Meta(ge=1, description="Merged rank in that category.")]
+    of: Annotated[int, Meta(ge=1, description="Number of entries in that ranking.")]
+    model_ranks: ModelRanks
+    reason: str | None
+    fixes: list[Fix]
+    api: Api
+
+
+class ProductRecord(Resource, frozen=True, kw_only=True, rename=None):
+    """A product and every leaderboard it appears on."""
+
+    slug: str
+    name: str
+    domain: str | None
+    verdict: Verdict | None
+    best_rank: Annotated[int, Meta(ge=0, description="Best rank anywhere; 0 on no leaderboard.")]
+    categories: Annotated[int, Meta(ge=0, description="Number of leaderboards it appears on.")]
+    entries: Annotated[list[ProductEntry], Meta(description="One per leaderboard, best first.")]
+    page: Page
+    check: Annotated[str, Meta(description="Page with every poll that named the product.")]
+
+
+class Change(Resource, frozen=True, kw_only=True):
+    """A flip of one model's #1 in one category."""
+
+    id: Annotated[str, Meta(description="Stable: the id of the poll that brought the change.")]
+    slug: Annotated[str, Meta(description="Category slug.")]
+    title: str
+    model: Annotated[str, Meta(description="The model that flipped.")]
+    from_: Annotated[str, Meta(description="Previous #1 product.")] = field(name="from")
+    to: Annotated[str, Meta(description="New #1 product.")]
+    reason: Annotated[str | None, Meta(description="The model's own reason for the new #1.")]
+    from_date: Date
+    to_date: Date
+    confirmed: Annotated[bool, Meta(description="The model's next answer agreed.")]
+    page: Page
+    api: Api
+
+
+class ChangeList(Resource, frozen=True, kw_only=True):
+    """The newest changes of the models' #1 picks."""
+
+    last_checked: Time | None
+    tracked: Annotated[int, Meta(ge=0, description="Categories with a successful poll.")]
+    count: Annotated[int, Meta(ge=0, description="Changes listed here, 1,000 at most.")]
+    total: Annotated[int, Meta(ge=0, description="Changes ever seen.")]
+    changes: Annotated[list[Change], Meta(description="Newest first.")]
+
+
+class TopEntry(Resource, frozen=True, kw_only=True):
+    """One of the first five places of a category."""
+
+    rank: int
+    product: str
+    slug: str
+    score: float
+
+
+class CategoryHit(Resource, frozen=True, kw_only=True):
+    """A category that fits a search."""
+
+    slug: str
+    title: str
+    question: str
+    verdict: Verdict | None
+    updated: Date
+    page: Page
+    api: Api
+    score: Score
+    top: list[TopEntry]
+
+
+class RankedIn(Resource, frozen=True, kw_only=True):
+    """A leaderboard on which a brand appears."""
+
+    slug: str
+    title: str
+    rank: int
+    of: int
+    api: Api
+
+
+class BrandHit(Resource, frozen=True, kw_only=True, rename=None):
+    """A product that fits a search."""
+
+    slug: str
+    name: str
+    domain: str | None
+    verdict: Verdict | None
+    best_rank: int
+    page: Page
+    api: Api
+    score: Score
+    ranked_in: Annotated[list[RankedIn], Meta(description="Its leaderboards, best rank first.")]
+
+
+class SearchResults(Resource, frozen=True, kw_only=True):
+    """What fits a search, best match first; both lists may be empty."""
+
+    query: str
+    categories: list[CategoryHit]
+    brands: list[BrandHit]
+
+
+class CategoryItem(Resource, frozen=True, kw_only=True):
+    """A ranked category in the list of all."""
+
+    slug: str
+    title: str
+    updated: Date
+    api: Api
+
+
+class Mention(Resource, frozen=True, kw_only=True):
+    """How often a product is named, and whether that moves.
+
+    The trend counts cells (one category, one model) polled successfully in both of the last two
+    weeks: those that list the product now, before, and in either.
+    """
+
+    rank: int
+    slug: str
+    name: str
+    domain: str | None
+    mentions: Annotated[int, Meta(ge=1, description="Successful polls, all time, that rank it.")]
+    mentions7d: Annotated[int, Meta(ge=0, description="Cells that list it now.")] = field(
+        name="mentions7d"
+    )
+    polls7d: Annotated[int, Meta(ge=0, description="Cells that list it now or before.")] = field(
+        name="polls7d"
+    )
+    mentions_prev7d: Annotated[int, Meta(ge=0, description="Cells that listed it before.")] = field(
+        name="mentionsPrev7d"
+    )
+    polls_prev7d: Annotated[int, Meta(ge=0, description="The same cells as polls7d.")] = field(
+        name="pollsPrev7d"
+    )
+    delta: Annotated[float | None, Meta(description="Difference in percentage points.")]
+    direction: Direction
+    categories: Annotated[int, Meta(ge=0, description="Leaderboards it appears on.")]
+    page: Page
+    api: Api
+
+
+class MentionList(Resource, frozen=True, kw_only=True):
+    """The most mentioned products across every successful poll."""
+
+    as_of: Time | None
+    polls: Annotated[int, Meta(ge=0, description="Successful polls, all time.")]
+    products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
+
+
+class PollPick(Resource, frozen=True, kw_only=True):
+    """A place in a polled answer, as the model wrote it."""
+
+    rank: int
+    product: str
+    domain: str | None
+    reason: str | None
+    fixes: list[str]
+
+
+class PollMiss(Resource, frozen=True, kw_only=True):
+    """A near miss in a polled answer."""
+
+    product: str
+    reason: str | None
+
+
+class PollUsage(Resource, frozen=True, kw_only=True):
+    """What a poll cost."""
+
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+class PollRecord(Resource, frozen=True, kw_only=True):
+    """One poll: a line of the history file, as it stands there."""
+
+    v: Literal[1]
+    id: Annotated[
+        str,
+        Meta(
+            pattern="^[0-9a-f]{16}$",
+            description="First 16 hex digits of the SHA-256 of the record without id and crc.",
+        ),
+    ]
+    slug: str
+    model: str
+    polled_at: Time
+    question: str
+    pick: Annotated[str | None, Meta(description="The #1 as the model wrote it; null if failed.")]
+    ranking: list[PollPick]
+    reason: Annotated[str | None, Meta(description="Verbatim reason for the pick.")]
+    missed: list[PollMiss]
+    caveat: str | None
+    error: Annotated[str | None, Meta(description="Why a failed poll failed.")]
+    failure: FailureKind | None
+    notes: Annotated[list[str], Meta(description="What was mended when the answer was read.")]
+    served_model: str | None
+    request_id: str | None
+    web_search: bool
+    usage: PollUsage | None
+    latency_ms: int | None
+    withheld: Annotated[
+        bool | UnsetType, Meta(description="Present and true when the texts are not shown.")
+    ] = UNSET
+    crc: Annotated[str, Meta(description="CRC-32 of the line without this member, in hex.")]
+
+
+class LabsExperiment(Resource, frozen=True, kw_only=True):
+    """One of the service's own experiments."""
+
+    slug: str
+    title: str
+    method: str
+    finding: str
+    date: Date
+    url: Annotated[str, Meta(description="Address of the full write-up.")]
+
+
+class Labs(Resource, frozen=True, kw_only=True):
+    """The service's own experiments."""
+
+    count: int
+    experiments: list[LabsExperiment]
+
+
+class ParameterError(Resource, frozen=True, kw_only=True):
+    """What is wrong with one parameter."""
+
+    parameter: str
+    detail: str
+
+
+class Suggestion(Resource, frozen=True, kw_only=True):
+    """What may have been meant."""
+
+    slug: str
+    title: str
+    api: Api
+
+
+class ProblemDetails(Resource, frozen=True, kw_only=True, omit_defaults=True):
+    """A problem detail of RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    errors: Annotated[
+        list[ParameterError] | None, Meta(description="Which parameters are wrong, and how.")
+    ] = None
+    suggestions: Annotated[
+        list[Suggestion] | None, Meta(description="The closest slugs to an unknown one.")
+    ] = None
