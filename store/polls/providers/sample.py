@@ -23,10 +23,9 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
 from functools import lru_cache
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -46,6 +45,9 @@ from store.polls.providers.sample_words import (
     subject_of,
 )
 from store.records import Category, Failure, FailureKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -136,7 +138,7 @@ VOICES = ("terse", "warm", "technical", "comparing")
 _FIRST = {
     "terse": ("The {head} to beat{tail}. {S}; {t}.", "First choice{tail}: {s}; {t}."),
     "warm": (
-        "At the top of my {head} list{tail}: {s}, and {t}.",
+        "At the top of my {noun} list{tail}: {s}, and {t}.",
         "My warmest recommendation{tail}, because {s} and {t}.",
     ),
     "technical": (
@@ -145,43 +147,65 @@ _FIRST = {
     ),
     "comparing": (
         "Ahead of {other} on {n}: {s}. In addition, {t}, which decides first place{tail}.",
-        "What decides against {other} is {n}: {s}, and {t}.",
+        "What puts this ahead of {other} is {n}: {s}, and {t}.",
     ),
 }
 _OTHERS = {
     "terse": (
-        "{S}; {t}.", "{S}. {T}.", "{N}: {s}. Also, {t}.", "Pick this for {n}: {s}. {T}.",
-        "Solid{tail}: {s}; {t}.", "Worth a look: {s}; {t}.",
+        "{S}; {t}.",
+        "{S}. {T}.",
+        "{N}: {s}. Also, {t}.",
+        "Pick this for {n}: {s}. {T}.",
+        "Solid{tail}: {s}; {t}.",
+        "Worth a look: {s}; {t}.",
+        "A safe {noun} choice: {s}; {t}.",
     ),
     "warm": (
-        "Easy to like: {s}, and {t}.", "You will be glad that {s}, and that {t}.",
+        "Easy to like: {s}, and {t}.",
+        "You will be glad that {s}, and that {t}.",
         "If you care about {n}, look here first: {s}. Best of all, {t}.",
-        "A happy choice{tail}, since {s} and {t}.", "A pleasure in everyday use: {s}, and {t}.",
+        "A happy choice{tail}, since {s} and {t}.",
+        "A pleasure in everyday use: {s}, and {t}.",
         "There is a lot to enjoy here: {s}, and {t}.",
+        "A lovely {noun} option{tail}: {s}, and {t}.",
     ),
     "technical": (
-        "{N}: {s}. {M}: {t}.", "Two criteria decide here, {n} and {m}: {s}; {t}.",
+        "{N}: {s}. {M}: {t}.",
+        "Two criteria decide here, {n} and {m}: {s}; {t}.",
         "Judged by {n}, near the top of this list: {s}. On {m}: {t}.",
-        "Consistent on {n} and {m}: {s}; {t}.", "The main argument is {n}: {s}. Secondly, {t}.",
+        "Consistent on {n} and {m}: {s}; {t}.",
+        "The main argument is {n}: {s}. Secondly, {t}.",
         "Above average on {n}: {s}. Equally sound on {m}: {t}.",
+        "Among {noun} candidates, strong on {n}: {s}. {T}.",
     ),
     "comparing": (
-        "Behind {other} overall, yet {s} and {t}.", "Compared with {other}, stronger on {n}: {s}; {t}.",
+        "Behind {other} overall, yet {s} and {t}.",
+        "Compared with {other}, stronger on {n}: {s}; {t}.",
         "The alternative to {other} for {n}: {s}, and {t}.",
         "Closer to {other} than the rank suggests: {s}; {t}.",
         "Where {other} plays safe, this one stands out for {n}: {s}, and {t}.",
         "Less of an all-rounder than {other}, but {s} and {t}.",
+        "The other {noun} option beside {other}: {s}, and {t}.",
     ),
-}  # fmt: skip
+}
 _FIXES = {
     "terse": ("{F}.", "Needs {f}.", "Add {f}.", "Missing: {f}."),
-    "warm": ("I would love to see {f}.", "With {f}, this would climb on my list.",
-             "What I still wish for: {f}."),
-    "technical": ("Would score higher with {f}.", "Missing so far: {f}.",
-                  "{F} would close the gap on {n}."),
-    "comparing": ("{F} would help against {rival}.", "To pull away from {rival}: {f}.",
-                  "Still missing next to {rival}: {f}."),
-}  # fmt: skip
+    "warm": (
+        "I would love to see {f}.",
+        "With {f}, this would climb on my list.",
+        "What I still wish for: {f}.",
+    ),
+    "technical": (
+        "Would score higher with {f}.",
+        "Missing so far: {f}.",
+        "{F} would close the gap on {n}.",
+    ),
+    "comparing": (
+        "{F} would help against {rival}.",
+        "To pull away from {rival}: {f}.",
+        "Still missing next to {rival}: {f}.",
+    ),
+}
 _MISSES = {
     "terse": ("{W}.", "Close, but {w}."),
     "warm": ("Likeable, but {w}.", "Nearly on my list; sadly, {w}."),
@@ -191,9 +215,12 @@ _MISSES = {
 _CAVEATS = {
     "terse": ("{W}.", "One catch: {w}."),
     "warm": ("One thing to know before you choose {name}: {w}.", "Be prepared for one thing: {w}."),
-    "technical": ("Known limitation of {name}: {w}.", "Check {n} before buying: {w}."),
-    "comparing": ("{name} gives up some ground on {n}: {w}.", "{rival} does better on {n}; here, {w}."),
-}  # fmt: skip
+    "technical": ("Known limitation of {name}: {w}.", "Check {n} before choosing: {w}."),
+    "comparing": (
+        "{name} gives up some ground on {n}: {w}.",
+        "{rival} does better on {n}; here, {w}.",
+    ),
+}
 
 
 def _voice(assistant: str) -> str:
@@ -279,7 +306,9 @@ class _Author(Struct):
 
 def _reason(author: _Author, template: str, traits: tuple[Trait, Trait], other: str) -> str:
     subject = author.subject
-    return _said(template, *traits, head=subject.head, tail=subject.tail, other=other)
+    return _said(
+        template, *traits, head=subject.head, noun=subject.noun, tail=subject.tail, other=other
+    )
 
 
 def _fixes(author: _Author, name: str, praised: tuple[int, int], rival: str) -> list[str]:
@@ -300,12 +329,14 @@ def _picks(author: _Author, products: list[Invented]) -> list[dict[str, Any]]:
         habit = share("domain", author.assistant, product.name)
         if habit < 0.07:
             domain = None if habit < 0.04 else f"https://www.{domain}/"
-        picks.append({
-            "name": author.written(product.name),
-            "domain": domain,
-            "reason": _reason(author, templates[i], traits, rival),
-            "fixes": _fixes(author, product.name, praised, rival),
-        })  # fmt: skip
+        picks.append(
+            {
+                "name": author.written(product.name),
+                "domain": domain,
+                "reason": _reason(author, templates[i], traits, rival),
+                "fixes": _fixes(author, product.name, praised, rival),
+            }
+        )
     return picks
 
 
@@ -341,14 +372,14 @@ def _answer(author: _Author, ranked: list[Invented]) -> dict[str, Any]:
     }
 
 
-def _sent(answer: dict[str, Any], draw: Random, head: str) -> str:
+def _sent(answer: dict[str, Any], draw: Random, noun: str) -> str:
     """The text as a model sends it: mostly bare JSON, now and then in a fence or in prose."""
     text = msgspec.json.encode(answer).decode()
     form = draw.random()
     if form < 0.04:
         return f"```json\n{text}\n```"
     if form < 0.06:
-        return f"Here is my ranking of the {head} options you asked about.\n\n{text}"
+        return f"Here is my ranking of the {noun} options you asked about.\n\n{text}"
     return text
 
 
@@ -390,7 +421,7 @@ def reply(slug: str, category: Category, assistant: str, at: dt.datetime) -> Sam
     draw = Random(seed("words", slug, assistant, at.date()))
     author = _Author(assistant, subject, draw, voice, set())
     answer = _answer(author, _ranked(slug, category, assistant, days))
-    text = _sent(answer, draw, subject.head)
+    text = _sent(answer, draw, subject.noun)
 
     chance = Random(seed("chance", slug, assistant, int(at.timestamp())))
     latency = int(_LATENCIES[voice] * math.exp(chance.gauss(0, 0.25)))
@@ -407,8 +438,10 @@ def reply(slug: str, category: Category, assistant: str, at: dt.datetime) -> Sam
     tokens = Tokens(input=430 + len(category.question) // 4, output=len(text.encode()) // 4 + 1)
     return SampleReply(
         Reply(
-            outcome=text, served_model=_served_model(assistant, at), request_id=request_id,
+            outcome=text,
+            served_model=_served_model(assistant, at),
+            request_id=request_id,
             tokens=tokens,
         ),
         latency,
-    )  # fmt: skip
+    )

@@ -45,9 +45,13 @@ class Kind(Struct, frozen=True):
 
 
 class Subject(Struct, frozen=True):
-    """What a category is about: ``head`` and ``tail`` for sentences, the rest for its products."""
+    """What a category is about: the first three for sentences, the rest for its products.
+
+    ``head`` stands after "the", ``noun`` before another noun ("running shoes", "running shoe").
+    """
 
     head: str
+    noun: str
     tail: str
     family: str
     core: str
@@ -66,6 +70,8 @@ class Invented(Struct, frozen=True):
 
 
 class Words(Struct, frozen=True):
+    """All of ``sample_words.json``; ``keywords`` say which kind a phrase means."""
+
     kinds: dict[str, Kind]
     keywords: dict[str, str]
     lists: dict[str, frozenset[str]]
@@ -74,6 +80,13 @@ class Words(Struct, frozen=True):
 
 def _trait(line: str) -> Trait:
     return Trait(*line.split("|"))
+
+
+def _group(name: str, of: str) -> str:
+    """How products of a kind are named: games and books by titles, the others by their class."""
+    if name in {"videogame", "book"}:
+        return "title"
+    return {"wear": "goods", "play": "goods", "dev": "software"}.get(of, of)
 
 
 def read_words() -> Words:
@@ -88,10 +101,13 @@ def read_words() -> Words:
         traits = tuple(own + common)
         brands = sorted(raw["brands"][told["brands"]], key=lambda brand: seed(name, brand))
         kinds[name] = Kind(
-            name=name, group="title" if name in {"videogame", "book"} else told["class"],
-            brands=tuple(brands[:26]), tags=tuple(raw["tags"][told["brands"]]),
-            own=len(own) or len(traits), traits=traits,
-        )  # fmt: skip
+            name=name,
+            group=_group(name, told["class"]),
+            brands=tuple(brands[:26]),
+            tags=tuple(raw["tags"][told["brands"]]),
+            own=len(own) or len(traits),
+            traits=traits,
+        )
         keywords.update(dict.fromkeys(filter(None, told["words"].split(", ")), name))
     lists = {
         name: frozenset(told.split(", ")) for name, told in raw.items() if isinstance(told, str)
@@ -100,10 +116,12 @@ def read_words() -> Words:
 
 
 def digest(*parts: object) -> bytes:
+    """64 bytes that depend on the parts alone, the same on every machine."""
     return blake2b("\x1f".join(map(str, parts)).encode()).digest()
 
 
 def seed(*parts: object) -> int:
+    """A number below 2**64 that depends on the parts alone."""
     return int.from_bytes(digest(*parts)[:8])
 
 
@@ -124,9 +142,27 @@ WORDS = read_words()
 # ------------------------------------------------------------------ what a category is about
 
 _TAIL = re.compile(r"(?<!quote)(?<!speech)(?<!text) (?:for|under|with|without|that|to) ")
-_IRREGULAR = {"mice": "mouse", "knives": "knife", "shelves": "shelf", "cookies": "cookie",
-              "movies": "movie", "analytics": "analytics", "lens": "lens", "news": "news",
-              "series": "series", "gps": "gps", "canvas": "canvas", "sos": "sos"}  # fmt: skip
+_IRREGULAR = {
+    "mice": "mouse",
+    "knives": "knife",
+    "shelves": "shelf",
+    "cookies": "cookie",
+    "movies": "movie",
+    "analytics": "analytics",
+    "lens": "lens",
+    "news": "news",
+    "series": "series",
+    "gps": "gps",
+    "canvas": "canvas",
+    "jeans": "jeans",
+    "leggings": "leggings",
+    "binoculars": "binoculars",
+    "clippers": "clippers",
+    "goggles": "goggles",
+    "glasses": "glasses",
+    "sales": "sales",
+    "shears": "shears",
+}
 
 
 def _singular(word: str) -> str:
@@ -209,7 +245,11 @@ def subject_of(text: str, nouns: tuple[str, ...]) -> Subject:
         words if len(family) <= len(words) and family[-1] == words[-1] else family + words[-1:]
     )
     if kind.group in {"software", "service"}:
-        while len(family) > 1 and _singular(family[-1]) in WORDS.lists["generic"]:
+        while (
+            len(family) > 1
+            and _singular(family[-1]) in WORDS.lists["generic"]
+            and family[-2] not in {"a", "of"}
+        ):
             family = family[:-1]
     family = [*family[:-1], _singular(family[-1])]
     core = family[-2:] if family[-1] in WORDS.lists["vague"] else family[-1:]
@@ -217,9 +257,14 @@ def subject_of(text: str, nouns: tuple[str, ...]) -> Subject:
     if _singular(words[-1]) in WORDS.lists["units"]:
         shown[-1] = _singular(shown[-1])
     return Subject(
-        head=" ".join(shown), tail=tail, family=" ".join(family), core=" ".join(core),
-        label=_label(family, nouns), kind=kind,
-    )  # fmt: skip
+        head=" ".join(shown),
+        noun=" ".join([*shown[:-1], _singular(shown[-1])]),
+        tail=tail,
+        family=" ".join(family),
+        core=" ".join(core),
+        label=_label(family, nouns),
+        kind=kind,
+    )
 
 
 # ------------------------------------------------------------------ the products
@@ -305,7 +350,9 @@ def invent(kind_name: str, scope: str, label: str, slot: int) -> Invented:
         launch = 45 + 900 * share("launch", kind_name, scope)
     fashionable = share("fashion", name) < (0.2 if scope == "*" else 0.07)
     return Invented(
-        name=name, domain=_domain(name if kind.group in {"title", "place"} else brand),
-        appeal=normal("appeal", kind_name, scope, slot), launch=launch,
+        name=name,
+        domain=_domain(name if kind.group in {"title", "place"} else brand),
+        appeal=normal("appeal", kind_name, scope, slot),
+        launch=launch,
         wave=80 + 60 * share("wave", name) if fashionable else 0,
-    )  # fmt: skip
+    )

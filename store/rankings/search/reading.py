@@ -28,11 +28,11 @@ LIKENESS: Final[dict[Kind, float]] = {
 PREFIX_LIKENESS = 0.6
 """How like a word its first letters are at least; the more letters, the nearer to 1."""
 
-EDITS_FROM_LENGTH = (4, 7, 10)
-"""Letters from which a word may have one typing mistake, two, three."""
+EDITS_FROM_LENGTH = (4, 7)
+"""Letters from which a word may have one typing mistake, and two."""
 
 FILLER_WEIGHT = 0.05
-SENTENCE_WORDS = 4
+SENTENCE_WORDS = 3
 """Words from which a query is a sentence; a shorter one is when it has a function word."""
 MOST_WORDS = 40
 """Words of a query that are read; 200 characters rarely hold more."""

@@ -52,6 +52,6 @@ def score(query: Reading, title: Title, found: Iterable[tuple[Match, Place]]) ->
 
 
 def _keywords(query: Reading, title: Title, query_coverage: float, title_coverage: float) -> float:
-    alike = float(fuzz.ratio(query.text, title.text)) / 100
+    alike: float = fuzz.ratio(query.text, title.text) / 100
     blended = QUERY_SHARE * query_coverage + TITLE_SHARE * title_coverage + TEXT_SHARE * alike
     return max(blended, alike * SAME_TEXT_SHARE) if alike >= SAME_TEXT else blended

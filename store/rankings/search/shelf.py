@@ -30,14 +30,12 @@ if TYPE_CHECKING:
 Kind = Literal["word", "singular", "part", "joined", "initials", "domain", "group"]
 
 FUNCTION_WORD_SHARE = 0.1
-FILLER_SHARE = 0.7
-USE_SHARE = 0.6
-"""What is left of a title word's weight: a function word, a filler, a word after "for"."""
+USE_SHARE = 0.8
+"""What is left of a title word's weight if it is a function word, and if it stands after "for"."""
 
 LAST = "\U0010ffff"
 """The last of all characters, after anything a prefix may go on with."""
-LONGEST_JOIN = 3
-LONGEST_INITIALS = 6
+SHORTEST_INITIALS, LONGEST_INITIALS = 3, 6
 
 
 class Titled(Struct, frozen=True):
@@ -56,7 +54,6 @@ class Title(NamedTuple):
 
     slug: str
     text: str
-    words: Words
     weights: tuple[float, ...]
     weight: float
     doubtful: bool
@@ -105,15 +102,14 @@ class Shelf:
     def _title(self, slug: str, words: Words) -> Title:
         """Weigh the words of a title."""
         core = words.index("for") if "for" in words[1:] else len(words)
-        nothing_else = FILLERS.issuperset(words)
-        weights = []
-        for position, word in enumerate(words):
-            weight = self.rarity[singular(word)] * (USE_SHARE if position >= core else 1)
-            if word in FILLERS and not nothing_else:
-                weight *= FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else FILLER_SHARE
-            weights.append(weight)
-        doubtful = self.synonyms is None and all(self.is_ordinary(word) for word in words)
-        return Title(slug, " ".join(words), words, tuple(weights), sum(weights), doubtful)
+        weights = tuple(
+            self.rarity[singular(word)]
+            * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
+            * (USE_SHARE if position >= core else 1)
+            for position, word in enumerate(words)
+        )
+        doubtful = self.synonyms is None and all(map(self.is_ordinary, words))
+        return Title(slug, " ".join(words), weights, sum(weights), doubtful)
 
     def places(self, kind: Kind, term: str) -> list[Place]:
         """Return where a term of one kind leads, in the order of the titles."""
@@ -158,8 +154,8 @@ def _terms(
         yield "singular", singular(word), (i,)
         if part := model_part(word):
             yield "part", part, (i,)
-        for end in range(i + 2, min(i + LONGEST_JOIN, len(words)) + 1):
-            yield "joined", "".join(words[i:end]), everything[i:end]
+        if everything[i + 1 :]:
+            yield "joined", word + words[i + 1], (i, i + 1)
     for initials, length in _initials(words):
         yield "initials", initials, everything[:length]
     for group, positions in synonyms.mentioned(words) if synonyms else ():
@@ -172,9 +168,9 @@ def _terms(
 
 def _initials(words: Words) -> set[tuple[str, int]]:
     """Return initialisms of the first words, with and without function words, and their lengths."""
-    found = set()
-    for length in range(3, min(LONGEST_INITIALS, len(words)) + 1):
-        for picked in (words[:length], [w for w in words[:length] if w not in FUNCTION_WORDS]):
-            if len(picked) > 2:
-                found.add(("".join(word[0] for word in picked), length))
-    return found
+    return {
+        ("".join(word[0] for word in picked), length)
+        for length in range(SHORTEST_INITIALS, min(LONGEST_INITIALS, len(words)) + 1)
+        for picked in (words[:length], [w for w in words[:length] if w not in FUNCTION_WORDS])
+        if len(picked) >= SHORTEST_INITIALS
+    }

@@ -7,6 +7,8 @@ import unicodedata
 
 Words = tuple[str, ...]
 
+SHORTEST_STEM = 3
+"""Letters that a plural or a word with an ending keeps at least."""
 LONGEST_TEXT = 400
 """Characters of a text that are read, after decomposition; a title or query has far fewer."""
 
@@ -69,7 +71,7 @@ def words_of(text: str) -> Words:
 
 def singular(word: str) -> str:
     """Return one form that the singular and the plural of an English word share."""
-    if len(word) > 3 and not word.endswith(_NO_PLURALS):
+    if len(word) > SHORTEST_STEM and not word.endswith(_NO_PLURALS):
         for plural, ending in _PLURALS:
             if word.endswith(plural):
                 return word.removesuffix(plural) + ending
@@ -80,10 +82,10 @@ def root(word: str) -> str:
     """Return what related words share: journal and journaling, counter and counting."""
     stem = singular(word)
     for ending in _ENDINGS:
-        if stem.endswith(ending) and len(stem) >= len(ending) + 4:
+        if stem.endswith(ending) and len(stem) > len(ending) + SHORTEST_STEM:
             stem = stem.removesuffix(ending)
             break
-    return stem[:-1] if len(stem) > 4 and stem[-1] == stem[-2] else stem
+    return stem[:-1] if len(stem) > SHORTEST_STEM + 1 and stem[-1] == stem[-2] else stem
 
 
 def model_part(word: str) -> str | None:

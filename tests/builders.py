@@ -1,0 +1,121 @@
+"""Small, readable test data: polls, data directories and stores, written where they are used."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from app import create_app
+from store.history import History, seal
+from store.records import Category, NearMiss, Pick, Poll
+from store.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from flask import Flask
+
+BASE_URL = "https://rankings.example"
+
+SITE = {"version": 1, "name": "Consensus Test", "sample": True}
+
+
+def category(title: str = "Best CRM software", **fields: Any) -> Category:
+    """A category record; its question follows from the title."""
+    topic = title.removeprefix("Best ")
+    return Category(version=1, title=title, question=f"What is the best {topic}?", **fields)
+
+
+def answered(
+    model: str,
+    names: Sequence[str],
+    at: str = "2026-11-02T06:00:00Z",
+    *,
+    slug: str = "crm-software",
+    **fields: Any,
+) -> Poll:
+    """A successful poll that ranks these names, best first, sealed as in history.
+
+    Each pick's reason is "<model> on <name>"; ``domains`` maps names to domains.
+    """
+    domains: Mapping[str, str] = fields.pop("domains", {})
+    missed: Sequence[str] = fields.pop("missed", ())
+    ranking = tuple(
+        Pick(rank, name, domains.get(name), f"{model} on {name}", (f"{model} would fix {name}",))
+        for rank, name in enumerate(names, start=1)
+    )
+    poll = Poll(
+        slug=slug,
+        model=model,
+        question=fields.pop("question", "What is the best CRM software?"),
+        pick=names[0],
+        ranking=ranking,
+        reason=fields.pop("reason", ranking[0].reason),
+        missed=tuple(NearMiss(name, f"{model} left out {name}") for name in missed),
+        **fields,
+    )
+    return seal(poll, at)[0]
+
+
+def failed(
+    model: str,
+    kind: str = "timeout",
+    at: str = "2026-11-02T06:00:00Z",
+    *,
+    slug: str = "crm-software",
+) -> Poll:
+    """A failed poll, sealed as in history."""
+    poll = Poll(
+        slug=slug,
+        model=model,
+        question="What is the best CRM software?",
+        error=f"It failed: {kind}.",
+        failure=kind,  # type: ignore[arg-type]
+    )
+    return seal(poll, at)[0]
+
+
+def write_json(path: Path, value: object) -> Path:
+    """Write a data file as a person would, indented."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def write_data(
+    directory: Path,
+    *,
+    categories: Mapping[str, Mapping[str, Any]] | None = None,
+    products: Mapping[str, Mapping[str, Any]] | None = None,
+    models: Iterable[str] = ("A", "B", "C", "D"),
+    polls: Iterable[Poll] = (),
+    **site: Any,
+) -> Path:
+    """A data directory: categories and products by slug, sample assistants, polls in order."""
+    directory.mkdir(parents=True, exist_ok=True)
+    write_json(directory / "site.json", {**SITE, **site})
+    assistants = [{"name": name, "api": "sample"} for name in models]
+    write_json(directory / "models.json", {"version": 1, "models": assistants})
+    default = {"crm-software": {"title": "Best CRM software", "topic": "CRM software"}}
+    for slug, fields in (categories or default).items():
+        title = fields["title"]
+        question = f"What is the best {title.removeprefix('Best ')}?"
+        value = {"version": 1, "title": title, "question": question, **fields}
+        write_json(directory / "categories" / f"{slug}.json", value)
+    for slug, fields in (products or {}).items():
+        write_json(directory / "products" / f"{slug}.json", {"version": 1, **fields})
+    append(directory, polls)
+    return directory
+
+
+def append(directory: Path, polls: Iterable[Poll]) -> None:
+    """Append polls to a data directory's history, each at its own time."""
+    history = History(directory / "history")
+    for poll in polls:
+        history.append([poll], poll.polled_at)
+
+
+def app_over(directory: Path, **settings: Any) -> Flask:
+    """The application over a data directory, as a server would have it."""
+    return create_app(Settings(data_dir=directory, **{"base_url": BASE_URL, **settings}))

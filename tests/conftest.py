@@ -1,0 +1,43 @@
+"""Fixtures every Flask reader expects, and a copy of the shipped data to play with."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import app_over
+
+from store.settings import SHIPPED_DATA
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask import Flask
+    from flask.testing import FlaskClient, FlaskCliRunner
+
+
+@pytest.fixture(scope="session")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the shipped data that no test changes."""
+    directory = tmp_path_factory.mktemp("shipped") / "data"
+    shutil.copytree(SHIPPED_DATA, directory, ignore=shutil.ignore_patterns(".locks"))
+    return directory
+
+
+@pytest.fixture(scope="session")
+def app(shipped: Path) -> Flask:
+    """The application over the shipped data."""
+    return app_over(shipped)
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    """A reader of the shipped data."""
+    return app.test_client()
+
+
+@pytest.fixture
+def runner(app: Flask) -> FlaskCliRunner:
+    """A shell for the commands, over the shipped data."""
+    return app.test_cli_runner()

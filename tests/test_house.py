@@ -1,0 +1,43 @@
+"""The house keeps its own rules: imports, style, types, shape, and the files at the top."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+TOP_LEVEL = {"app.py", "pyproject.toml", "store", "templates", "tests", "data", "README.md"}
+
+
+LINT_IMPORTS = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["-m", "ruff", "check", "."],
+        ["-m", "ruff", "format", "--check", "."],
+        ["-m", "mypy"],
+        ["-c", LINT_IMPORTS],
+    ],
+    ids=["ruff", "format", "mypy", "import-linter"],
+)
+def test_the_tools_find_nothing(command: list[str]) -> None:
+    """Style, types and the direction of imports are clean, so that a review can be about sense."""
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_top_level_is_what_the_user_asked_for() -> None:
+    """Beside dotfiles, the top level holds exactly the seven entries that were wished for."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    entries = {line.partition("/")[0] for line in listed.splitlines()}
+    assert {entry for entry in entries if not entry.startswith(".")} <= TOP_LEVEL
