@@ -98,7 +98,7 @@ def _wander(days: float, period: float, *parts: object) -> float:
     return left + (right - left) * step * step * (3 - 2 * step)
 
 
-def _trend(product: Invented, days: float) -> float:
+def trend(product: Invented, days: float) -> float:
     """How fashionable a product is: it rises for three weeks, stays up, falls for three weeks."""
     if not product.wave:
         return 0.0
@@ -108,7 +108,7 @@ def _trend(product: Invented, days: float) -> float:
     return TREND * (height - 0.5)
 
 
-def _ranked(slug: str, category: Category, assistant: str, days: float) -> list[Invented]:
+def ranked(slug: str, category: Category, assistant: str, days: float) -> list[Invented]:
     """The category's products in the order in which an assistant likes them at a time."""
     opinions = []
     for product, strength in _pool(slug, _text(category), category.nouns):
@@ -121,7 +121,7 @@ def _ranked(slug: str, category: Category, assistant: str, days: float) -> list[
             + CELL_TASTE * normal(assistant, slug, name)
             + SLOW * _wander(days, 60, "slow", assistant, slug, name)
             + FAST * _wander(days, 6, "fast", assistant, slug, name)
-            + _trend(product, days)
+            + trend(product, days)
         )
         opinions.append((liking, product))
     return [product for _, product in sorted(opinions, key=lambda entry: -entry[0])]
@@ -225,7 +225,7 @@ _CAVEATS = {
 
 def _voice(assistant: str) -> str:
     """Model A to D have a voice each; any other name has one of the four, always the same."""
-    last = assistant.rsplit(maxsplit=1)[-1]
+    last = assistant.rpartition(" ")[2]
     number = ord(last) - ord("A") if re.fullmatch("[A-Z]", last) else seed("voice", assistant)
     return VOICES[number % len(VOICES)]
 
@@ -398,14 +398,14 @@ _LATENCIES = {"terse": 1_900, "warm": 4_200, "technical": 6_800, "comparing": 3_
 
 
 def _unreadable(text: str, answer: dict[str, Any], draw: Random) -> str:
-    """A text that is no answer: cut off, a numbered list, nothing, or no picks."""
+    """A text that is no answer: cut off, a list, nothing, or another object."""
     form = draw.randrange(4)
     if form == 0:
         return text[: len(text) * 2 // 3]
     if form == 1:
         rows = enumerate(answer["picks"], 1)
         return "\n".join(f"{rank}. {pick['name']}: {pick['reason']}" for rank, pick in rows)
-    return "" if form == 2 else '{"picks": [], "near_misses": [], "caveat": null}'
+    return "" if form == 2 else '{"ranking": []}'
 
 
 def _served_model(assistant: str, at: dt.datetime) -> str:
@@ -420,7 +420,7 @@ def reply(slug: str, category: Category, assistant: str, at: dt.datetime) -> Sam
     subject, voice = subject_of(_text(category), category.nouns), _voice(assistant)
     draw = Random(seed("words", slug, assistant, at.date()))
     author = _Author(assistant, subject, draw, voice, set())
-    answer = _answer(author, _ranked(slug, category, assistant, days))
+    answer = _answer(author, ranked(slug, category, assistant, days))
     text = _sent(answer, draw, subject.noun)
 
     chance = Random(seed("chance", slug, assistant, int(at.timestamp())))

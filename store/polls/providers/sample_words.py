@@ -84,7 +84,7 @@ def _trait(line: str) -> Trait:
 
 def _group(name: str, of: str) -> str:
     """How products of a kind are named: games and books by titles, the others by their class."""
-    if name in {"videogame", "book"}:
+    if name in {"videogame", "boardgame", "book"}:
         return "title"
     return {"wear": "goods", "play": "goods", "dev": "software"}.get(of, of)
 
