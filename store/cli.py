@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from flask import Flask, current_app
+from flask.cli import with_appcontext
 from rapidfuzz import process
 
 from store.files import Catalogue, DataDirectoryError, Files
@@ -65,6 +66,7 @@ class Instant(click.ParamType[datetime]):
     metavar="TIME",
     help="Pretend it is this time; only for sample assistants.",
 )
+@with_appcontext
 def poll(
     slugs: tuple[str, ...],
     models: tuple[str, ...],
@@ -123,6 +125,7 @@ def poll(
 
 
 @click.command()
+@with_appcontext
 def check() -> None:
     """Say what is wrong in the data directory, as file:line:column: message.
 
@@ -141,6 +144,7 @@ def check() -> None:
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
+@with_appcontext
 def init(directory: Path) -> None:
     """Fill DIRECTORY with categories and a models.json to start from, and no history.
 

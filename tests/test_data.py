@@ -1,0 +1,125 @@
+"""The shipped data: a complete and honest sample, made by our own commands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import defaultdict
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import app_over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask.testing import FlaskClient
+
+SLICE = 25
+"""Every how-manieth category is polled again."""
+
+
+@pytest.fixture(scope="module")
+def history(shipped: Path) -> dict[str, list[dict[str, Any]]]:
+    """The shipped records by category, oldest first."""
+    return {
+        file.stem: [json.loads(line) for line in file.read_bytes().splitlines()]
+        for file in sorted((shipped / "history").glob("*.jsonl"))
+    }
+
+
+def test_every_category_is_ranked_by_all_four_models(client: FlaskClient) -> None:
+    """The catalogue holds exactly 1,425 categories, and every one of them is ranked."""
+    assert len(client.get("/api/v1/categories.json").get_json()) == 1425
+
+
+def test_every_model_has_answered_every_category(
+    history: dict[str, list[dict[str, Any]]], shipped: Path
+) -> None:
+    """Every category has at least one successful poll of every assistant."""
+    categories = {file.stem for file in (shipped / "categories").iterdir()}
+    assert set(history) == categories
+    for slug, polls in history.items():
+        assert {poll["model"] for poll in polls if poll["pick"]} == {
+            "Model A",
+            "Model B",
+            "Model C",
+            "Model D",
+        }, slug
+
+
+def test_no_real_company_gets_invented_praise(
+    history: dict[str, list[dict[str, Any]]],
+) -> None:
+    """Every domain in the sample's answers is under .example, which nobody can own."""
+    picks = (pick for polls in history.values() for poll in polls for pick in poll["ranking"])
+    domains = {pick["domain"] for pick in picks} - {None}
+    assert domains
+    assert {domain.rpartition(".")[2] for domain in domains} == {"example"}
+
+
+def test_the_sample_says_that_it_is_one(client: FlaskClient, shipped: Path) -> None:
+    """Whoever reads the data, the instructions or a verdict sees that it is a sample."""
+    assert json.loads((shipped / "site.json").read_text())["sample"] is True
+    assert "This is a sample" in client.get("/api/v1/README.md").text
+    assert "Sample" in client.get("/api/v1/best/humidifier.json").get_json()["verdict"]
+
+
+def test_the_sample_is_of_the_real_ones_size(client: FlaskClient, shipped: Path) -> None:
+    """A category file has around 10 KB in the median; the history has at most 18 MB."""
+    files = [file.stem for file in (shipped / "categories").iterdir()]
+    sizes = [len(client.get(f"/api/v1/best/{slug}.json").data) for slug in files[::10]]
+    assert 8_000 < median(sizes) < 12_000
+    assert sum(file.stat().st_size for file in (shipped / "history").iterdir()) <= 18_000_000
+
+
+def test_the_sample_shows_every_kind_of_figure(client: FlaskClient, shipped: Path) -> None:
+    """Agreement of every kind, ties, stale answers, missing models, changes and trends occur."""
+    files = sorted(file.stem for file in (shipped / "categories").iterdir())
+    bodies = [client.get(f"/api/v1/best/{slug}.json").get_json() for slug in files]
+    labels = {body["agreement"]["top1"]["label"] for body in bodies}
+    votes = {body["agreement"]["top1"]["votes"] for body in bodies}
+    assert labels == {"unanimous", "majority", "split"}
+    assert votes == {1, 2, 3, 4}
+    assert any(body["combined"][0]["tied"] for body in bodies)
+    assert any(answer["stale"] for body in bodies for answer in body["answers"].values())
+    assert any(body["missing"] for body in bodies)
+    changes = client.get("/api/v1/changes.json").get_json()["changes"]
+    assert {change["confirmed"] for change in changes} == {True, False}
+    directions = {
+        p["direction"] for p in client.get("/api/v1/mentions.json").get_json()["products"]
+    }
+    assert len(directions) > 1
+
+
+def test_a_slice_made_again_has_the_same_bytes(
+    history: dict[str, list[dict[str, Any]]], shipped: Path, tmp_path: Path
+) -> None:
+    """Polling a slice of the categories again, at the same times, gives the same files."""
+    directory = tmp_path / "data"
+    shutil.copytree(shipped, directory, ignore=shutil.ignore_patterns("history"))
+    chosen = sorted(history)[::SLICE]
+    runs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for slug in chosen:
+        for poll in history[slug]:
+            runs[poll["polledAt"], poll["model"]].append(slug)
+    shell = app_over(directory).test_cli_runner()
+    for (at, model), slugs in sorted(runs.items()):
+        done = shell.invoke(args=["poll", *slugs, "--model", model, "--at", at])
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+        assert "Error" not in done.output, done.output
+    for slug in chosen:
+        made = (directory / "history" / f"{slug}.jsonl").read_bytes()
+        assert made == (shipped / "history" / f"{slug}.jsonl").read_bytes()
+
+
+def test_topics_read_well_in_a_sentence(shipped: Path) -> None:
+    """A topic has no leading article or Best and no final punctuation; a question asks."""
+    for file in (shipped / "categories").iterdir():
+        category = json.loads(file.read_text(encoding="utf-8"))
+        topic = category["topic"]
+        assert not topic.lower().startswith(("best ", "the ", "a ", "an ")), file.name
+        assert topic[-1] not in ".,;:!?", file.name
+        assert category["question"].endswith("?"), file.name
+        assert category["title"].startswith("Best "), file.name
