@@ -1,40 +1,29 @@
-"""The ``flask`` commands: poll, check, init."""
+"""``flask poll``: ask the assistants and append what they say to history."""
 
 from __future__ import annotations
 
-import shutil
 import signal
 import threading
-from collections import Counter
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from flask import Flask, current_app
+from flask import current_app
 from flask.cli import with_appcontext
 from rapidfuzz import process
 
 from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
-from store.memory import name_clashes
 from store.polls.asking import Unready, check_ready
 from store.polls.runner import ANSWERED, LEFT, SKIPPED, Pair, Runner, Tally, due_pairs
 from store.polls.sending import Sender
-from store.rankings.names import Names
-from store.settings import SHIPPED_DATA, Settings, SettingsError
+from store.settings import Settings, SettingsError
 from store.snapshot import history_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from store.records import Assistant, Poll, Problem
-
-
-def register(app: Flask) -> None:
-    """Give the app its commands."""
-    for command in (poll, check, init):
-        app.cli.add_command(command)
+    from store.records import Assistant, Poll
 
 
 class Instant(click.ParamType[datetime]):
@@ -124,52 +113,6 @@ def poll(
         raise click.exceptions.Exit(1)
 
 
-@click.command()
-@with_appcontext
-def check() -> None:
-    """Say what is wrong in the data directory, as file:line:column: message.
-
-    Exits with 1 when there is an error; warnings alone do no harm.
-    """
-    settings: Settings = current_app.extensions["settings"]
-    problems = sorted(_problems(settings.data_dir))
-    for problem in problems:
-        mark = "" if problem.severity == "error" else "warning: "
-        click.echo(f"{problem.file}:{problem.line}:{problem.column}: {mark}{problem.message}")
-    counts = Counter(problem.severity for problem in problems)
-    click.echo(f"{counts['error']} errors, {counts['warning']} warnings.", err=True)
-    if counts["error"]:
-        raise click.exceptions.Exit(1)
-
-
-@click.command()
-@click.argument("directory", type=click.Path(path_type=Path))
-@with_appcontext
-def init(directory: Path) -> None:
-    """Fill DIRECTORY with categories and a models.json to start from, and no history.
-
-    What is there already is left alone; DATA_DIR=DIRECTORY then serves it.
-    """
-    if any((directory / name).exists() for name in ("site.json", "models.json", "categories")):
-        raise click.ClickException(f"{directory} already holds data; name an empty directory.")
-    try:
-        shutil.copytree(SHIPPED_DATA / "categories", directory / "categories")
-        for folder in ("products", "labs", "history"):
-            (directory / folder).mkdir()
-        for name in ("synonyms.json", "words.json"):
-            shutil.copy(SHIPPED_DATA / name, directory)
-        templates = Path(current_app.root_path, "templates", "init")
-        for file in sorted(templates.iterdir()):
-            shutil.copy(file, directory)
-    except OSError as error:
-        raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
-    click.echo(
-        f"{directory} is ready. Edit its models.json, set the API keys that it names, then:\n"
-        f"  DATA_DIR={directory} flask poll --due\n"
-        f"  DATA_DIR={directory} flask run"
-    )
-
-
 def _catalogue(settings: Settings) -> Catalogue:
     try:
         return Files(settings.data_dir).scan()
@@ -236,17 +179,3 @@ def _summarise(tallies: dict[str, Tally]) -> None:
         click.echo(f"{name}: {counted}")
         if tally.paused:
             click.echo(f"{name} was paused: {tally.paused}")
-
-
-def _problems(directory: Path) -> Iterator[Problem]:
-    """Everything wrong in a data directory's files and history."""
-    files = Files(directory)
-    try:
-        catalogue = files.scan()
-    except DataDirectoryError as error:
-        raise click.ClickException(str(error)) from None
-    yield from catalogue.problems
-    yield from name_clashes(Names(catalogue.products), files)
-    history = History(directory / "history")
-    for slug in sorted(history.signatures()):
-        yield from history.read(slug).problems

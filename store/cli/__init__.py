@@ -1,0 +1,18 @@
+"""The ``flask`` commands, one module for each group: poll, check, init."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from store.cli.checking import check
+from store.cli.polling import poll
+from store.cli.starting import init
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+
+def register(app: Flask) -> None:
+    """Give the app its commands."""
+    for command in (poll, check, init):
+        app.cli.add_command(command)
