@@ -107,7 +107,7 @@ def _find(text: str, shelf: Shelf, cut: float) -> dict[str, float]:
     if not (words := words_of(text)):
         return scores
     query = read(words, shelf)
-    for number, found in _finalists(query, shelf):
+    for number, found in _finalists(query, shelf).items():
         title = shelf.titles[number]
         points = round(min(score(query, title, found), 1.0), 3)
         if points >= cut:
@@ -115,21 +115,20 @@ def _find(text: str, shelf: Shelf, cut: float) -> dict[str, float]:
     return scores
 
 
-def _finalists(query: Reading, shelf: Shelf) -> list[tuple[int, list[tuple[Match, Place]]]]:
+def _finalists(query: Reading, shelf: Shelf) -> dict[int, list[tuple[Match, Place]]]:
     """Return the likeliest titles a query leads to, each with what was found in it.
 
     Likely is a title of which much was found for its length: a rough mean of the two ways to score.
     """
-    found: dict[int, list[tuple[Match, Place]]] = defaultdict(list)
     worth: dict[int, float] = defaultdict(float)
     for match in query.matches:
         points = match.likeness * sum(query.weights[i] for i in match.asked)
         for place in match.places:
-            found[place.title].append((match, place))
             worth[place.title] += points
-    likeliest = nlargest(
-        FINALISTS,
-        worth,
-        key=lambda number: (worth[number] / (1 + shelf.titles[number].weight), -number),
-    )
-    return [(number, found[number]) for number in likeliest]
+    likely = nlargest(FINALISTS, worth, key=lambda n: (worth[n] / (1 + shelf.titles[n].weight), -n))
+    found: dict[int, list[tuple[Match, Place]]] = {number: [] for number in likely}
+    for match in query.matches:
+        for place in match.places:
+            if place.title in found:
+                found[place.title].append((match, place))
+    return found

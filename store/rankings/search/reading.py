@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec import Struct
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from store.rankings.search.words import FILLERS, FUNCTION_WORDS, Words, singular
+from store.rankings.search.words import BEFORE_NAMES, FILLERS, FUNCTION_WORDS, Words, singular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,7 @@ MOST_WORDS = 40
 """Words of a query that are read; 200 characters rarely hold more."""
 
 
-class Meaning(NamedTuple):
+class Meaning(Struct, frozen=True, gc=False):
     """One term that a word may mean, and how like the word it is, 0..1."""
 
     likeness: float
@@ -46,20 +47,26 @@ class Meaning(NamedTuple):
     term: str
 
 
-class Match(NamedTuple):
+class Match(Struct, frozen=True, gc=False):
     """Some words of a query, by their positions, and the places they lead to."""
 
     asked: tuple[int, ...]
-    places: list[Place]
+    places: tuple[Place, ...]
     likeness: float
 
 
 class Reading(NamedTuple):
-    """A query read against one shelf; `weights` (0..1) say how telling each word is there."""
+    """A query read against one shelf; `weights` (0..1) say how telling each word is there.
+
+    `head` is where the head noun of a few keywords stands: last, but for fillers. A sentence has it
+    anywhere, and a name may be followed by anything. `bare` are the words used like names.
+    """
 
     text: str
     weights: list[float]
     sentence: bool
+    head: int | None
+    bare: list[int]
     matches: list[Match]
 
 
@@ -80,7 +87,18 @@ def read(words: Words, shelf: Shelf) -> Reading:
                 if meaning.likeness > likeness and meaning.kind in ("word", "singular"):
                     likeness, weight = meaning.likeness, shelf.rarity[singular(meaning.term)]
         weights.append(weight * (FILLER_WEIGHT if word in fillers else 1))
-    return Reading(" ".join(words), weights, sentence, matches)
+    telling = [i for i, word in enumerate(words) if word not in fillers]
+    head = telling[-1] if shelf.synonyms and not sentence else None
+    return Reading(" ".join(words), weights, sentence, head, _bare(words), matches)
+
+
+def _bare(words: Words) -> list[int]:
+    """Return where a word stands without an article or any other word about it."""
+    return [
+        i
+        for i in range(len(words))
+        if (i == 0 or words[i - 1] in BEFORE_NAMES) and FILLERS.issuperset(words[i + 1 : i + 2])
+    ]
 
 
 def _written(word: str) -> Iterator[Meaning]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp2
 from operator import mul
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,11 @@ SAME_TEXT, SAME_TEXT_SHARE = 0.85, 0.8
 LITTLE_SAID = 0.6
 """What a sentence score loses when nothing telling was matched; halved with each telling word."""
 
-NAMED_COVERAGE, NOT_NAMED = 0.6, 0.5
-"""An ordinary word is a name if this much of the query is about it; else the score is cut so."""
+OTHER_HEAD = 0.8
+"""What a keyword score keeps if the title lacks the head noun: a coffee table makes no coffee."""
+
+NAMED_COVERAGE, NOT_NAMED = 0.5, 0.5
+"""One ordinary word is a name if so much of a query is about it; else the score keeps so much."""
 
 
 def score(query: Reading, title: Title, found: Iterable[tuple[Match, Place]]) -> float:
@@ -38,20 +42,29 @@ def score(query: Reading, title: Title, found: Iterable[tuple[Match, Place]]) ->
             asked[i] = max(asked[i], match.likeness)
         for i in place.words:
             told[i] = max(told[i], match.likeness)
-    matched = sum(map(mul, query.weights, asked))
+    matched: float = sum(map(mul, query.weights, asked))
     query_coverage = matched / sum(query.weights)
-    title_coverage = sum(map(mul, title.weights, told)) / title.weight
+    title_coverage: float = sum(map(mul, title.weights, told)) / title.weight
     keywords = _keywords(query, title, query_coverage, title_coverage)
+    if query.head is not None and not asked[query.head]:
+        keywords *= OTHER_HEAD
+    if title.doubtful and not _is_named(query, title, asked):
+        named = len(told) > 1 or query_coverage >= NAMED_COVERAGE
+        return keywords if named else keywords * NOT_NAMED
     if not query.sentence:
         return keywords
-    if title.doubtful and len(told) == 1:
-        return keywords if query_coverage >= NAMED_COVERAGE else keywords * NOT_NAMED
-    if title.doubtful and title.text not in query.text:
-        return keywords
-    return max(keywords, title_coverage * (1 - LITTLE_SAID * 0.5**matched))
+    return max(keywords, title_coverage * (1 - LITTLE_SAID * exp2(-matched)))
 
 
 def _keywords(query: Reading, title: Title, query_coverage: float, title_coverage: float) -> float:
+    """Blend what is covered with how alike the texts are as a whole."""
     alike: float = fuzz.ratio(query.text, title.text) / 100
     blended = QUERY_SHARE * query_coverage + TITLE_SHARE * title_coverage + TEXT_SHARE * alike
     return max(blended, alike * SAME_TEXT_SHARE) if alike >= SAME_TEXT else blended
+
+
+def _is_named(query: Reading, title: Title, asked: list[float]) -> bool:
+    """Tell whether ordinary words are used as a name: several together, or one that stands bare."""
+    if len(title.weights) > 1:
+        return title.text in query.text
+    return any(asked[i] == 1 for i in query.bare)

@@ -1,7 +1,8 @@
 """One array of titles, shelved under everything a query may call them by.
 
 A title stands under its words, under adjacent words written as one, under its initials, its domain
-and the synonym groups it mentions. Each `Place` says which words of the title are meant.
+and the synonym groups it mentions. Each `Place` says which words of the title are meant. Places
+are many and live long, so the garbage collector is spared them (`gc=False`, tuples).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -46,7 +47,7 @@ class Titled(Struct, frozen=True):
     domain: str | None = None
 
 
-class Title(NamedTuple):
+class Title(Struct, frozen=True, gc=False):
     """One title or alias; `weights` (0..1 each, in sum `weight`) say how telling each word is.
 
     `doubtful` is a name made of ordinary words, which therefore may not mean it.
@@ -59,7 +60,7 @@ class Title(NamedTuple):
     doubtful: bool
 
 
-class Place(NamedTuple):
+class Place(Struct, frozen=True, gc=False):
     """Some words of one title: the number of the title, the positions of the words."""
 
     title: int
@@ -89,11 +90,12 @@ class Shelf:
         self.rarity = _rarities((slug, words) for slug, words, _ in named)
         self.titles = [self._title(slug, words) for slug, words, _ in named]
         self._by_text = sorted((title.text, number) for number, title in enumerate(self.titles))
-        self._places: dict[tuple[Kind, str], list[Place]] = defaultdict(list)
+        places: dict[tuple[Kind, str], list[Place]] = defaultdict(list)
         spans: dict[tuple[int, ...], tuple[int, ...]] = {}
         for number, (_, words, domain) in enumerate(named):
             for kind, term, span in _terms(words, domain, synonyms):
-                self._places[kind, term].append(Place(number, spans.setdefault(span, span)))
+                places[kind, term].append(Place(number, spans.setdefault(span, span)))
+        self._places = {term: tuple(found) for term, found in places.items()}
         self._words = sorted(term for kind, term in self._places if kind == "word")
         self._words_by_length: dict[int, list[str]] = defaultdict(list)
         for word in self._words:
@@ -111,9 +113,9 @@ class Shelf:
         doubtful = self.synonyms is None and all(map(self.is_ordinary, words))
         return Title(slug, " ".join(words), weights, sum(weights), doubtful)
 
-    def places(self, kind: Kind, term: str) -> list[Place]:
+    def places(self, kind: Kind, term: str) -> tuple[Place, ...]:
         """Return where a term of one kind leads, in the order of the titles."""
-        return self._places.get((kind, term), [])
+        return self._places.get((kind, term), ())
 
     def is_ordinary(self, word: str) -> bool:
         """Tell whether a word is plain English, so neither mistyped nor by itself a name."""

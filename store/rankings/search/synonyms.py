@@ -29,7 +29,7 @@ class Synonyms:
         """Take groups of interchangeable phrases."""
         self._words: dict[str, list[int]] = defaultdict(list)
         self._phrases: dict[str, list[Phrase]] = defaultdict(list)
-        for group, phrases in enumerate(groups):
+        for group, phrases in enumerate(sorted(map(sorted, groups))):
             for words in map(words_of, phrases):
                 if len(words) == 1:
                     self._words[singular(words[0])].append(group)

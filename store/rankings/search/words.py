@@ -58,6 +58,14 @@ SHOPPING_WORDS = frozenset(
 )
 """Words in which people ask for a recommendation, whatever it is about."""
 
+BEFORE_NAMES = frozenset(
+    """
+    about are at by can could did do does from had has have is on or should than tried use using
+    versus vs was were will would
+    """.split()  # noqa: SIM905
+)
+"""Words after which a bare noun is a name: "is swift fast", "than swift"; not "a swift"."""
+
 FILLERS = FUNCTION_WORDS | SHOPPING_WORDS
 
 
