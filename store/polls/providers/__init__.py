@@ -6,12 +6,14 @@ A provider module turns a :class:`Prompt` into a :class:`Request` and a :class:`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from store.records import Failure
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from store.records import Failure
 
 
 class Prompt(Struct, frozen=True):
