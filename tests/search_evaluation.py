@@ -3,6 +3,7 @@
     python tests/search_evaluation.py                          an index in this process
     python tests/search_evaluation.py http://127.0.0.1:8000    a server that serves the catalogue
     python tests/search_evaluation.py --errors                 and each query that went wrong
+    python tests/search_evaluation.py --write DIR              a data directory with the catalogue
 
 The catalogue and the queries are copies of the project's evaluation set. Its names are facts to
 search for; it ranks nothing. Negatives are queries to which nothing is the right answer.
@@ -26,10 +27,15 @@ import msgspec
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from builders import answered, write_data
+
+from store.history import seal
 from store.rankings.search import Index, Titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from flask.testing import FlaskClient
 
 TESTS = Path(__file__).resolve().parent
 JUDGED = TESTS / "data" / "search"
@@ -92,12 +98,53 @@ def make_index(*, synonyms: bool = True) -> Index:
     )
 
 
+def write_catalogue(directory: Path) -> None:
+    """Write a data directory that serves the evaluation catalogue, every product once ranked.
+
+    A product is ranked where chance puts it: its polls make it findable and mean nothing.
+    """
+    catalogue = read_json(JUDGED / "catalogue.json")
+    categories = catalogue["categories"]
+    write_data(
+        directory,
+        categories={slug: {"title": title} for slug, title in categories},
+        products={
+            slug: {"name": name} | ({"domain": domain} if domain else {})
+            for slug, name, domain in catalogue["products"]
+        },
+        models=("A", "B"),
+    )
+    for name in ("synonyms.json", "words.json"):
+        (directory / name).write_bytes((DATA / name).read_bytes())
+    (directory / "history").mkdir()
+    for i, (slug, title) in enumerate(categories):
+        names = [name for _, name, _ in catalogue["products"][i :: len(categories)]]
+        polls = [
+            answered(model, part, slug=slug, question=f"What is the {title.lower()}?")
+            for model, part in (("A", names[:5]), ("B", names[5:]))
+            if part
+        ]
+        lines = b"".join(seal(poll, poll.polled_at)[1] for poll in polls)
+        (directory / "history" / f"{slug}.jsonl").write_bytes(lines)
+
+
 def ask_index(index: Index) -> Callable[[str], tuple[Slugs, Slugs]]:
     """Return a function from a query to the slugs of categories and brands an index finds."""
 
     def ask(query: str) -> tuple[Slugs, Slugs]:
         categories, brands = index.search(query)
         return [hit.slug for hit in categories], [hit.slug for hit in brands]
+
+    return ask
+
+
+def ask_client(client: FlaskClient) -> Callable[[str], tuple[Slugs, Slugs]]:
+    """Return a function from a query to the slugs that an application finds."""
+
+    def ask(query: str) -> tuple[Slugs, Slugs]:
+        answer = client.get("/api/v1/search", query_string={"q": query}).get_json()
+        categories, brands = answer.get("categories", []), answer.get("brands", [])
+        return [hit["slug"] for hit in categories], [hit["slug"] for hit in brands]
 
     return ask
 
@@ -188,7 +235,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("base", nargs="?", help="base URL of a server that serves the catalogue")
     parser.add_argument("--errors", action="store_true", help="list each query that went wrong")
+    parser.add_argument("--write", type=Path, metavar="DIR", help="write a data directory, no more")
     arguments = parser.parse_args()
+    if arguments.write:
+        write_catalogue(arguments.write)
+        return
     ask = ask_server(arguments.base) if arguments.base else ask_index(make_index())
     for name in ("dev", "natural", "extra"):
         show(name, run(read_queries(name), ask), errors=arguments.errors)
