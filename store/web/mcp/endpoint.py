@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -129,15 +130,17 @@ class Mcp:
 def _body() -> bytes:
     """The body of the request, if it is JSON and short enough.
 
-    Text that is not declared as JSON could be posted by any page without a CORS preflight.
+    Text that is not declared as JSON could be posted by any page without a CORS preflight. Of a
+    chunked body Werkzeug reads no more than it may, and says nothing: one byte more tells it apart.
     """
     if request.mimetype != "application/json":
         raise NotJson("Send a JSON-RPC message with Content-Type: application/json.")
-    request.max_content_length = MAX_BODY
-    try:
-        return request.get_data(cache=False)
-    except RequestEntityTooLarge:
-        raise TooLarge(f"A message may have {MAX_BODY} bytes at most.") from None
+    request.max_content_length = MAX_BODY + 1
+    with suppress(RequestEntityTooLarge):
+        body = request.get_data(cache=False)
+        if len(body) <= MAX_BODY:
+            return body
+    raise TooLarge(f"A message may have {MAX_BODY} bytes at most.")
 
 
 def _info(payloads: Payloads) -> dict[str, str]:
