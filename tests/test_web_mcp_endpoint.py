@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -285,6 +286,16 @@ def test_a_long_body_is_refused(port: int) -> None:
             "A message may have 65536 bytes at most.",
         )
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
+
+
+def test_a_body_that_is_too_long_is_not_read(port: int) -> None:
+    """Ten gigabytes are refused by their announcement alone: nothing of them has to arrive."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(
+            b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: application/json\r\nContent-Length: 10000000000\r\n\r\n"
+        )
+        assert connection.recv(12) == b"HTTP/1.1 413"
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", None])

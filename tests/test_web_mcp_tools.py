@@ -248,6 +248,13 @@ def test_the_list_goes_on_where_it_stopped(app: Flask) -> None:
     assert seen == listed
 
 
+def test_the_last_page_says_so(small: Flask) -> None:
+    """A page that ends with the list has no nextOffset, and neither has one beyond it."""
+    for limit, offset, following in ((1, 0, 1), (2, 0, None), (1, 1, None), (1, 9, None)):
+        page = used(small, "list_categories", limit=limit, offset=offset)["structuredContent"]
+        assert (page["total"], page["nextOffset"]) == (2, following)
+
+
 def test_a_list_can_be_of_titles_with_words(small: Flask) -> None:
     """``q`` keeps titles that contain all its words, whatever their case; none is no error."""
     found = used(small, "list_categories", q="SOFTWARE crm")["structuredContent"]
