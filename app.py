@@ -15,6 +15,7 @@ from store.memory import Store, Watcher
 from store.settings import Settings, SettingsError
 from store.web import errors, hosts
 from store.web.api import Api
+from store.web.mcp.endpoint import Mcp
 from store.web.payloads import Payloads
 from store.web.publishing import Publishing
 
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
     from store.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
+
+READING_CORS = {
+    "methods": ["GET", "HEAD", "OPTIONS"],
+    "expose_headers": ["ETag", "Last-Modified", "Link"],
+}
+MCP_CORS = {
+    "methods": ["POST", "OPTIONS"],
+    "expose_headers": ["MCP-Protocol-Version", "Mcp-Session-Id"],
+}
+"""Any request header is allowed, as flask-cors does unless told otherwise."""
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -64,14 +75,14 @@ def create_app(settings: Settings | None = None) -> Flask:
     errors.register(app)
     hosts.register(app, host_names)
     app.register_blueprint(Api(store, payloads).blueprint())
+    app.register_blueprint(Mcp(store, payloads).blueprint())
     cli.register(app)
     CORS(
         app,
         origins="*",
         send_wildcard=True,
         always_send=True,
-        methods=["GET", "HEAD", "OPTIONS"],
-        expose_headers=["ETag", "Last-Modified", "Link"],
+        resources={"/mcp": MCP_CORS, "/*": READING_CORS},
         max_age=86_400,
     )
     if _is_served():

@@ -106,6 +106,7 @@ def register(app: Flask) -> None:
 _DETAILS = {
     HTTPStatus.NOT_FOUND: "There is nothing at this address. /api/v1/README.md lists what there "
     "is; slugs are resolved through /api/v1/search?q=.",
-    HTTPStatus.METHOD_NOT_ALLOWED: "This service is read-only: use GET.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "This service is read-only; Allow names the methods that this "
+    "address takes.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong on our side; it has been logged.",
 }

@@ -33,7 +33,7 @@ def is_trusted(environ: dict[str, str], names: Collection[str]) -> bool:
         host = urlsplit(f"//{header}").hostname or ""
     except ValueError:
         return False
-    return not header or host in names or _is_ip(host)
+    return not header or host in names or is_ip(host)
 
 
 def host_of(url: str) -> str:
@@ -50,7 +50,8 @@ def address(host: str, port: int, scheme: str = "http") -> str:
     return f"{scheme}://{host}:{port}"
 
 
-def _is_ip(host: str) -> bool:
+def is_ip(host: str) -> bool:
+    """Whether a host is written as an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -1,0 +1,125 @@
+"""Small rankings, a server over them, and MCP messages as clients of both eras send them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from builders import BASE_URL, answered, failed, write_data
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MODERN = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+JSON = {"Content-Type": "application/json"}
+
+
+class Answer(NamedTuple):
+    """What came back over HTTP."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The decoded body."""
+        return json.loads(self.body)
+
+
+def write_rankings(directory: Path) -> Path:
+    """Two ranked categories, one with a failed poll and one never polled."""
+    polls = [
+        answered("A", ["Zoho CRM", "HubSpot", "Pipedrive"], missed=["Attio"]),
+        answered("B", ["HubSpot", "Zoho CRM", "Close"]),
+        answered("C", ["HubSpot", "Pipedrive"], at="2026-11-03T06:00:00Z"),
+        failed("D", at="2026-11-03T07:00:00Z"),
+        answered("A", ["Zoom", "Zoho CRM"], slug="video-calls", question="What is the best?"),
+        failed("B", slug="broken-tools"),
+    ]
+    categories: dict[str, dict[str, Any]] = {
+        "crm-software": {
+            "title": "Best CRM software",
+            "topic": "CRM software",
+            "former_slugs": ["crm"],
+        },
+        "video-calls": {"title": "Best video calls"},
+        "broken-tools": {"title": "Best broken tools"},
+    }
+    return write_data(directory, categories=categories, polls=polls)
+
+
+def legacy(method: str, *, id_: object = 1, **params: Any) -> dict[str, Any]:
+    """A request as a client that shook hands sends it."""
+    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
+
+
+def modern(method: str, *, id_: object = 1, **params: Any) -> dict[str, Any]:
+    """A request of 2026-07-28: its version is in ``_meta``."""
+    return legacy(method, id_=id_, **params, _meta=META)
+
+
+def headers_of(message: Mapping[str, Any]) -> dict[str, str]:
+    """The headers that repeat a modern message."""
+    headers = {**JSON, "MCP-Protocol-Version": MODERN, "Mcp-Method": message["method"]}
+    name = message["params"].get("name") or message["params"].get("uri")
+    return {**headers, "Mcp-Name": name} if name else headers
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """A legacy ``tools/call``."""
+    return legacy("tools/call", name=name, arguments=arguments)
+
+
+@contextmanager
+def serving(directory: Path) -> Iterator[int]:
+    """A server of its own process over a data directory, as in production; yields its port."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+    command = ["-m", "gunicorn", "-c", "python:store.gunicorn", "--no-control-socket"]
+    process = subprocess.Popen(
+        [sys.executable, *command, "-b", f"127.0.0.1:{port}", "app:create_app()"],
+        cwd=Path(__file__).parent.parent,
+        env={"DATA_DIR": str(directory), "BASE_URL": BASE_URL, "PATH": ""},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "Booting worker" in line:
+                break
+        yield port
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def send(
+    port: int, body: bytes, headers: Mapping[str, str], method: str = "POST", path: str = "/mcp"
+) -> Answer:
+    """One request over a socket of its own; fails when there is no answer in 20 seconds."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request(method, path, body, dict(headers))
+        response = connection.getresponse()
+        return Answer(response.status, dict(response.getheaders()), response.read())
+    finally:
+        connection.close()
+
+
+def post(port: int, message: object, headers: Mapping[str, str] = JSON) -> Answer:
+    """A message, encoded, over a socket of its own."""
+    return send(port, json.dumps(message).encode(), headers)

@@ -1,0 +1,217 @@
+"""The dispatcher under hostile bodies and headers: never a fault of ours, ids kept."""
+
+from __future__ import annotations
+
+import json
+import string
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import app_over
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcp_rankings import (
+    JSON,
+    META,
+    MODERN,
+    call,
+    headers_of,
+    legacy,
+    modern,
+    send,
+    serving,
+    write_rankings,
+)
+from werkzeug.datastructures import Headers
+
+from store.web.mcp.messages import read
+from store.web.mcp.protocol import Dispatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from flask import Flask
+    from msgspec import Raw
+
+METHODS = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "prompts/get", ""]
+TOOLS = [
+    "search_best",
+    "get_best_in_category",
+    "get_product",
+    "get_poll_history",
+    "list_categories",
+    "nope",
+]
+ARGUMENTS = ["q", "slug", "detail", "model", "limit", "offset", "x"]
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=40)
+    | st.sampled_from(
+        ["crm-software", "hubspot", "crm", "full", "A", "../../etc/passwd", "a" * 300]
+    )
+)
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+ids = st.integers(-(2**63), 2**70) | st.text(max_size=20)
+metas = st.fixed_dictionaries({}, optional={key: st.just(META[key]) | values for key in META})
+params = (
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "name": st.sampled_from(TOOLS) | values,
+            "arguments": st.dictionaries(st.sampled_from(ARGUMENTS), values, max_size=4) | values,
+            "cursor": values,
+            "protocolVersion": values,
+            "_meta": st.just(META) | metas | values,
+        },
+    )
+    | values
+)
+messages = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.just("2.0") | values,
+        "id": ids | values,
+        "method": st.sampled_from(METHODS) | values,
+        "params": params,
+        "x": values,
+    },
+)
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> bytes:
+    """Noise, JSON of any kind, messages, and messages that were cut, doubled or bent."""
+    body = draw(
+        st.binary(max_size=200)
+        | (values | messages | messages).map(lambda value: json.dumps(value).encode())
+        | st.sampled_from([b"[" * 5_000, b'{"a":' * 5_000, b"9" * 5_000, b'"\\ud800"', b"\x00"])
+    )
+    bend = draw(st.sampled_from(["none", "none", "none", "cut", "double", "flip"]))
+    if bend == "cut":
+        return body[: draw(st.integers(0, len(body)))]
+    if bend == "double":
+        return body + body
+    if bend == "flip" and body:
+        at = draw(st.integers(0, len(body) - 1))
+        return body[:at] + bytes([draw(st.integers(0, 255))]) + body[at + 1 :]
+    return body
+
+
+printable = st.text(string.printable[:-5], max_size=30)
+headers_sent = st.fixed_dictionaries(
+    {"Content-Type": st.just("application/json") | st.just("application/json") | printable},
+    optional={
+        "MCP-Protocol-Version": st.sampled_from([MODERN, "2025-11-25", "2025-06-18"]) | printable,
+        "Mcp-Method": st.sampled_from(METHODS) | printable,
+        "Mcp-Name": st.sampled_from([*TOOLS, "=?base64?AA=?=", "=?base64?/w==?="]) | printable,
+        "Mcp-Session-Id": printable,
+        "Last-Event-ID": printable,
+        "Origin": printable,
+        "Accept": printable,
+    },
+)
+
+
+def check(body: bytes, status: int, answer: bytes) -> None:
+    """No fault, no trace of one, and the id of every readable request."""
+    assert status < 500, (body, answer)
+    assert b"Traceback" not in answer
+    assert b"-32603" not in answer, (body, answer)
+    if status == 415:
+        return
+    if status == 202:
+        assert answer == b""
+        return
+    reply = json.loads(answer)
+    assert reply["jsonrpc"] == "2.0"
+    assert ("result" in reply) != ("error" in reply)
+    try:
+        message = json.loads(body)
+        request = read(body)
+    except Exception:  # noqa: BLE001 - whatever cannot be read must have no id
+        assert reply["id"] is None
+        return
+    assert request is not None
+    assert reply["id"] == message["id"] == request.id
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Flask:
+    return app_over(write_rankings(tmp_path_factory.mktemp("fuzz") / "data"))
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(body=bodies(), headers=headers_sent)
+def test_no_body_and_no_header_brings_it_down(
+    small: Flask, body: bytes, headers: dict[str, str]
+) -> None:
+    """Whatever is posted, the answer is a result or a plain refusal, with the id of the request."""
+    answer = small.test_client().post("/mcp", data=body, headers=headers)
+    check(body, answer.status_code, answer.data)
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with serving(write_rankings(tmp_path_factory.mktemp("fuzz") / "data")) as listening:
+        yield listening
+
+
+@pytest.mark.slow
+@settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(body=bodies(), headers=headers_sent)
+def test_no_body_and_no_header_brings_a_server_down(
+    port: int, body: bytes, headers: dict[str, str]
+) -> None:
+    """The same over sockets, to a server of its own process, 3,000 times; none waits 20 seconds."""
+    sent = {name: value.strip() for name, value in headers.items()}
+    answer = send(port, body, sent)
+    check(body, answer.status, answer.body)
+
+
+class Nobody:
+    """A server without tools, for what the protocol alone decides."""
+
+    def info(self) -> dict[str, str]:
+        """A name."""
+        return {"name": "nobody", "version": "0"}
+
+    def instructions(self) -> str:
+        """None."""
+        return ""
+
+    def tools(self) -> Raw:
+        """None."""
+        raise LookupError
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Nothing is known by any name."""
+        known: dict[str, dict[str, Any]] = {}
+        return known.get(name, known.get(str(arguments)))
+
+
+def test_dispatch_is_a_pure_function() -> None:
+    """The dispatcher needs neither Flask nor a store: bytes and headers in, three values out."""
+    dispatch = Dispatcher(Nobody()).dispatch
+    status, headers, body = dispatch(json.dumps(legacy("ping")).encode(), Headers(JSON))
+    assert (status, body) == (200, b'{"jsonrpc":"2.0","id":1,"result":{}}')
+    assert headers == {"Content-Type": "application/json", "Cache-Control": "no-store"}
+    message = modern("tools/call", name="x")
+    status, _, body = dispatch(json.dumps(message).encode(), Headers(headers_of(message)))
+    assert (status, json.loads(body)["error"]["message"]) == (400, "Unknown tool: x")
+
+
+def test_what_a_caller_sent_is_cut_in_answers() -> None:
+    """An answer does not repeat at length what was posted."""
+    dispatch = Dispatcher(Nobody()).dispatch
+    for message in (legacy("m" * 9_000), call("n" * 9_000)):
+        assert len(dispatch(json.dumps(message).encode(), Headers(JSON)).body) < 300
