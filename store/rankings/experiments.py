@@ -144,7 +144,7 @@ def _reigns(readings: Sequence[Reading]) -> Iterator[Experiment]:
         finding=(
             f"{len(ended)} of {len(followed)} reigns have ended; in the median these held for "
             f"{_number(polls, 'poll')}, {_number(days, 'day')} from the first to the last "
-            f"(n = {len(ended)} ended reigns)."
+            f"(n = {_number(len(ended), 'ended reign')})."
         ),
         date=max(reign.end for reign in followed)[:10],
     )
