@@ -165,6 +165,7 @@ CATALOGUE = Names(
         "hubspot": product("HubSpot", aliases=("Hub Spot CRM Suite",)),
         "zoho-crm": product("Zoho CRM", maker="Zoho", domain="zoho.com", aliases=("Zoho",)),
         "notion": product("Notion", domain="notion.example", domain_is_product=True),
+        "drift": product("Drift", maker="Acme"),
         "hp-envy": product("Hewlett-Packard Envy 15", maker="Hewlett Packard"),
         "acme-cloud-suite": product("Acme Cloud Suite", maker="Acme"),
         "other-cloud-suite": product("Other Cloud Suite", maker="Other"),
@@ -208,6 +209,7 @@ CRM = ("CRM", "CRM software", "software")
         ("Zoho Desk", "zoho.com", CRM, None),  # a shared domain causes no merge
         ("Notion Labs", "notion.example", (), "notion"),  # unless the file says that it may
         ("Notion Labs", "elsewhere.example", (), None),
+        ("Acme Drift", None, (), None),  # what is left says too little, so only an alias can tell
         ("Envy 15", None, (), "hp-envy"),
         ("Hewlett Packard Envy 15", None, (), "hp-envy"),
         ("Cloud Suite", None, (), None),  # two products are called so
