@@ -155,10 +155,13 @@ def with_overview(snapshot: Snapshot, publish: Publish) -> Snapshot:
     """The same snapshot with everything that is over all categories brought up to date."""
     current = msgspec.structs.replace(
         snapshot,
-        overview=overview.overlook(
-            snapshot.catalogue.categories,
-            snapshot.models,
-            (snapshot.catalogue.synonyms, snapshot.catalogue.words),
+        overview=overview.survey(
+            overview.Curated(
+                snapshot.catalogue.categories,
+                snapshot.models,
+                snapshot.catalogue.synonyms,
+                snapshot.catalogue.words,
+            ),
             snapshot.readings,
             snapshot.boards,
             snapshot.products,
@@ -402,6 +405,6 @@ def _blank(catalogue: Catalogue, names: Names) -> Snapshot:
         product_slugs={},
         boards={},
         prepared={},
-        overview=overview.overlook({}, (), ((), ()), {}, {}, {}, None),
+        overview=overview.survey(overview.Curated({}, (), (), ()), {}, {}, {}, None),
         documents={},
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations
+from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from store.rankings.merging import Counted, Entry
     from store.rankings.names import ProductId
@@ -17,13 +18,17 @@ Label = Literal["unanimous", "majority", "split"]
 
 
 class Agreement(Struct, frozen=True):
-    """The product with most first places, ``votes`` of ``of``, and the lists' overlap, 0 to 1."""
+    """The product with most first places, ``votes`` of ``of``, and the lists' overlap, 0 to 1.
+
+    ``overlaps`` is by pair of model names, each pair in the order of the alphabet.
+    """
 
     product: ProductId
     votes: int
     of: int
     label: Label
     overlap: float
+    overlaps: Mapping[tuple[str, str], float]
 
 
 def average_overlap(first: Sequence[ProductId], second: Sequence[ProductId]) -> float:
@@ -44,15 +49,19 @@ def measure(counted: Sequence[Counted], entries: Sequence[Entry]) -> Agreement |
     if len(counted) < 2:  # noqa: PLR2004 - it takes two to agree
         return None
     firsts = [answer.answered.first for answer in counted]
-    top = max((entry.product for entry in entries), key=firsts.count)
-    lists = [[choice.product for choice in answer.answered.choices] for answer in counted]
-    overlaps = [average_overlap(a, b) for a, b in combinations(lists, 2)]
+    top = max((entry.product for entry in entries), key=firsts.count)  # of equals, the higher one
+    lists = {a.model: [choice.product for choice in a.answered.choices] for a in counted}
+    overlaps = {
+        (first, second): average_overlap(lists[first], lists[second])
+        for first, second in combinations(sorted(lists), 2)
+    }
     return Agreement(
         product=top,
         votes=firsts.count(top),
         of=len(firsts),
         label=_label(firsts.count(top), len(firsts)),
-        overlap=round(sum(sorted(overlaps)) / len(overlaps), 4),
+        overlap=round(fmean(overlaps.values()), 4),
+        overlaps=overlaps,
     )
 
 

@@ -36,7 +36,10 @@ class Change(Struct, frozen=True):
 
 
 class Reign(Struct, frozen=True):
-    """How long one #1 of one model held: ``polls`` answers in a row, ``over`` once another came."""
+    """How long one #1 of one model held: ``polls`` answers in a row, ``over`` once another came.
+
+    The last of each sequence is not over.
+    """
 
     model: str
     product: ProductId

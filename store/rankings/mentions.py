@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from store.rankings.merging import Answered
     from store.rankings.names import ProductId
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Direction = Literal["new", "insufficient", "up", "down", "flat"]
 
 WINDOW = dt.timedelta(days=7)
+_DAY = dt.timedelta(days=1)
 MIN_CELLS = 8
 MIN_DISCORDANT = 6
 CHI_SQUARE_95 = 3.84
@@ -36,34 +37,34 @@ class CellPoll(Struct, frozen=True):
 
 
 class Trend(Struct, frozen=True):
-    """A product's mentions now and before, in cells; ``delta`` is in percentage points."""
+    """A product's mentions in each window, counted in cells; ``delta`` is in percentage points.
+
+    The cells are those that list the product in either window, so both windows have as many.
+    """
 
     mentions: int
-    cells: int
     mentions_before: int
-    cells_before: int
+    cells: int
     delta: float | None
     direction: Direction
 
 
-def recent(answers: Iterable[Answered]) -> dict[str, tuple[CellPoll, ...]]:
-    """By model, the polls that can still matter to a trend: those of its last two windows."""
+def recent(answers: Sequence[Answered]) -> dict[str, tuple[CellPoll, ...]]:
+    """By model, the polls that can still matter to a trend, newest first: its last two windows."""
     by_model: dict[str, list[CellPoll]] = {}
-    for answered in answers:
+    for answered in reversed(answers):
         day = dt.date.fromisoformat(answered.poll.polled_at[:10])
-        products = frozenset(choice.product for choice in answered.choices)
-        by_model.setdefault(answered.model, []).append(CellPoll(day, products))
-    return {
-        model: tuple(poll for poll in polls if poll.day > polls[-1].day - 2 * WINDOW)
-        for model, polls in by_model.items()
-    }
+        polls = by_model.setdefault(answered.model, [])
+        if not polls or day > polls[0].day - 2 * WINDOW:
+            polls.append(CellPoll(day, frozenset(choice.product for choice in answered.choices)))
+    return {model: tuple(polls) for model, polls in by_model.items()}
 
 
 class Trends:
     """The trend of every product, from all cells' recent polls and the newest poll's day."""
 
     def __init__(self, cells: Iterable[tuple[CellPoll, ...]], today: dt.date) -> None:
-        self._window_start = today - WINDOW + dt.timedelta(days=1)
+        self._window_start = today - WINDOW + _DAY
         self._now: Counter[ProductId] = Counter()
         self._before: Counter[ProductId] = Counter()
         self._both: Counter[ProductId] = Counter()
@@ -76,7 +77,7 @@ class Trends:
                 self._both.update(now & before)
 
     def of(self, product: ProductId, first_mention: dt.date) -> Trend:
-        """The trend of one product; its cells are those that list it in either window."""
+        """The trend of one product, which ``first_mention`` alone may make a new one."""
         now, before, both = self._now[product], self._before[product], self._both[product]
         cells = now + before - both
         delta = round(100 * (now - before) / cells, 1) if cells else None
@@ -84,19 +85,12 @@ class Trends:
             direction: Direction = "new"
         else:
             direction = _direction(cells, now - both, before - both)
-        return Trend(now, cells, before, cells, delta, direction)
-
-
-_DAY = dt.timedelta(days=1)
+        return Trend(now, before, cells, delta, direction)
 
 
 def _newest(cell: Iterable[CellPoll], first: dt.date, last: dt.date) -> frozenset[ProductId] | None:
     """The products of a cell's newest poll between two days, both included."""
-    found = None
-    for poll in cell:
-        if first <= poll.day <= last:
-            found = poll.products
-    return found
+    return next((poll.products for poll in cell if first <= poll.day <= last), None)
 
 
 def _direction(cells: int, only_now: int, only_before: int) -> Direction:

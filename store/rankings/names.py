@@ -18,16 +18,16 @@ from msgspec import Struct
 from slugify import slugify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from store.records import Product
 
 MAX_SLUG = 100
 
-_TRADE_SIGNS = re.compile("[™®©℠]")
+_IGNORED = re.compile("[™®©℠\ufe0e\ufe0f]")  # the last two only say how a sign is drawn
 _SPELLED_OUT = {"+": " plus ", "#": " sharp ", "&": " and "}
 _BARE_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
-_BETWEEN_DIGITS = re.compile(r"(?<=\d)[^\w]+(?=\d)|(?<=\d)_+(?=\d)")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 
 ProductId = str
 """A product file's slug, or ``=`` and the key of a provisional product's name."""
@@ -48,34 +48,42 @@ class Claim(Struct, frozen=True, order=True):
     title: str
 
 
+class _Form(Struct, frozen=True):
+    """A way to write a product: ``rest``, with its maker in ``front`` where a title lacks it.
+
+    Where the maker was put or taken, ``rest`` alone must say which product it is.
+    """
+
+    slug: str
+    rest: str
+    front: str = ""
+    by_maker: bool = False
+
+
 @lru_cache(maxsize=100_000)
 def key(name: str) -> str:
     """What two spellings of one name have in common: letters and digits, plainly written.
 
     Whatever separates two digits is kept as one ``.``, so that ``3.1`` is not ``31``.
     """
-    text = _spell_out(unicodedata.normalize("NFKC", _TRADE_SIGNS.sub("", name)).casefold())
-    text = _BETWEEN_DIGITS.sub("\0", _without_accents(text))
-    kept = "".join(
-        "." if char == "\0" else char for char in text if char == "\0" or _is_of_a_word(char)
-    )
-    return kept or name.casefold()
+    parts = _BETWEEN_DIGITS.split(_without_accents(_plain(name).casefold()))
+    return ".".join("".join(filter(_is_of_a_word, part)) for part in parts) or name.casefold()
 
 
 @lru_cache(maxsize=100_000)
 def slug(name: str) -> str:
     """The address of a name; six hex digits of its key's hash tell apart what a slug cannot."""
-    text = unicodedata.normalize("NFKC", _TRADE_SIGNS.sub("", name))
-    plain: str = slugify(_spell_out(text))
+    plain: str = slugify(_plain(name))
     if len(plain) <= MAX_SLUG and key(plain) == key(name):
         return plain
     return hashed_slug(name)
 
 
+@lru_cache(maxsize=100_000)
 def hashed_slug(name: str) -> str:
     """The address of a name whose plain slug is not its own."""
     digest = hashlib.sha256(key(name).encode()).hexdigest()[:6]
-    plain: str = slugify(_spell_out(name), max_length=MAX_SLUG - 7)
+    plain: str = slugify(_plain(name), max_length=MAX_SLUG - 7)
     return f"{plain}-{digest}" if plain else digest
 
 
@@ -84,18 +92,13 @@ def provisional(name: str) -> ProductId:
     return f"={key(name)}"
 
 
-def without_nouns(name: str, nouns: Iterable[str]) -> str:
+def without_nouns(name: str, nouns: Sequence[str]) -> str:
     """A name without the category's nouns at its end; never empty."""
-    endings = sorted({tuple(map(key, noun.split())) for noun in nouns}, key=len, reverse=True)
     words = name.split()
-    keys = [key(word) for word in words]
-    shortened = True
-    while shortened:
-        shortened = False
-        for ending in endings:
-            if len(keys) > len(ending) and tuple(keys[-len(ending) :]) == ending:
-                keys = keys[: -len(ending)]
-                shortened = True
+    keys = tuple(map(key, words))
+    endings = _endings(tuple(nouns))
+    while ending := next((e for e in endings if len(e) < len(keys) and keys[-len(e) :] == e), None):
+        keys = keys[: -len(ending)]
     return " ".join(words[: len(keys)])
 
 
@@ -104,21 +107,19 @@ class Names:
 
     def __init__(self, products: Mapping[str, Product]) -> None:
         self.products = products
-        self._titles = [
-            (slug, title)
-            for slug, product in products.items()
-            for title in (product.name, *product.aliases)
-        ]
-        self._owned = _by_key(Claim(key(title), slug, title) for slug, title in self._titles)
-        self._with_maker = _by_key(self._maker_claims())
-        self._by_domain = defaultdict(set)
+        self._owned: defaultdict[str, set[Claim]] = defaultdict(set)
+        self._forms: defaultdict[str, set[str]] = defaultdict(set)
+        self._by_last_word: defaultdict[str, list[_Form]] = defaultdict(list)
+        self._by_domain: defaultdict[str, set[str]] = defaultdict(set)
+        self._short: dict[tuple[str, ...], Mapping[str, set[str]]] = {}
         for slug_, product in products.items():
+            for title in (product.name, *product.aliases):
+                self._owned[key(title)].add(Claim(key(title), slug_, title))
+                for form in _forms(slug_, title, product.maker):
+                    self._forms[key(f"{form.front} {form.rest}")].add(slug_)
+                    self._by_last_word[key(form.rest.split()[-1])].append(form)
             if product.domain and product.domain_is_product:
                 self._by_domain[product.domain].add(slug_)
-        self._by_last_word = defaultdict(list)
-        for slug_, title in self._titles:
-            self._by_last_word[key(title.split()[-1])].append((slug_, title))
-        self._short: dict[tuple[str, ...], dict[str, set[Claim]]] = {}
 
     def contested(self) -> list[tuple[Claim, ...]]:
         """The keys of names and aliases that several products claim, each with its claims."""
@@ -130,66 +131,63 @@ class Names:
 
     def resolve(self, name: str, domain: str | None, nouns: Sequence[str]) -> Resolution:
         """The product that a model's spelling stands for in a category with these nouns."""
-        own = self._owned.get(key(name), set())
-        if owners := {claim.slug for claim in own}:
-            if len(owners) == 1:
-                return Resolution(owners.pop(), "name or alias")
-            return Resolution(provisional(name), "claimed by several products")
-        matches = self._by_variant(name, tuple(nouns))
-        owners = {owner for owner in matches if not self._blocked(owner, domain)}
+        owners = {claim.slug for claim in self._owned.get(key(name), ())}
         if len(owners) == 1:
-            return Resolution(owners.pop(), "name without maker or noun")
-        at_domain = self._by_domain.get(domain, set()) if domain else set()
-        if len(at_domain) == 1:
-            return Resolution(next(iter(at_domain)), "domain is the product")
+            return Resolution(owners.pop(), "name or alias")
+        if owners:
+            return Resolution(provisional(name), "claimed by several products")
+        match tuple(self._alike(name, tuple(nouns))):
+            case (owner,) if not self._is_elsewhere(owner, domain):
+                return Resolution(owner, "name without maker or noun")
+        match tuple(self._by_domain.get(domain or "", ())):
+            case (owner,):
+                return Resolution(owner, "domain is the product")
         return Resolution(provisional(name), "own name")
 
-    def _by_variant(self, name: str, nouns: tuple[str, ...]) -> set[str]:
-        keys = {key(name), key(without_nouns(name, nouns))}
-        tables = (self._owned, self._with_maker, self._without_nouns(nouns))
-        return {claim.slug for table in tables for each in keys for claim in table.get(each, ())}
+    def _alike(self, name: str, nouns: tuple[str, ...]) -> set[str]:
+        """The products whose names are this one but for a maker or the category's nouns."""
+        keys = (key(name), key(without_nouns(name, nouns)))
+        tables = (self._forms, self._without_nouns(nouns))
+        return {owner for table in tables for each in keys for owner in table.get(each, ())}
 
-    def _blocked(self, owner: str, domain: str | None) -> bool:
+    def _is_elsewhere(self, owner: str, domain: str | None) -> bool:
         """Whether a model gave another site than the product's, which no likeness outweighs."""
         own = self.products[owner].domain
         return bool(own and domain and own != domain)
 
-    def _maker_claims(self) -> Iterator[Claim]:
-        """Each title with its maker taken away where it stands in front, put there where not."""
-        for slug_, title in self._titles:
-            maker = self.products[slug_].maker
-            if not maker:
-                continue
-            words, front = title.split(), len(maker.split())
-            if key(" ".join(words[:front])) == key(maker):
-                rest = " ".join(words[front:])
-                if _tells_apart(rest):
-                    yield Claim(key(rest), slug_, title)
-            elif _tells_apart(title):
-                yield Claim(key(f"{maker} {title}"), slug_, title)
-
-    def _without_nouns(self, nouns: tuple[str, ...]) -> dict[str, set[Claim]]:
-        """The keys of all titles that end in one of a category's nouns, without them."""
-        if not nouns:
-            return {}
+    def _without_nouns(self, nouns: tuple[str, ...]) -> Mapping[str, set[str]]:
+        """By key, the products with a form that ends in a category's nouns, written without."""
         if nouns not in self._short:
-            endings = sorted({key(noun.split()[-1]) for noun in nouns})
-            shortened = (
-                (slug_, title, without_nouns(title, nouns))
-                for ending in endings
-                for slug_, title in self._by_last_word.get(ending, ())
-            )
-            self._short[nouns] = _by_key(
-                Claim(key(short), slug_, title) for slug_, title, short in shortened
-            )
+            table: defaultdict[str, set[str]] = defaultdict(set)
+            for last in {ending[-1] for ending in _endings(nouns)}:
+                for form in self._by_last_word.get(last, ()):
+                    rest = without_nouns(form.rest, nouns)
+                    if not form.by_maker or _tells_apart(rest):
+                        table[key(f"{form.front} {rest}")].add(form.slug)
+            self._short[nouns] = dict(table)
         return self._short[nouns]
 
 
-def _by_key(claims: Iterable[Claim]) -> dict[str, set[Claim]]:
-    table: defaultdict[str, set[Claim]] = defaultdict(set)
-    for claim in claims:
-        table[claim.key].add(claim)
-    return dict(table)
+def _forms(slug: str, title: str, maker: str | None) -> Iterator[_Form]:
+    """A title as it is, and with its maker taken away in front, or put there where it is not."""
+    yield _Form(slug, title)
+    if not maker:
+        return
+    words = title.split()
+    splits = ((" ".join(words[:i]), " ".join(words[i:])) for i in range(1, len(words)))
+    rest = next((rest for front, rest in splits if key(front) == key(maker)), None)
+    if rest is None and _tells_apart(title):
+        yield _Form(slug, title, front=maker, by_maker=True)
+    elif rest and _tells_apart(rest):
+        yield _Form(slug, rest, by_maker=True)
+
+
+@lru_cache(maxsize=10_000)
+def _endings(nouns: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """A category's nouns as the keys of their words, the longest first."""
+    return tuple(
+        sorted({tuple(map(key, noun.split())) for noun in nouns}, key=lambda e: (-len(e), e))
+    )
 
 
 def _tells_apart(rest: str) -> bool:
@@ -197,7 +195,9 @@ def _tells_apart(rest: str) -> bool:
     return len(rest.split()) > 1 or any(char.isdigit() for char in rest)
 
 
-def _spell_out(text: str) -> str:
+def _plain(name: str) -> str:
+    """A name without trade signs, in compatible characters, its signs with a meaning as words."""
+    text = unicodedata.normalize("NFKC", _IGNORED.sub("", name))
     for sign, word in _SPELLED_OUT.items():
         text = text.replace(sign, word)
     return text

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 _EPOCH = "1970-01-01"
 
 
+class Curated(Struct, frozen=True):
+    """What people wrote that is over all categories; ``models`` are the configured names."""
+
+    categories: Mapping[str, Category]
+    models: tuple[str, ...]
+    synonyms: tuple[tuple[str, ...], ...]
+    words: tuple[str, ...]
+
+
 class Searched(Struct, frozen=True):
     """What a search index is made from; equal ones make equal indexes."""
 
@@ -57,32 +66,22 @@ class Overview(Struct, frozen=True):
     index: Index
 
 
-def overlook(
-    categories: Mapping[str, Category],
-    models: tuple[str, ...],
-    vocabulary: tuple[tuple[tuple[str, ...], ...], tuple[str, ...]],
+def survey(
+    curated: Curated,
     readings: Mapping[str, Reading],
     boards: Mapping[str, Board],
     named: Mapping[ProductId, Named],
     before: Overview | None,
 ) -> Overview:
-    """Survey all readings and boards; ``vocabulary`` is the synonyms and the common words.
-
-    The search index of before is kept while the titles are the same.
-    """
+    """Survey all readings and boards; the search index of before is kept while titles stay."""
     every = readings.values()
+    models = {model for reading in every for model in reading.models}
     last_poll = max((r.last_poll for r in every if r.last_poll), default=None)
     ranked = tuple(sorted(boards.values(), key=lambda b: (b.category.title.casefold(), b.slug)))
-    searched = _searched(ranked, named, vocabulary)
+    searched = _searched(curated, ranked, named)
     return Overview(
         ranked=ranked,
-        changes=tuple(
-            sorted(
-                (change for reading in every for change in reading.changes),
-                key=lambda change: (change.current_at, change.slug, change.model),
-                reverse=True,
-            )
-        ),
+        changes=_newest_first(readings),
         successes=sum(reading.successes for reading in every),
         tracked=sum(reading.successes > 0 for reading in every),
         last_poll=last_poll,
@@ -92,23 +91,28 @@ def overlook(
         ),
         mentioned=tuple(sorted(named.values(), key=lambda p: (-p.mentions, p.slug))),
         experiments=experiments.compute(ranked, list(every)),
-        retired=tuple(sorted({m for reading in every for m in reading.models} - set(models))),
+        retired=tuple(sorted(models.difference(curated.models))),
         product_redirects=products.redirects(every, {p.id: p.slug for p in named.values()}),
         category_redirects={
             former: slug
-            for slug, category in categories.items()
+            for slug, category in curated.categories.items()
             for former in category.former_slugs
-            if former not in categories
+            if former not in curated.categories
         },
         searched=searched,
         index=before.index if before and before.searched == searched else _index(searched),
     )
 
 
+def _newest_first(readings: Mapping[str, Reading]) -> tuple[Change, ...]:
+    """All changes; within one second the later one of a model stays before its earlier one."""
+    changes = (change for reading in readings.values() for change in reversed(reading.changes))
+    order = sorted(changes, key=lambda change: (change.slug, change.model))
+    return tuple(sorted(order, key=lambda change: change.current_at, reverse=True))
+
+
 def _searched(
-    ranked: tuple[Board, ...],
-    named: Mapping[ProductId, Named],
-    vocabulary: tuple[tuple[tuple[str, ...], ...], tuple[str, ...]],
+    curated: Curated, ranked: tuple[Board, ...], named: Mapping[ProductId, Named]
 ) -> Searched:
     return Searched(
         categories=tuple(
@@ -118,8 +122,8 @@ def _searched(
             Titled(product.slug, (product.name, *product.aliases), product.domain)
             for product in sorted(named.values(), key=lambda product: product.slug)
         ),
-        synonyms=vocabulary[0],
-        words=vocabulary[1],
+        synonyms=curated.synonyms,
+        words=curated.words,
     )
 
 

@@ -68,13 +68,11 @@ def redirects(readings: Iterable[Reading], slugs: Mapping[ProductId, str]) -> di
     Where two products' spellings share a slug, the one that used it first has it.
     """
     owners: dict[str, tuple[FirstUse, ProductId]] = {}
-    borne = set(slugs.values())
     for reading in readings:
-        for product, sighting in reading.sightings.items():
-            for spelling, use in sighting.spellings.items():
-                for old in {names.slug(spelling), names.hashed_slug(spelling)} - borne:
-                    owners[old] = min(owners.get(old, (use, product)), (use, product))
-    return {old: slugs[product] for old, (_, product) in owners.items()}
+        for old, owner in reading.addresses.items():
+            owners[old] = min(owners.get(old, owner), owner)
+    borne = set(slugs.values())
+    return {old: slugs[product] for old, (_, product) in owners.items() if old not in borne}
 
 
 def _slug(name: str, file_slugs: Container[str]) -> str:

@@ -5,11 +5,12 @@ Nothing here depends on another category, so a new poll or an edited file renews
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.rankings import names as naming
 from store.rankings.changes import changes, reigns
 from store.rankings.mentions import recent
 from store.rankings.merging import Answered, Choice
@@ -26,7 +27,7 @@ Spelling = tuple[str, str | None]
 """A product's name as a model wrote it, and the domain it gave."""
 
 
-class FirstUse(Struct, frozen=True, order=True):
+class FirstUse(Struct, frozen=True, order=True, gc=False):
     """Where a spelling was first used; the earliest of all names a provisional product."""
 
     polled_at: str
@@ -50,6 +51,7 @@ class Sighting(Struct, frozen=True):
 class Reading(Struct, frozen=True):
     """All that a category's polls say; ``latest`` and ``recent`` are by model name.
 
+    ``addresses`` are the slugs that its spellings ever had, each with the product they stand for.
     ``ids`` are all products named anywhere in it, ``last_poll`` and ``last_success`` times.
     """
 
@@ -58,6 +60,7 @@ class Reading(Struct, frozen=True):
     resolved: Mapping[Spelling, ProductId]
     latest: Mapping[str, Answered]
     sightings: Mapping[ProductId, Sighting]
+    addresses: Mapping[str, tuple[FirstUse, ProductId]]
     changes: tuple[Change, ...]
     reigns: tuple[Reign, ...]
     recent: Mapping[str, tuple[CellPoll, ...]]
@@ -72,12 +75,14 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
     """Read a category's polls, oldest first; withheld ones must not be among them."""
     resolver = _Resolver(names, category.nouns)
     answers = [resolver.answered(poll) for poll in polls if poll.succeeded]
+    sightings = _sightings(slug, answers, resolver.resolved)
     return Reading(
         slug=slug,
         category=category,
         resolved=resolver.resolved,
         latest={answered.model: answered for answered in answers},
-        sightings=_sightings(slug, answers, resolver.resolved),
+        sightings=sightings,
+        addresses=_addresses(sightings),
         changes=changes(slug, answers),
         reigns=reigns(answers),
         recent=recent(answers),
@@ -127,23 +132,36 @@ class _Resolver:
 def _sightings(
     slug: str, answers: Iterable[Answered], resolved: Mapping[Spelling, ProductId]
 ) -> dict[ProductId, Sighting]:
-    counts: Counter[ProductId] = Counter()
-    domains: dict[ProductId, Counter[str]] = {}
-    spellings: dict[ProductId, dict[str, FirstUse]] = {}
+    mentions: Counter[ProductId] = Counter()
+    domains: defaultdict[ProductId, Counter[str]] = defaultdict(Counter)
+    spellings: defaultdict[ProductId, dict[str, FirstUse]] = defaultdict(dict)
     for answered in answers:
         poll = answered.poll
         given = set()
+        for choice in answered.choices:
+            mentions[choice.product] += 1
         for pick in poll.ranking:
             product = resolved[pick.product, pick.domain]
-            use = FirstUse(poll.polled_at, slug, poll.model, pick.rank, pick.product)
-            uses = spellings.setdefault(product, {})
-            uses[pick.product] = min(use, uses.get(pick.product, use))
+            uses = spellings[product]
+            known = uses.get(pick.product)
+            if known is None or poll.polled_at <= known.polled_at:
+                use = FirstUse(poll.polled_at, slug, poll.model, pick.rank, pick.product)
+                uses[pick.product] = min(use, known or use)
             if pick.domain:
                 given.add((product, pick.domain))
-        counts.update(choice.product for choice in answered.choices)
         for product, domain in given:
-            domains.setdefault(product, Counter())[domain] += 1
+            domains[product][domain] += 1
     return {
-        product: Sighting(counts[product], domains.get(product, {}), uses)
+        product: Sighting(mentions[product], domains.get(product, {}), uses)
         for product, uses in spellings.items()
     }
+
+
+def _addresses(sightings: Mapping[ProductId, Sighting]) -> dict[str, tuple[FirstUse, ProductId]]:
+    """Where two products share an address, it is that of the one that used it first."""
+    owners: dict[str, tuple[FirstUse, ProductId]] = {}
+    for product, sighting in sightings.items():
+        for spelling, use in sighting.spellings.items():
+            for slug in (naming.slug(spelling), naming.hashed_slug(spelling)):
+                owners[slug] = min(owners.get(slug, (use, product)), (use, product))
+    return owners

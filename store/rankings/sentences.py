@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ QUOTE = 200
 EXCERPT = 280
 """Characters of a reason shown in a merged ranking at most."""
 
+_OWN_STOP = re.compile(r"(?<!\.)\.$")
+_ENDED = re.compile("[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019\u00bb)\\]]*$")
+
 
 def cut(text: str, limit: int) -> str:
     """A text of at most ``limit`` characters, cut on a word, the ellipsis included."""
@@ -28,7 +32,7 @@ def cut(text: str, limit: int) -> str:
     kept = text[: limit - 1]
     if text[limit - 1] != " " and " " in kept:
         kept = kept[: kept.rindex(" ")]
-    return kept.rstrip(" ,;:-\u2013\u2014") + "…"
+    return kept.rstrip(" .,;:-\u2013\u2014") + "…"
 
 
 def listed(words: Sequence[str]) -> str:
@@ -66,7 +70,7 @@ def category_verdict(  # noqa: PLR0913 - a sentence has as many parts as it has
         runner_up = entries[1]
         because = f" — {_quoted(runner_up.reason)}" if runner_up.reason else ""
         sentences.append(f"The strongest alternative is {names[runner_up.product]}{because}")
-    return " ".join(f"{sentence}." for sentence in [*sentences, f"Source: {source}"])
+    return " ".join([*map(_ended, sentences), f"Source: {source}."])
 
 
 def agreement_wording(
@@ -80,7 +84,7 @@ def agreement_wording(
     of = len(counted)
     leader = entries[0]
     score = f"{leader.score} of {PLACES * of} points"
-    level = [entry for entry in entries if entry.tied and _level(entry, leader)]
+    level = [entry for entry in entries if _is_level(entry, leader)]
     if len(level) > 1:
         return f"{listed([names[entry.product] for entry in level])} tie for #1 on {score}"
     if of == 1:
@@ -115,18 +119,17 @@ def product_verdict(  # noqa: PLR0913 - a sentence has as many parts as it has
     """The dated one-sentence answer for a product, from the leaderboard where it stands best."""
     also = f" and appears on {leaderboards} leaderboards" if leaderboards > 1 else ""
     because = f" — {_quoted(reason)}" if reason else ""
-    return (
-        f"As of {date}, {product} is ranked #{rank} of {of} for {topic} on {site}{also}{because}. "
-        f"Source: {source}."
-    )
+    standing = f"{product} is ranked #{rank} of {of} for {topic} on {site}{also}{because}"
+    return f"As of {date}, {_ended(standing)} Source: {source}."
 
 
 def consensus(agreement: Agreement | None, names: Mapping[ProductId, str]) -> str | None:
     """Who agrees on #1, when more than half do."""
     if agreement is None or agreement.label == "split":
         return None
-    who = "All" if agreement.label == "unanimous" else f"{agreement.votes} of"
-    return f"{who} {agreement.of} models rank {names[agreement.product]} #1."
+    product, of = names[agreement.product], agreement.of
+    who = _all(of).capitalize() if agreement.label == "unanimous" else f"{agreement.votes} of {of}"
+    return f"{who} models rank {product} #1."
 
 
 def disagreement(
@@ -152,22 +155,26 @@ def source(page: str, site: str, licence: str) -> str:
 
 def _unanimity(counted: Sequence[Counted], configured: int, stale_after: int) -> str:
     stale = sum(answer.stale for answer in counted)
-    who = f"all {len(counted)}"
+    who = _all(len(counted))
     if len(counted) < configured:
         who += " that answered"
     elif not stale:
         who += " models"
-    old = (
-        f" ({stale} answer{'' if stale == 1 else 's'} over {stale_after} days old)" if stale else ""
-    )
-    return f"{who} rank it first{old}"
+    if not stale:
+        return f"{who} rank it first"
+    answers = "answer" if stale == 1 else "answers"
+    return f"{who} rank it first ({stale} {answers} over {stale_after} days old)"
+
+
+def _all(number: int) -> str:
+    return "both" if number == 2 else f"all {number}"  # noqa: PLR2004 - English has a word for two
 
 
 def _votes(counted: Iterable[Counted]) -> Counter[ProductId]:
     return Counter(answer.answered.first for answer in counted)
 
 
-def _level(entry: Entry, leader: Entry) -> bool:
+def _is_level(entry: Entry, leader: Entry) -> bool:
     return sorted(entry.model_ranks.values()) == sorted(leader.model_ranks.values())
 
 
@@ -177,7 +184,13 @@ def _caveat(counted: Iterable[Counted], product: ProductId) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    return cut(text.removesuffix("."), QUOTE)
+    """A model's words inside our sentence, without the full stop that the sentence brings."""
+    return cut(_OWN_STOP.sub("", text), QUOTE)
+
+
+def _ended(sentence: str) -> str:
+    """A sentence with a full stop, unless it ends in a mark of its own."""
+    return sentence if _ENDED.search(sentence) else f"{sentence}."
 
 
 def _s(number: int) -> str:

@@ -1,0 +1,61 @@
+"""Small leaderboards written as people read them: each model with its list, best first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import builders
+
+from store.rankings import merging
+from store.rankings.merging import Answered, Choice, Counted
+from store.records import Pick, Poll
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from store.rankings.merging import Entry
+
+AT = "2026-11-02T06:00:00Z"
+
+
+def answer(model: str, products: str | Sequence[str | None], at: str = AT, **poll: Any) -> Answered:
+    """A model's answer; ``"X Y Z"`` names three products, ``None`` leaves a gap in the ranks.
+
+    ``reasons`` maps products to reasons (else "<model> on <product>"); other fields are the poll's.
+    """
+    reasons: Mapping[str, str | None] = poll.pop("reasons", {})
+    named = products.split() if isinstance(products, str) else products
+    picks = tuple(
+        Pick(rank, product, None, reasons.get(product, f"{model} on {product}"), ())
+        for rank, product in enumerate(named, start=1)
+        if product
+    )
+    said = builders.answered(model, [pick.product for pick in picks], at, **poll)
+    said = Poll(
+        slug=said.slug,
+        model=model,
+        polled_at=at,
+        question=said.question,
+        pick=said.pick,
+        ranking=picks,
+        reason=picks[0].reason,
+        caveat=said.caveat,
+        id=f"{model} {at}",
+    )
+    return Answered(model, said, tuple(Choice(pick.product, pick) for pick in picks), ())
+
+
+def counted(
+    lists: Mapping[str, str | Sequence[str | None]], stale: str = ""
+) -> tuple[Counted, ...]:
+    """The counted answers of models by name; ``stale`` names those that lag behind."""
+    return tuple(
+        Counted(answer(model, named), stale=model in stale.split())
+        for model, named in lists.items()
+    )
+
+
+def merged(answers: Sequence[Counted]) -> tuple[Entry, ...]:
+    """The merged ranking; each product's slug is its name in lower case."""
+    products = {choice.product for each in answers for choice in each.answered.choices}
+    return merging.merge(answers, {product: product.lower() for product in products})

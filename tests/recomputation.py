@@ -1,0 +1,561 @@
+"""The published figures once more, from CONTRACT sections 3 to 5 and 7 alone.
+
+Nothing here is imported from our own modules: plain dictionaries, naive code, the JSON files and
+the JSON Lines as they stand. What it computes is compared with the live answers.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import re
+import unicodedata
+from collections import Counter
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from slugify import slugify
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Json = dict[str, Any]
+
+
+# ------------------------------------------------------------------ names (section 7)
+
+
+@cache
+def key_of(name: str) -> str:
+    """Rule 2: letters and digits, and one dot for whatever stands between two digits."""
+    text = unicodedata.normalize("NFKC", re.sub("[™®©℠]", "", name)).casefold()
+    text = text.replace("+", "plus").replace("#", "sharp").replace("&", "and")
+    key, gap, script = "", False, ""
+    for char in unicodedata.normalize("NFD", text):
+        if unicodedata.combining(char):
+            if script not in ("LATIN", "GREEK", "CYRILLIC"):
+                key += char
+            continue
+        script = unicodedata.name(char, "?").split()[0]
+        if char.isalnum():
+            key += "." + char if gap and char.isdigit() and key[-1:].isdigit() else char
+            gap = False
+        else:
+            gap = True
+    return unicodedata.normalize("NFC", key) or name.casefold()
+
+
+@cache
+def slug_of(name: str) -> str:
+    """Rule 6: the slug of the name, or one with six hex digits when that is another's."""
+    plain = _slugged(name)
+    return plain if len(plain) <= 100 and key_of(plain) == key_of(name) else hashed_slug_of(name)
+
+
+@cache
+def hashed_slug_of(name: str) -> str:
+    """Rule 6: the slug that a name has when its plain one is taken or not its own."""
+    digest = hashlib.sha256(key_of(name).encode()).hexdigest()[:6]
+    plain = _slugged(name)[:93].strip("-")
+    return f"{plain}-{digest}" if plain else digest
+
+
+def _slugged(name: str) -> str:
+    text = unicodedata.normalize("NFKC", re.sub("[™®©℠]", "", name))
+    text = text.replace("+", " plus ").replace("#", " sharp ").replace("&", " and ")
+    return str(slugify(text))
+
+
+def _without_nouns(name: str, nouns: list[str]) -> str:
+    words = name.split()
+    for noun in sorted(nouns, key=lambda noun: -len(noun.split())):
+        size = len(noun.split())
+        if size < len(words) and list(map(key_of, words[-size:])) == list(
+            map(key_of, noun.split())
+        ):
+            return _without_nouns(" ".join(words[:-size]), nouns)
+    return name
+
+
+def _forms(name: str, maker: str | None, nouns: list[str]) -> set[str]:
+    """Rule 3: the keys of a name as it is, without its maker, without nouns, without both."""
+    forms = {name, _without_nouns(name, nouns)}
+    words = name.split()
+    for size in range(1, len(words)):
+        if maker and key_of(" ".join(words[:size])) == key_of(maker):
+            rest = " ".join(words[size:])
+            bare = {rest, _without_nouns(rest, nouns)}
+            forms |= {b for b in bare if " " in b or any(char.isdigit() for char in b)}
+            break
+    return {key_of(form) for form in forms}
+
+
+# ------------------------------------------------------------------ sentences (section 5)
+
+
+def cut(text: str, limit: int) -> str:
+    """At most so many characters, cut on a word, with an ellipsis."""
+    if len(text) <= limit:
+        return text
+    words = text[:limit].split(" ")
+    kept = " ".join(words[:-1]) if len(words) > 1 else text[: limit - 1]
+    while len(kept) >= limit:
+        kept = kept.rpartition(" ")[0]
+    return kept.rstrip(" .,;:-–—") + "…"  # noqa: RUF001 - dashes are meant
+
+
+def _quote(text: str) -> str:
+    """A model's words, cut, without their own full stop."""
+    own = text[:-1] if text.endswith(".") and not text.endswith("..") else text
+    return cut(own, 200)
+
+
+def _stop(text: str) -> str:
+    """A full stop, unless the text ends in a mark of its own."""
+    last = text.rstrip("\"'”’»)]")[-1:]  # noqa: RUF001 - typographic quotes are meant
+    return text if last in list(".!?…") else f"{text}."
+
+
+def _series(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _all(number: int) -> str:
+    return "both" if number == 2 else f"all {number}"
+
+
+# ------------------------------------------------------------------ everything
+
+
+class Recomputation:
+    """Everything a data directory should publish at a base address."""
+
+    def __init__(self, directory: Path, base: str) -> None:
+        self.base = base
+        self.site: Json = {"licence": "CC BY 4.0", "stale_after_days": 30, "drop_after_days": 90}
+        self.site |= _json(directory / "site.json")
+        self.models = [model["name"] for model in _json(directory / "models.json")["models"]]
+        self.categories = _folder(directory / "categories")
+        self.files = _folder(directory / "products")
+        withheld = directory / "withheld.json"
+        hidden = _json(withheld)["withheld"] if withheld.exists() else {}
+        self.polls = {slug: self._polls(directory, slug, hidden) for slug in self.categories}
+        self.asked = [poll for polls in self.polls.values() for poll in polls]
+        self.successes = [
+            (slug, poll)
+            for slug, polls in self.polls.items()
+            for poll in polls
+            if poll["pick"] is not None
+        ]
+        self._resolved: dict[tuple[str, str, str | None], str] = {}
+        self.first_use: dict[str, tuple[str, str, str, int, str]] = {}
+        self._domains: dict[str, Counter[str]] = {}
+        self._see_products()
+
+    def _polls(self, directory: Path, slug: str, hidden: Json) -> list[Json]:
+        former = self.categories[slug].get("former_slugs", [])
+        lines = []
+        for file in [*(f for f in former if f not in self.categories), slug]:
+            path = directory / "history" / f"{file}.jsonl"
+            lines += path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        polls = [json.loads(line) for line in lines]
+        polls.sort(key=lambda poll: str(poll["polledAt"]))
+        return [poll for poll in polls if poll["id"] not in hidden]
+
+    def _see_products(self) -> None:
+        for slug, poll in self.successes:
+            given = set()
+            for row in poll["ranking"]:
+                product = self.product(slug, row["product"], row["domain"])
+                use = (poll["polledAt"], slug, poll["model"], row["rank"], row["product"])
+                self.first_use[product] = min(use, self.first_use.get(product, use))
+                if row["domain"]:
+                    given.add((product, row["domain"]))
+            for product, domain in given:
+                self._domains.setdefault(product, Counter())[domain] += 1
+
+    # -------------------------------------------------------------- products
+
+    def product(self, category: str, name: str, domain: str | None) -> str:
+        """Which product a spelling stands for: a file's slug, or ``=`` and the key."""
+        asked = (category, name, domain)
+        if asked not in self._resolved:
+            self._resolved[asked] = self._resolve(*asked) if self.files else f"={key_of(name)}"
+        return self._resolved[asked]
+
+    def _resolve(self, category: str, name: str, domain: str | None) -> str:
+        nouns = self.categories[category].get("nouns", [])
+        titles = {slug: [f["name"], *f.get("aliases", [])] for slug, f in self.files.items()}
+        same = [s for s, names in titles.items() if key_of(name) in map(key_of, names)]
+        if same:
+            return same[0] if len(same) == 1 else f"={key_of(name)}"
+        alike = [
+            slug
+            for slug, file in self.files.items()
+            if any(
+                _forms(name, file.get("maker"), nouns) & _forms(title, file.get("maker"), nouns)
+                for title in titles[slug]
+            )
+        ]
+        if len(alike) == 1:
+            own = self.files[alike[0]].get("domain")
+            if not own or not domain or own == domain:
+                return alike[0]
+        at = [
+            s for s, f in self.files.items() if f.get("domain_is_product") and f["domain"] == domain
+        ]
+        return at[0] if len(at) == 1 else f"={key_of(name)}"
+
+    def name(self, product: str) -> str:
+        """What a product is called."""
+        file = self.files.get(product)
+        return str(file["name"]) if file else self.first_use[product][4]
+
+    def slug(self, product: str) -> str:
+        """A product's address."""
+        if product in self.files:
+            return product
+        plain = slug_of(self.name(product))
+        return hashed_slug_of(self.name(product)) if plain in self.files else plain
+
+    def domain(self, product: str) -> str | None:
+        """A product's domain: its file's, or the one that most polls give."""
+        given = self._domains.get(product, Counter())
+        most = sorted(given, key=lambda domain: (-given[domain], domain))
+        own = self.files.get(product, {}).get("domain")
+        return str(own) if own else (most[0] if most else None)
+
+    def owners(self) -> dict[str, str]:
+        """The product that answers at each slug that a spelling ever had (rule 7)."""
+        first: dict[str, tuple[tuple[str, str, str, int, str], str]] = {}
+        for slug, poll in self.successes:
+            for row in poll["ranking"]:
+                name = row["product"]
+                use = (poll["polledAt"], slug, poll["model"], row["rank"], name)
+                claim = (use, self.product(slug, name, row["domain"]))
+                for address in (slug_of(name), hashed_slug_of(name)):
+                    first[address] = min(claim, first.get(address, claim))
+        owners = {address: product for address, (_, product) in first.items()}
+        return owners | {self.slug(product): product for product in self.first_use}
+
+    # -------------------------------------------------------------- one category
+
+    def list_of(self, slug: str, poll: Json) -> dict[str, Json]:
+        """A poll's rows by product, best first; of two rows of one product the better."""
+        rows: dict[str, Json] = {}
+        for row in sorted(poll["ranking"], key=lambda row: int(row["rank"])):
+            rows.setdefault(self.product(slug, row["product"], row["domain"]), row)
+        return rows
+
+    def counted(self, slug: str) -> dict[str, tuple[Json, bool]]:
+        """The polls that count, by model in configured order, and whether they are stale."""
+        latest = {}
+        for poll in self.polls[slug]:
+            if poll["pick"] is not None and poll["model"] in self.models:
+                latest[poll["model"]] = poll
+        newest = max((_time(poll) for poll in latest.values()), default=None)
+        counted = {}
+        for model in self.models:
+            if model in latest and newest:
+                lag = (newest - _time(latest[model])) / dt.timedelta(days=1)
+                if lag <= self.site["drop_after_days"]:
+                    counted[model] = (latest[model], lag > self.site["stale_after_days"])
+        return counted
+
+    def category(self, slug: str) -> Json | None:
+        """The parts of a category's answer that are figures or sentences; None if not ranked.
+
+        ``overlap`` is exact; the answer rounds it to four decimals.
+        """
+        counted = self.counted(slug)
+        if not counted:
+            return None
+        lists = {model: self.list_of(slug, poll) for model, (poll, _) in counted.items()}
+        combined = self._combined(lists)
+        firsts = {model: next(iter(rows)) for model, rows in lists.items()}
+        updated = max(poll["polledAt"] for poll, _ in counted.values())[:10]
+        shown = [{k: v for k, v in entry.items() if k not in ("id", "whole")} for entry in combined]
+        return {
+            "updated": updated,
+            "models": list(counted),
+            "missing": [model for model in self.models if model not in counted],
+            "combined": shown,
+            "agreement": self._agreement(lists, firsts, combined),
+            "consensus": self._consensus(firsts),
+            "disagreement": self._disagreement(firsts, combined),
+            "verdict": self._verdict(slug, updated, counted, firsts, combined),
+            "perModel": {
+                model: [
+                    {
+                        "rank": row["rank"],
+                        "product": self.name(product),
+                        "named": row["product"],
+                        "slug": self.slug(product),
+                        "domain": self.domain(product),
+                        "reason": row["reason"],
+                    }
+                    for product, row in rows.items()
+                ]
+                for model, rows in lists.items()
+            },
+            "answers": {
+                model: {"polledAt": poll["polledAt"], "poll": poll["id"], "stale": stale}
+                for model, (poll, stale) in counted.items()
+            },
+        }
+
+    def _combined(self, lists: dict[str, dict[str, Json]]) -> list[Json]:
+        entries = []
+        for product in {product for rows in lists.values() for product in rows}:
+            ranks = {
+                model: rows[product]["rank"] for model, rows in lists.items() if product in rows
+            }
+            best = [m for m in ranks if ranks[m] == min(ranks.values())]
+            reasons = [lists[m][product]["reason"] for m in best if lists[m][product]["reason"]]
+            entries.append(
+                {
+                    "id": product,
+                    "product": self.name(product),
+                    "slug": self.slug(product),
+                    "domain": self.domain(product),
+                    "score": sum(6 - rank for rank in ranks.values()),
+                    "appearances": len(ranks),
+                    "modelRanks": ranks,
+                    "whole": reasons[0] if reasons else None,
+                    "reason": cut(reasons[0], 280) if reasons else None,
+                }
+            )
+        entries.sort(key=lambda e: str(e["slug"]))
+        for place in (5, 4, 3, 2, 1):
+            entries.sort(key=lambda e: -list(e["modelRanks"].values()).count(place))
+        entries.sort(key=lambda e: -int(e["appearances"]))
+        entries.sort(key=lambda e: -int(e["score"]))
+        for rank, entry in enumerate(entries, start=1):
+            mine = sorted(entry["modelRanks"].values())
+            entry["rank"] = rank
+            entry["tied"] = any(
+                other is not entry and sorted(other["modelRanks"].values()) == mine
+                for other in entries
+            )
+        return entries
+
+    def _agreement(
+        self, lists: dict[str, dict[str, Json]], firsts: dict[str, str], combined: list[Json]
+    ) -> Json | None:
+        of = len(lists)
+        if of < 2:
+            return None
+        votes = list(firsts.values())
+        most = max(votes.count(entry["id"]) for entry in combined)
+        top = next(entry for entry in combined if votes.count(entry["id"]) == most)
+        label = "unanimous" if most == of else "majority" if 2 * most > of else "split"
+        shares = [_overlap(list(a), list(b)) for a, b in combinations(lists.values(), 2)]
+        return {
+            "top1": {
+                "product": top["product"],
+                "slug": top["slug"],
+                "votes": most,
+                "of": of,
+                "label": label,
+            },
+            "overlap": sum(shares, Fraction()) / len(shares),
+        }
+
+    def _consensus(self, firsts: dict[str, str]) -> str | None:
+        of = len(firsts)
+        for product in firsts.values():
+            votes = list(firsts.values()).count(product)
+            if of > 1 and votes == of:
+                return f"{_all(of).capitalize()} models rank {self.name(product)} #1."
+            if of > 1 and 2 * votes > of:
+                return f"{votes} of {of} models rank {self.name(product)} #1."
+        return None
+
+    def _disagreement(self, firsts: dict[str, str], combined: list[Json]) -> str | None:
+        sides = []
+        for entry in combined:
+            models = [model for model, first in firsts.items() if first == entry["id"]]
+            if models:
+                sides.append((len(models), models, entry["product"]))
+        if len(sides) == 1:
+            return None
+        sides.sort(key=lambda side: -side[0])
+        told = (f"{_series(m)} rank{'s' * (n == 1)} {product} #1" for n, m, product in sides)
+        return "; ".join(told) + "."
+
+    def _wording(
+        self, counted: dict[str, tuple[Json, bool]], firsts: dict[str, str], combined: list[Json]
+    ) -> str:
+        of, leader = len(counted), combined[0]
+        points = f"{leader['score']} of {5 * of} points"
+        ranks = sorted(leader["modelRanks"].values())
+        level = [e["product"] for e in combined if sorted(e["modelRanks"].values()) == ranks]
+        if len(level) > 1:
+            return f"{_series(level)} tie for #1 on {points}"
+        if of == 1:
+            return "the only model that answered"
+        stale = sum(late for _, late in counted.values())
+        votes = Counter(firsts.values())
+        if votes[leader["id"]] == of:
+            days = self.site["stale_after_days"]
+            old = f" ({stale} answer{'s' * (stale != 1)} over {days} days old)"
+            everyone = of == len(self.models)
+            who = "" if everyone and stale else " models" if everyone else " that answered"
+            return f"{_all(of)}{who} rank it first{old if stale else ''}"
+        most = max(votes.values())
+        best = [e for e in combined if votes[e["id"]] == most]
+        if best == [leader]:
+            return f"{most} of {of} models rank it first"
+        if votes[leader["id"]] < most:
+            rank = "rank" if most > 1 else "ranks"
+            return (
+                f"it leads on combined score, {points}, though {most} of {of} models {rank} "
+                f"{best[0]['product']} first"
+            )
+        return f"no product has most first places: it leads on combined score, {points}"
+
+    def _verdict(
+        self,
+        slug: str,
+        updated: str,
+        counted: dict[str, tuple[Json, bool]],
+        firsts: dict[str, str],
+        combined: list[Json],
+    ) -> str:
+        leader = combined[0]
+        verb = "collectively rank" if len(counted) > 1 else "ranks"
+        wording = self._wording(counted, firsts, combined)
+        claim = f"{_series(list(counted))} {verb} {leader['product']} #1 for {self.topic(slug)}"
+        parts = [f"As of {updated}, {claim} on {self.site['name']} — {wording}"]
+        if leader["whole"]:
+            parts.append(f"The models' case: {_quote(leader['whole'])}")
+        caveats = [poll["caveat"] for m, (poll, _) in counted.items() if firsts[m] == leader["id"]]
+        if any(caveats):
+            parts.append(f"The models' main caveat: {_quote(next(filter(None, caveats)))}")
+        if len(combined) > 1:
+            reason = combined[1]["whole"]
+            because = f" — {_quote(reason)}" if reason else ""
+            parts.append(f"The strongest alternative is {combined[1]['product']}{because}")
+        return " ".join([*map(_stop, parts), self._source(f"best/{slug}")])
+
+    def topic(self, slug: str) -> str:
+        """What a verdict says a category is about."""
+        category = self.categories[slug]
+        return str(category.get("topic") or category["title"].removeprefix("Best "))
+
+    def _source(self, path: str) -> str:
+        return f"Source: {self.base}/{path} ({self.site['name']}, {self.site['licence']})."
+
+    # -------------------------------------------------------------- over all categories
+
+    def changes(self) -> dict[str, Json]:
+        """Every change by the id of the poll that brought it, with its time."""
+        found: dict[str, Json] = {}
+        for slug, polls in self.polls.items():
+            for model, question in {(p["model"], p["question"]) for p in polls}:
+                row = [
+                    (next(iter(self.list_of(slug, poll))), poll)
+                    for poll in polls
+                    if poll["pick"] is not None
+                    and (poll["model"], poll["question"]) == (model, question)
+                ]
+                found |= self._changes_in(slug, model, row)
+        return found
+
+    def _changes_in(self, slug: str, model: str, row: list[tuple[str, Json]]) -> dict[str, Json]:
+        found = {}
+        settled = row[0][0] if row else ""
+        for i in range(1, len(row)):
+            (before, earlier), (now, poll) = row[i - 1], row[i]
+            if now == before:
+                continue
+            confirmed = i + 1 < len(row) and row[i + 1][0] == now and now != settled
+            if confirmed:
+                settled = now
+            found[poll["id"]] = {
+                "id": poll["id"],
+                "slug": slug,
+                "title": self.categories[slug]["title"],
+                "model": model,
+                "from": self.name(before),
+                "to": self.name(now),
+                "reason": poll["reason"],
+                "fromDate": earlier["polledAt"][:10],
+                "toDate": poll["polledAt"][:10],
+                "confirmed": confirmed,
+                "page": f"{self.base}/best/{slug}",
+                "api": f"{self.base}/api/v1/best/{slug}.json",
+                "at": poll["polledAt"],
+            }
+        return found
+
+    def mentions(self) -> dict[str, Json]:
+        """The mentions of every product, by its slug; ``delta`` is exact."""
+        listed = [(slug, poll, set(self.list_of(slug, poll))) for slug, poll in self.successes]
+        counts = Counter(product for _, _, products in listed for product in products)
+        today = dt.date.fromisoformat(max(poll["polledAt"] for poll in self.asked)[:10])
+        cells: dict[tuple[str, str], dict[str, set[str]]] = {}
+        for slug, poll, products in listed:
+            age = (today - dt.date.fromisoformat(poll["polledAt"][:10])).days
+            window = "now" if age < 7 else "before" if age < 14 else "long ago"
+            cells.setdefault((slug, poll["model"]), {})[window] = products
+        both = [(c["now"], c["before"]) for c in cells.values() if {"now", "before"} <= c.keys()]
+        now = Counter(product for new, _ in both for product in new)
+        before = Counter(product for _, old in both for product in old)
+        kept = Counter(product for new, old in both for product in new & old)
+        boards: Counter[str] = Counter()
+        for slug in self.categories:
+            lists = [self.list_of(slug, poll) for poll, _ in self.counted(slug).values()]
+            boards.update({product for rows in lists for product in rows})
+        found = {}
+        for product, mentions in counts.items():
+            n = now[product] + before[product] - kept[product]
+            b, c = now[product] - kept[product], before[product] - kept[product]
+            first = dt.date.fromisoformat(self.first_use[product][0][:10])
+            found[self.slug(product)] = {
+                "name": self.name(product),
+                "domain": self.domain(product),
+                "mentions": mentions,
+                "mentions7d": now[product],
+                "polls7d": n,
+                "mentionsPrev7d": before[product],
+                "pollsPrev7d": n,
+                "delta": Fraction(100 * (now[product] - before[product]), n) if n else None,
+                "direction": "new" if (today - first).days < 7 else _direction(n, b, c),
+                "categories": boards[product],
+            }
+        return found
+
+
+def _direction(n: int, b: int, c: int) -> str:
+    if n < 8 or b + c < 6:
+        return "insufficient"
+    if Fraction((b - c) ** 2, b + c) < Fraction("3.84"):
+        return "flat"
+    return "up" if b > c else "down"
+
+
+def _overlap(first: list[str], second: list[str]) -> Fraction:
+    """Average overlap down to the longer list's end."""
+    depth = max(len(first), len(second))
+    total = Fraction()
+    for d in range(1, depth + 1):
+        a, b = first[:d], second[:d]
+        total += Fraction(len(set(a) & set(b)), max(len(a), len(b)))
+    return total / depth
+
+
+def _time(poll: Json) -> dt.datetime:
+    return dt.datetime.fromisoformat(poll["polledAt"])
+
+
+def _json(path: Path) -> Json:
+    value: Json = json.loads(path.read_text(encoding="utf-8"))
+    return value
+
+
+def _folder(path: Path) -> dict[str, Json]:
+    return {file.stem: _json(file) for file in sorted(path.glob("*.json"))}

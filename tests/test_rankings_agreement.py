@@ -1,0 +1,101 @@
+"""How far the models agree: first places and overlap of lists."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from leaderboards import counted, merged
+from test_rankings_merging import BOARDS, LISTS
+
+from store.rankings.agreement import Agreement, average_overlap, measure
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+def agreement(lists: dict[str, str]) -> Agreement:
+    answers = counted(lists)
+    found = measure(answers, merged(answers))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "overlap"),
+    [
+        ("V W X Y Z", "V W X Y Z", 1),
+        ("V W X Y Z", "W V X Y Z", 0.80),
+        ("V W X Y Z", "Z Y X W V", 0.4167),
+        ("V W X Y Z", "P Q R S T", 0),
+        ("X", "X", 1),
+        ("X", "X Y", 0.75),  # (1/1 + 1/2) / 2
+        ("X", "Y X", 0.25),  # (0/1 + 1/2) / 2
+        ("X Y", "X Z Y", (1 + 1 / 2 + 2 / 3) / 3),
+    ],
+)
+def test_average_overlap_has_the_contracts_values(first: str, second: str, overlap: float) -> None:
+    """Identical 1, first two swapped .80, reversed .4167, disjoint 0; the longer list's depth."""
+    assert average_overlap(first.split(), second.split()) == pytest.approx(overlap, abs=0.00005)
+
+
+@given(LISTS, LISTS)
+def test_overlap_is_a_symmetric_share(first: list[str], second: list[str]) -> None:
+    """It lies between 0 and 1, is 1 only for equal lists, 0 only for disjoint ones."""
+    overlap = average_overlap(first, second)
+    assert overlap == average_overlap(second, first)
+    assert 0 <= overlap <= 1
+    assert math.isclose(overlap, 1) is (first == second)
+    assert (overlap == 0) is (not set(first) & set(second))
+
+
+@pytest.mark.parametrize(
+    ("lists", "product", "votes", "label"),
+    [
+        ({"A": "X Y", "B": "X Z", "C": "X", "D": "X"}, "X", 4, "unanimous"),
+        ({"A": "X Y", "B": "X Z", "C": "X", "D": "Y"}, "X", 3, "majority"),
+        ({"A": "X", "B": "X", "C": "Y X", "D": "Y Z"}, "X", 2, "split"),
+        ({"A": "X Y", "B": "Y Z", "C": "Z Y"}, "Y", 1, "split"),
+        ({"A": "X", "B": "X"}, "X", 2, "unanimous"),
+        ({"A": "X", "B": "Y"}, "X", 1, "split"),
+        ({"A": "X", "B": "X", "C": "X", "D": "Y", "E": "Y"}, "X", 3, "majority"),
+    ],
+)
+def test_the_label_follows_from_the_votes(
+    lists: dict[str, str], product: str, votes: int, label: str
+) -> None:
+    """Majority is more than half; of equal votes the one higher in the ranking is named."""
+    found = agreement(lists)
+    assert (found.product, found.votes, found.of, found.label) == (
+        product,
+        votes,
+        len(lists),
+        label,
+    )
+
+
+def test_one_model_alone_neither_agrees_nor_disagrees() -> None:
+    """Under two counted answers there is no agreement to tell."""
+    answers = counted({"A": "X Y"})
+    assert measure(answers, merged(answers)) is None
+
+
+def test_overlap_is_the_mean_over_all_pairs() -> None:
+    """Three lists make three pairs, each kept by its models' names."""
+    found = agreement({"C": "X", "A": "X", "B": "Y"})
+    assert found.overlaps == {("A", "B"): 0, ("A", "C"): 1, ("B", "C"): 0}
+    assert found.overlap == 0.3333
+
+
+@given(BOARDS, st.randoms(use_true_random=False))
+def test_the_order_of_the_models_changes_no_agreement(
+    lists: dict[str, list[str]], random: Random
+) -> None:
+    """Product, votes, label and overlap are the same for every order of the configuration."""
+    shuffled = list(lists)
+    random.shuffle(shuffled)
+    one, other = counted(lists), counted({model: lists[model] for model in shuffled})
+    assert measure(one, merged(one)) == measure(other, merged(other))

@@ -1,0 +1,115 @@
+"""Changes: when a model's #1 became another product, and when that is more than noise."""
+
+from __future__ import annotations
+
+import datetime as dt
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from leaderboards import answer
+
+from store.rankings.changes import changes, reigns
+
+if TYPE_CHECKING:
+    from store.rankings.merging import Answered
+
+START = dt.datetime(2026, 1, 5, 6, tzinfo=dt.UTC)
+
+
+def weekly(picks: str, model: str = "A", question: str = "What is best?") -> list[Answered]:
+    """One model's answers, a week apart, each with this #1."""
+    return [
+        answer(
+            model,
+            [pick, "other"],
+            f"{START + dt.timedelta(days=7 * i):%Y-%m-%dT%H:%M:%SZ}",
+            question=question,
+        )
+        for i, pick in enumerate(picks.split())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("picks", "flips"),
+    [
+        ("A", ""),
+        ("A A A", ""),
+        ("A B", "AB"),
+        ("A B B", "AB!"),
+        ("A A B A A", "AB BA"),
+        ("A B A", "AB BA"),
+        ("A B C C", "AB BC!"),
+        ("A B B A", "AB! BA"),
+        ("A B B A A", "AB! BA!"),
+        ("A B B C B B", "AB! BC CB"),
+        ("A B A B B", "AB BA AB!"),
+        ("A B B B C C A A", "AB! BC! CA!"),
+    ],
+)
+def test_a_change_is_confirmed_when_the_next_answer_agrees(picks: str, flips: str) -> None:
+    """A A B A A: two changes, none confirmed. A B B: one, confirmed (marked "!" here)."""
+    found = changes("pens", weekly(picks))
+    assert " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == flips
+
+
+def test_a_change_names_both_polls_and_the_models_own_reason() -> None:
+    """It is known by the poll that brought it, and dated by that one and the one before."""
+    (change,) = changes("pens", weekly("X Y"))
+    assert change.poll == "A 2026-01-12T06:00:00Z"
+    assert (change.slug, change.model) == ("pens", "A")
+    assert (change.previous_at, change.current_at) == (
+        "2026-01-05T06:00:00Z",
+        "2026-01-12T06:00:00Z",
+    )
+    assert change.reason == "A on Y"
+
+
+def test_models_and_questions_are_followed_apart() -> None:
+    """Another model's pick or another wording of the question is no change."""
+    answers = [*weekly("X X"), *weekly("Y Y", "B"), *weekly("Z Z", question="What is finest?")]
+    assert changes("pens", answers) == ()
+
+
+def test_a_question_that_comes_back_is_compared_with_its_own_last_answer() -> None:
+    """The previous poll is that of the same question, however many others lie between."""
+    old, new = weekly("X X Y", question="Old?"), weekly("Z Z Z", question="New?")
+    found = changes("pens", [old[0], new[1], old[2]])
+    assert [(c.previous, c.current, c.previous_at) for c in found] == [
+        ("X", "Y", "2026-01-05T06:00:00Z")
+    ]
+
+
+def test_changes_come_in_the_order_of_time() -> None:
+    """Over all models, the earlier change first."""
+    found = changes("pens", [*weekly("X X Y"), *weekly("X Y Y", "B")])
+    assert [change.model for change in found] == ["B", "A"]
+
+
+def test_a_reign_lasts_until_another_product_takes_over() -> None:
+    """Its polls in a row are counted; the last of a sequence is not over."""
+    found = reigns(weekly("X X Y X"))
+    assert [(r.product, r.polls, r.over) for r in found] == [
+        ("X", 2, True),
+        ("Y", 1, True),
+        ("X", 1, False),
+    ]
+    assert (found[0].start, found[0].end) == ("2026-01-05T06:00:00Z", "2026-01-12T06:00:00Z")
+
+
+@given(st.lists(st.sampled_from("XYZ"), min_size=1, max_size=12))
+def test_changes_follow_the_definition(picks: list[str]) -> None:
+    """One change for each pair of neighbours that differ; confirmed by walking through them."""
+    found = changes("pens", weekly(" ".join(picks)))
+    assert [(c.previous, c.current) for c in found] == [
+        (a, b) for a, b in pairwise(picks) if a != b
+    ]
+    settled, confirmed = picks[0], []
+    for earlier, now, after in zip(picks, picks[1:], [*picks[2:], None], strict=False):
+        if now != earlier:
+            confirmed.append(now == after and now != settled)
+            settled = now if confirmed[-1] else settled
+    assert [change.confirmed for change in found] == confirmed
+    assert sum(reign.polls for reign in reigns(weekly(" ".join(picks)))) == len(picks)

@@ -1,0 +1,117 @@
+"""Mentions and trends: like compared with like, and silence where there is too little to say."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from leaderboards import answer
+
+from store.rankings.mentions import CellPoll, Trends, recent
+
+TODAY = dt.date(2026, 11, 20)
+NOW, BEFORE = TODAY, TODAY - dt.timedelta(days=7)
+LONG_AGO = dt.date(2026, 1, 1)
+
+
+def cell(now: str | None, before: str | None) -> tuple[CellPoll, ...]:
+    """One model's polls of one category, newest first; None where there was none."""
+    polls = [(NOW, now), (BEFORE, before)]
+    return tuple(CellPoll(day, frozenset(named)) for day, named in polls if named is not None)
+
+
+def trends(both: int = 0, only_now: int = 0, only_before: int = 0, neither: int = 0) -> Trends:
+    """So many cells that list X in both windows, in one, in none."""
+    cells = [cell("X", "X")] * both + [cell("X", "")] * only_now
+    return Trends(cells + [cell("", "X")] * only_before + [cell("", "")] * neither, TODAY)
+
+
+@pytest.mark.parametrize(
+    ("both", "only_now", "only_before", "direction", "delta"),
+    [
+        (0, 0, 0, "insufficient", None),
+        (7, 0, 0, "insufficient", 0.0),
+        (100, 0, 0, "insufficient", 0.0),  # nothing moved: too little to test
+        (100, 3, 2, "insufficient", 1.0),
+        (1, 6, 0, "insufficient", 85.7),  # 7 cells
+        (2, 6, 0, "up", 75.0),  # 8 cells, (6-0)²/6 = 6 ≥ 3.84
+        (2, 0, 6, "down", -75.0),
+        (4, 5, 1, "flat", 40.0),  # 16/6 = 2.67
+        (4, 1, 5, "flat", -40.0),
+        (0, 9, 2, "up", 63.6),  # 49/11 = 4.45
+        (0, 8, 2, "flat", 60.0),  # 36/10 = 3.6
+        (0, 4, 4, "flat", 0.0),
+        (0, 2, 9, "down", -63.6),
+        (197, 0, 6, "down", -3.0),
+    ],
+)
+def test_a_direction_needs_cells_and_moves(
+    both: int, only_now: int, only_before: int, direction: str, delta: float | None
+) -> None:
+    """Under 8 cells or 6 moves nothing is said; beyond chance it is up or down, else flat."""
+    trend = trends(both, only_now, only_before, neither=50).of("X", LONG_AGO)
+    assert (trend.direction, trend.delta) == (direction, delta)
+
+
+def test_cells_are_those_that_list_the_product_in_either_window() -> None:
+    """Both windows have the same denominator, so that denser polling moves nothing."""
+    trend = trends(both=3, only_now=4, only_before=2, neither=90).of("X", LONG_AGO)
+    assert (trend.mentions, trend.mentions_before, trend.cells) == (7, 5, 9)
+
+
+def test_a_cell_polled_in_one_window_only_counts_in_neither() -> None:
+    """Only pairs of polls compare like with like."""
+    found = Trends([cell("X", None), cell(None, "X"), cell("X", "X")], TODAY).of("X", LONG_AGO)
+    assert (found.mentions, found.mentions_before, found.cells) == (1, 1, 1)
+
+
+def test_windows_are_seven_days_and_the_seven_before() -> None:
+    """The current window ends with the newest poll's day; a day further back is another window."""
+    days = [TODAY - dt.timedelta(days=age) for age in (6, 7, 13, 14)]
+    polls = [CellPoll(day, frozenset("X")) for day in days]
+    pairs = {
+        (0, 1): 1,  # the last day of now, the first of before
+        (0, 2): 1,  # the last day of before
+        (0, 3): 0,  # too long ago
+        (1, 2): 0,  # both before
+    }
+    for (newer, older), cells in pairs.items():
+        assert Trends([(polls[newer], polls[older])], TODAY).of("X", LONG_AGO).cells == cells
+
+
+def test_a_window_is_represented_by_its_newest_poll() -> None:
+    """Of several polls in a window the last counts, once."""
+    polls = (
+        CellPoll(NOW, frozenset("X")),
+        CellPoll(NOW - dt.timedelta(days=1), frozenset("Y")),
+        CellPoll(BEFORE, frozenset("Y")),
+        CellPoll(BEFORE - dt.timedelta(days=1), frozenset("X")),
+    )
+    found = Trends([polls], TODAY)
+    assert found.of("X", LONG_AGO).mentions == 1
+    assert found.of("X", LONG_AGO).mentions_before == 0
+    assert found.of("Y", LONG_AGO).mentions_before == 1
+
+
+def test_new_is_what_was_first_named_in_the_current_window() -> None:
+    """New comes before every other direction, on the window's first day and not a day earlier."""
+    up = trends(both=2, only_now=20)
+    assert up.of("X", TODAY - dt.timedelta(days=6)).direction == "new"
+    assert up.of("X", TODAY - dt.timedelta(days=7)).direction == "up"
+    assert Trends([], TODAY).of("Q", TODAY).direction == "new"
+
+
+def test_only_polls_that_can_still_matter_are_kept() -> None:
+    """Of each model the polls of its last fourteen days, newest first, each a set of products."""
+    answers = [
+        answer("A", "X Y", "2026-11-06T23:00:00Z"),
+        answer("B", "X", "2026-01-01T06:00:00Z"),
+        answer("A", "Y Z", "2026-11-07T00:00:00Z"),
+        answer("A", "Z", "2026-11-20T06:00:00Z"),
+    ]
+    kept = recent(answers)
+    assert kept["A"] == (
+        CellPoll(dt.date(2026, 11, 20), frozenset("Z")),
+        CellPoll(dt.date(2026, 11, 7), frozenset("YZ")),
+    )
+    assert [poll.day for poll in kept["B"]] == [dt.date(2026, 1, 1)]

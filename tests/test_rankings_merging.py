@@ -1,0 +1,163 @@
+"""The merged ranking: what counts, what it is worth, and what decides between equals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from leaderboards import answer, counted, merged
+
+from store.rankings.merging import Answered, Counted, age_in_days, count, points
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
+    from store.rankings.merging import Entry
+
+LISTS = st.lists(st.sampled_from("PQRSTUVW"), unique=True, min_size=1, max_size=5)
+BOARDS = st.dictionaries(st.sampled_from("ABCDE"), LISTS, min_size=1, max_size=5)
+
+
+def places(entries: Sequence[Entry]) -> list[tuple[str, int]]:
+    return [(entry.product, entry.score) for entry in entries]
+
+
+def test_ranks_are_worth_five_points_down_to_one() -> None:
+    """Rank 1 is worth 5 points and each lower rank one less."""
+    assert [points(rank) for rank in (1, 2, 3, 4, 5)] == [5, 4, 3, 2, 1]
+
+
+def test_points_are_summed_over_models_and_never_rescaled() -> None:
+    """Two models give at most ten points, whoever else is missing."""
+    entries = merged(counted({"A": "X Y Z", "B": "X Z"}))
+    assert places(entries) == [("X", 10), ("Z", 7), ("Y", 4)]
+    assert [entry.rank for entry in entries] == [1, 2, 3]
+    assert [entry.appearances for entry in entries] == [2, 2, 1]
+    assert entries[1].model_ranks == {"A": 3, "B": 2}
+
+
+@pytest.mark.parametrize(
+    ("lists", "order"),
+    [
+        # equal scores: more appearances first (Y 4+1, X and Z 5)
+        ({"A": "X Y", "B": "Z Q R S Y"}, "Y X Z Q R S"),
+        # equal appearances: more #1s first (X 5+1, Y 3+3)
+        ({"A": "X P Y", "B": "Q R Y S X"}, "X Y Q P R S"),
+        # equal #1s: more #2s first (X 4+2, Y 3+3)
+        ({"A": "P X Y", "B": "Q R Y X"}, "X Y P Q R"),
+        # equal in all: the slug
+        ({"A": "Y X", "B": "X Y"}, "X Y"),
+    ],
+)
+def test_equal_scores_are_ordered_by_the_contracts_criteria(
+    lists: dict[str, str], order: str
+) -> None:
+    """Score, then appearances, then #1s, #2s and so on, then the slug."""
+    ranking = [entry.product for entry in merged(counted(lists))]
+    assert [p for p in ranking if p in order.split()] == order.split()
+
+
+def test_equals_in_everything_but_the_slug_are_tied_and_nobody_else() -> None:
+    """A tie is true only where nothing but the address decides; it may hold three."""
+    entries = merged(
+        counted({"A": "X Y Z", "B": "Y Z X", "C": "Z X Y", "D": [None, None, None, "Q"]})
+    )
+    assert [(entry.product, entry.tied) for entry in entries] == [
+        ("X", True),
+        ("Y", True),
+        ("Z", True),
+        ("Q", False),
+    ]
+    same_score = merged(counted({"A": "X Y", "B": "Z Q R S Y"}))
+    assert [(entry.score, entry.tied) for entry in same_score[:3]] == [
+        (5, False),
+        (5, True),
+        (5, True),
+    ]
+
+
+def test_the_lower_of_two_places_leaves_a_gap() -> None:
+    """Ranks below a row that was left out keep their worth."""
+    entries = merged(counted({"A": ["X", None, "Y"]}))
+    assert places(entries) == [("X", 5), ("Y", 3)]
+
+
+def test_a_reason_is_from_the_model_that_ranks_highest() -> None:
+    """Of equally high models the first that gives a reason is quoted; a lower one never is."""
+    answers = [
+        Counted(answer("A", "Q X", reasons={"X": "lower"}), stale=False),
+        Counted(answer("B", "X", reasons={"X": None}), stale=False),
+        Counted(answer("C", "X", reasons={"X": "high"}), stale=False),
+    ]
+    assert merged(answers)[0].reason == "high"
+    assert merged(answers[:2])[0].reason is None
+
+
+def latest(**times: str) -> dict[str, Answered]:
+    return {model: answer(model, "X", f"2026-{day}T06:00:00Z") for model, day in times.items()}
+
+
+def test_ages_are_measured_from_the_newest_answer_of_the_category() -> None:
+    """Exactly 30 days is fresh and exactly 90 still counts; a second more is stale or missing."""
+    answers = latest(A="10-01", B="09-01", C="07-03")
+    kept = count(answers, ["A", "B", "C"], 30, 90)
+    assert [(each.model, each.stale) for each in kept] == [("A", False), ("B", False), ("C", True)]
+    later = {**answers, "A": answer("A", "X", "2026-10-01T06:00:01Z")}
+    kept = count(later, ["A", "B", "C"], 30, 90)
+    assert [(each.model, each.stale) for each in kept] == [("A", False), ("B", True)]
+
+
+def test_a_category_that_nobody_polls_keeps_its_ranking() -> None:
+    """Old answers are as good as new ones while none is newer."""
+    assert len(count(latest(A="01-01", B="01-02"), ["A", "B"], 30, 90)) == 2
+
+
+def test_only_configured_models_count_in_configured_order() -> None:
+    """A retired model neither counts nor makes the others look old."""
+    answers = latest(A="01-01", Retired="11-01", B="01-02")
+    kept = count(answers, ["B", "A", "Never asked"], 30, 90)
+    assert [(each.model, each.stale) for each in kept] == [("B", False), ("A", False)]
+    assert count(answers, ["Never asked"], 30, 90) == ()
+
+
+def test_age_is_in_days() -> None:
+    """Ages are differences of times, not of dates."""
+    assert age_in_days("2026-02-28T18:00:00Z", "2026-03-01T06:00:00Z") == 0.5
+
+
+@given(BOARDS, st.randoms(use_true_random=False))
+def test_the_order_of_the_models_changes_nothing_but_the_quote(
+    lists: dict[str, list[str]], random: Random
+) -> None:
+    """Rank, score, appearances, ranks by model and ties do not depend on the configuration."""
+    shuffled = list(lists)
+    random.shuffle(shuffled)
+    one, other = merged(counted(lists)), merged(counted({m: lists[m] for m in shuffled}))
+    for a, b in zip(one, other, strict=True):
+        assert (a.rank, a.product, a.score, a.appearances, a.tied) == (
+            b.rank,
+            b.product,
+            b.score,
+            b.appearances,
+            b.tied,
+        )
+        assert dict(a.model_ranks) == dict(b.model_ranks)
+
+
+@given(BOARDS)
+def test_ranks_scores_and_appearances_add_up(lists: dict[str, list[str]]) -> None:
+    """Ranks are 1 to n, scores never rise, and all points given are points received."""
+    entries = merged(counted(lists))
+    assert [entry.rank for entry in entries] == list(range(1, len(entries) + 1))
+    scores = [entry.score for entry in entries]
+    assert scores == sorted(scores, reverse=True)
+    assert sum(scores) == sum(points(r + 1) for named in lists.values() for r in range(len(named)))
+    assert sum(scores) <= 15 * len(lists)
+    assert sum(entry.appearances for entry in entries) == sum(map(len, lists.values()))
+    tied = [entry for entry in entries if entry.tied]
+    for entry in tied:
+        ranks = sorted(entry.model_ranks.values())
+        assert sum(sorted(e.model_ranks.values()) == ranks for e in tied) > 1

@@ -1,0 +1,275 @@
+"""The sentences people quote: true, whole, and readable for any number of models."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from leaderboards import answer, counted, merged
+
+from store.rankings import agreement, sentences
+from store.rankings.merging import Counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+NAMES = {name: name for name in "PQRSTUVWXYZ"}
+SOURCE = "https://rankings.example/best/pens (Test, CC BY 4.0)"
+LONG = "It writes for a very long time, " * 12 + "and never stops."
+
+
+def board(answers: Sequence[Counted], configured: int | None = None) -> str:
+    """Every sentence of a leaderboard, as a reader meets them."""
+    entries = merged(answers)
+    measured = agreement.measure(answers, entries)
+    wording = sentences.agreement_wording(
+        answers, configured or len(answers), entries, NAMES, stale_after=30
+    )
+    verdict = sentences.category_verdict(
+        date="2026-11-02",
+        topic="pens",
+        site="Test",
+        source=SOURCE,
+        counted=answers,
+        entries=entries,
+        names=NAMES,
+        wording=wording,
+    )
+    return "\n".join(
+        [
+            verdict,
+            f"consensus: {sentences.consensus(measured, NAMES)}",
+            f"disagreement: {sentences.disagreement(answers, entries, NAMES)}",
+        ]
+    )
+
+
+def said(**models: str | dict[str, Any]) -> tuple[Counted, ...]:
+    """Answers of models, each a list, or a list and what else its poll holds."""
+    polls = {m: {"picks": told} if isinstance(told, str) else told for m, told in models.items()}
+    return tuple(
+        Counted(answer(model, **{"products": poll.pop("picks"), **poll}), stale=False)
+        for model, poll in polls.items()
+    )
+
+
+def bare(picks: str, **fields: Any) -> dict[str, Any]:
+    """An answer without any reason."""
+    return {"picks": picks, "reasons": dict.fromkeys(picks.split()), **fields}
+
+
+BOARDS: Mapping[str, Callable[[], str]] = {
+    "one model of one": lambda: board(said(A="X Y")),
+    "one model of four": lambda: board(said(A="X Y"), 4),
+    "one model, one pick, no words": lambda: board(said(A=bare("X"))),
+    "two models, unanimous": lambda: board(said(A="X Y", B="X Z")),
+    "two of four answered, unanimous": lambda: board(said(A="X Y", B="X Z"), 4),
+    "two models, tied": lambda: board(said(A="X Y", B="Y X")),
+    "two models, no most": lambda: board(said(A="X Y", B="Y Z X")),
+    "three models, unanimous": lambda: board(said(A="X Y", B="X Z", C="X")),
+    "three models, majority": lambda: board(said(A="X Y", B="X Y", C="Y X")),
+    "three models, three-way tie": lambda: board(said(A="X Y Z", B="Y Z X", C="Z X Y")),
+    "three of four, unanimous": lambda: board(said(A="X Y", B="X Z", C="X"), 4),
+    "four models, unanimous": lambda: board(said(A="X Y", B="X Z", C="X", D="X")),
+    "four models, one stale": lambda: board(
+        counted({"A": "X Y", "B": "X", "C": "X", "D": "X"}, stale="B")
+    ),
+    "four models, two stale": lambda: board(
+        counted({"A": "X Y", "B": "X", "C": "X", "D": "X"}, stale="B C")
+    ),
+    "two models, one stale": lambda: board(counted({"A": "X Y", "B": "X"}, stale="B")),
+    "three of four, one stale": lambda: board(
+        counted({"A": "X Y", "B": "X", "C": "X"}, stale="B"), 4
+    ),
+    "four models, majority": lambda: board(said(A="X Y", B="X Z", C="X", D="Y X")),
+    "four models, most first places, alone": lambda: board(
+        said(A="X Y", B="X Z", C="Y X", D="Z X")
+    ),
+    "four models, another has more": lambda: board(said(A="Y X", B="Y X", C="Z X", D="P X")),
+    "four models, each another first": lambda: board(said(A="P X", B="Q X", C="R X", D="S X")),
+    "four models, two and two": lambda: board(said(A="X Y", B="X Y", C="Y P X", D="Y Q X")),
+    "five models, unanimous": lambda: board(said(A="X", B="X", C="X", D="X", E="X Y")),
+    "five models, two and two and one": lambda: board(
+        said(A="X Y", B="X Y", C="Y Z", D="Y P", E="Z X")
+    ),
+    "five models, two others have more": lambda: board(
+        said(A="X Z", B="X Z", C="Y Z", D="Y Z", E="Z X")
+    ),
+    "five models, five-way split": lambda: board(said(A="V X", B="W", C="X", D="Y", E="Z")),
+    "a caveat of the leader's model only": lambda: board(
+        said(
+            A={"picks": "Y X", "caveat": "Not this one."},
+            B={"picks": "X Y", "caveat": "It leaks."},
+            C={"picks": "X Y", "caveat": "Nor this."},
+        )
+    ),
+    "no reasons": lambda: board(said(A=bare("X Y"), B=bare("X Y"))),
+    "words that end in marks of their own": lambda: board(
+        said(
+            A={
+                "picks": "X Y",
+                "reasons": {"X": "Who would not want it?", "Y": "Cheap and so on…"},
+                "caveat": "It leaks!",
+            }
+        )
+    ),
+    "words that end in dots and brackets": lambda: board(
+        said(
+            A={
+                "picks": "X Y",
+                "reasons": {"X": "It wins (by far.)", "Y": 'They call it "fair."'},
+                "caveat": "Ink, paper and so on...",
+            }
+        )
+    ),
+    "words that are too long": lambda: board(
+        said(A={"picks": "X Y", "reasons": {"X": LONG, "Y": LONG}, "caveat": LONG})
+    ),
+}
+
+
+def product(**fields: Any) -> str:
+    given: dict[str, Any] = {
+        "date": "2026-11-02",
+        "product": "X",
+        "rank": 1,
+        "of": 7,
+        "topic": "pens",
+        "site": "Test",
+        "leaderboards": 1,
+        "reason": "It writes.",
+        "source": "https://rankings.example/product/x (Test, CC BY 4.0)",
+    }
+    return sentences.product_verdict(**{**given, **fields})
+
+
+PRODUCTS: Mapping[str, Callable[[], str]] = {
+    "product on one leaderboard": product,
+    "product on several": lambda: product(rank=2, leaderboards=3),
+    "product without a reason": lambda: product(reason=None),
+    "product alone, without a reason, on two": lambda: product(of=1, reason=None, leaderboards=2),
+    "product with an exclamation": lambda: product(reason="It writes!"),
+    "product with too many words": lambda: product(reason=LONG),
+}
+
+
+def test_every_kind_of_sentence_is_as_it_was_read_and_approved(
+    snapshot: Callable[[str, str], None],
+) -> None:
+    """Sentences change only on purpose: one file shows them all, to be read by people."""
+    kinds = {**BOARDS, **PRODUCTS}
+    assert len(kinds) >= 25
+    snapshot(
+        "sentences.txt", "\n\n".join(f"# {kind}\n{say()}" for kind, say in kinds.items()) + "\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lists", "configured", "stale", "wording"),
+    [
+        ({"A": "X Y", "B": "Y X"}, 2, "", "X and Y tie for #1 on 9 of 10 points"),
+        (
+            {"A": "X Y Z", "B": "Y Z X", "C": "Z X Y"},
+            3,
+            "",
+            "X, Y and Z tie for #1 on 12 of 15 points",
+        ),
+        (
+            {"A": "X Y", "B": "X Y", "C": "Y X", "D": "Y X"},
+            4,
+            "",
+            "X and Y tie for #1 on 18 of 20 points",
+        ),
+        ({"A": "X Y"}, 1, "", "the only model that answered"),
+        ({"A": "X Y"}, 4, "A", "the only model that answered"),
+        (dict.fromkeys("ABCD", "X Y"), 4, "", "all 4 models rank it first"),
+        (dict.fromkeys("AB", "X Y"), 2, "", "both models rank it first"),
+        (dict.fromkeys("ABC", "X Y"), 4, "", "all 3 that answered rank it first"),
+        (dict.fromkeys("AB", "X Y"), 3, "", "both that answered rank it first"),
+        (
+            dict.fromkeys("ABCD", "X Y"),
+            4,
+            "B",
+            "all 4 rank it first (1 answer over 30 days old)",
+        ),
+        (
+            dict.fromkeys("ABC", "X Y"),
+            4,
+            "A B",
+            "all 3 that answered rank it first (2 answers over 30 days old)",
+        ),
+        ({"A": "X", "B": "X", "C": "X", "D": "Y"}, 4, "", "3 of 4 models rank it first"),
+        ({"A": "X", "B": "X", "C": "Y", "D": "Z"}, 4, "", "2 of 4 models rank it first"),
+        (
+            {"A": "Y X", "B": "Y X", "C": "Z X", "D": "P X"},
+            4,
+            "",
+            "it leads on combined score, 16 of 20 points, though 2 of 4 models rank Y first",
+        ),
+        (
+            {"A": "P X", "B": "Q X", "C": "R X", "D": "S X"},
+            4,
+            "",
+            "it leads on combined score, 16 of 20 points, though 1 of 4 models ranks P first",
+        ),
+        (
+            {"A": "X Y", "B": "Y Z X"},
+            2,
+            "",
+            "no product has most first places: it leads on combined score, 9 of 10 points",
+        ),
+    ],
+)
+def test_the_agreement_is_worded_by_the_first_rule_that_fits(
+    lists: dict[str, str], configured: int, stale: str, wording: str
+) -> None:
+    """Ties, a lone answer, unanimity in all its shades, most, fewer and no first places."""
+    answers = counted(lists, stale)
+    found = sentences.agreement_wording(answers, configured, merged(answers), NAMES, 30)
+    assert found == wording
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("short", 5, "short"),
+        ("one two three", 10, "one two…"),
+        ("one two three", 8, "one two…"),
+        ("one two three", 7, "one…"),
+        ("one, two", 5, "one…"),
+        ("first. Second", 8, "first…"),
+        ("unbreakable", 6, "unbre…"),
+    ],
+)
+def test_a_text_is_cut_on_a_word(text: str, limit: int, expected: str) -> None:
+    """A cut text ends in an ellipsis, within the limit, without half a word or loose marks."""
+    assert sentences.cut(text, limit) == expected
+
+
+@given(st.text(), st.integers(min_value=2, max_value=60))
+def test_a_cut_text_is_within_its_limit_and_begins_the_same(text: str, limit: int) -> None:
+    """Nothing is invented: what is kept is a beginning of the text."""
+    found = sentences.cut(text, limit)
+    assert len(found) <= limit
+    assert found == text or text.startswith(found.removesuffix("…"))
+
+
+@given(st.lists(st.text(alphabet="ab", min_size=1), max_size=6))
+def test_a_list_names_everyone_once(words: list[str]) -> None:
+    """Commas between all but the last two, which "and" joins."""
+    found = sentences.listed(words)
+    assert found.replace(" and ", ", ").split(", ") == (words or [""])
+    assert found.count(" and ") == (len(words) > 1)
+
+
+@given(st.text(alphabet="ab .!?…\"')", min_size=1, max_size=30))
+def test_no_sentence_ends_twice(text: str) -> None:
+    """However a model's words end, a sentence has exactly one ending before the next begins."""
+    words = f"a{text.strip()}"
+    before, _, source = product(reason=words).rpartition(" Source: ")
+    assert source
+    assert re.search(r"""[.!?…][\"')]*$""", before)
+    assert not re.search(r"""[!?…][\"')]*\.$""", before)
