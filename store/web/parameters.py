@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from werkzeug.datastructures import MultiDict
 
-_LIMIT = re.compile(r"[0-9]{1,3}", re.ASCII)
+_LIMIT = re.compile(r"[1-9][0-9]{0,2}")
 
 
 class Parameters:
@@ -55,7 +55,7 @@ class Parameters:
         text = self._one("limit")
         if text is None:
             return DEFAULT_LIMIT
-        if not _LIMIT.fullmatch(text) or not 1 <= int(text) <= MAX_LIMIT:
+        if not _LIMIT.fullmatch(text) or int(text) > MAX_LIMIT:
             self._refuse("limit", f"must be a whole number from 1 to {MAX_LIMIT}.")
             return DEFAULT_LIMIT
         return int(text)

@@ -68,7 +68,7 @@ MODEL = Parameter(
 LIMIT = Parameter(
     "limit",
     "query",
-    "How many records at most.",
+    "How many records at most: 1 to 500, or 100 if left out.",
     {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
 )
 
