@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from builders import app_over
+from small_world import write_small_world
 
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from flask import Flask
     from flask.testing import FlaskClient, FlaskCliRunner
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-snapshots", action="store_true", help="Write tests/snapshots/ anew.")
+
+
+@pytest.fixture
+def snapshot(pytestconfig: pytest.Config) -> Callable[[str, str], None]:
+    """Compares a text with the file of that name in tests/snapshots/."""
+
+    def compare(name: str, text: str) -> None:
+        path = SNAPSHOTS / name
+        if pytestconfig.getoption("--update-snapshots"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        expected = path.read_text(encoding="utf-8") if path.exists() else ""
+        assert text == expected, f"{name} differs; if that is meant: pytest --update-snapshots"
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Flask:
+    """The application over the little data directory of `small_world`."""
+    return app_over(write_small_world(tmp_path_factory.mktemp("small") / "data"))
 
 
 @pytest.fixture(scope="session")

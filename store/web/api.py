@@ -97,8 +97,9 @@ class Api:
         snapshot = self._store.snapshot
         payloads = self._payloads(snapshot)
         parameters = Parameters(request.args)
-        slug, limit = parameters.slug(), parameters.limit()
+        slug = parameters.slug()
         model = parameters.model((*snapshot.models, *snapshot.overview.retired))
+        limit = parameters.limit()
         parameters.check()
         if slug not in snapshot.ledgers:
             given = request.args.to_dict()

@@ -44,7 +44,7 @@ class BadParameters(ApiError):
     """One or more parameters are missing or wrong."""
 
     def __init__(self, errors: Sequence[ParameterError]) -> None:
-        super().__init__(" ".join(f"{e.parameter}: {e.detail}" for e in errors), errors)
+        super().__init__(" ".join(f"{e.parameter} {e.detail}" for e in errors), errors)
 
 
 class NotFound(ApiError):

@@ -77,8 +77,8 @@ class Parameters:
 
 
 NO_SLUG = (
-    "is no slug: lower-case letters, digits and single hyphens, at most 100 characters. "
-    "Resolve one through /api/v1/search?q=."
+    "must be lower-case letters and digits, joined by single hyphens, at most 100 characters; "
+    "resolve one through /api/v1/search?q=."
 )
 """What is wrong with a malformed slug."""
 
