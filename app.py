@@ -38,7 +38,7 @@ def create_app(settings: Settings | None = None) -> Flask:
             ``flask`` command prints its sentence and ends.
     """
     settings = settings or _settings()
-    app = hosts.PathRouted(__name__, static_folder="store/web/static")
+    app = hosts.PathRouted(__name__, static_folder=None)
     app.url_map.merge_slashes = False
     reached_at = _reached_at(settings)
 

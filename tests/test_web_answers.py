@@ -108,7 +108,9 @@ def test_gzip_is_the_same_answer(client: FlaskClient, address: str) -> None:
     ],
 )  # fmt: skip
 def test_gzip_is_sent_only_where_it_is_wanted(
-    client: FlaskClient, accepted: str | None, compressed: bool
+    client: FlaskClient,
+    accepted: str | None,
+    compressed: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     """Quality values are heard: zero forbids, and a preferred plain body stays plain."""
     headers = {} if accepted is None else {"Accept-Encoding": accepted}
@@ -225,17 +227,17 @@ def test_an_old_slug_is_redirected_for_good(small: Flask) -> None:
 
 def test_a_history_that_vanishes_is_no_failure(tmp_path: Path) -> None:
     """Between snapshot and read a file may go, shrink or be replaced; the answer is whole JSON."""
-    for number, spoil in enumerate(
-        (
-            lambda path: path.unlink(),
-            lambda path: path.write_bytes(path.read_bytes()[:700]),
-            lambda path: path.write_bytes(b"x" * path.stat().st_size),
-        )
-    ):
-        directory = write_small_world(tmp_path / str(number))
+    directory = write_small_world(tmp_path / "data")
+    file = directory / "history" / "crm-software.jsonl"
+    whole = file.read_bytes()
+    for left in (None, whole[:700], b"x" * len(whole)):
+        file.write_bytes(whole)
         client = app_over(directory).test_client()
         client.get("/healthz")
-        spoil(directory / "history" / "crm-software.jsonl")
+        if left is None:
+            file.unlink()
+        else:
+            file.write_bytes(left)
         answer = client.get("/api/v1/history?slug=crm-software")
         assert answer.status_code == 200
         assert isinstance(answer.get_json(), list)

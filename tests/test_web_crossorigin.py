@@ -61,7 +61,7 @@ def test_304_and_500_say_any_origin_too(
         raise ZeroDivisionError
 
     monkeypatch.setitem(small.view_functions, "api.health", break_down)
-    monkeypatch.setitem(small.config, "PROPAGATE_EXCEPTIONS", False)
+    monkeypatch.setitem(small.config, "PROPAGATE_EXCEPTIONS", None)
     broken = client.get("/healthz", headers=headers)
     assert broken.status_code == 500
     assert broken.headers.getlist("Access-Control-Allow-Origin") == ["*"]

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from store.web.parameters import trimmed
+from store.web.routes import NOT_BLANK
+
 if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
     from werkzeug.test import TestResponse
 
+BLANK = "".join(c for c in map(chr, range(0x10000)) if c.isspace()) + "\ufeff"
 ODD_LIMITS = [
     "", " ", "0", "-1", "501", "5000", "00", "05", "0x10", "1e2", "1.0", "1,0", "1_0", " 5", "5 ",
-    "+5", "-0", "٣", "５", "²", "five", "null", "true", "NaN", "inf", "5;", "5\n", "\t5", "1" * 400,
+    "+5", "-0", "٣",
+    "\uff15", "²", "five", "null", "true", "NaN", "inf", "5;", "5\n", "\t5", "1" * 400,
     "5\x00",
 ]  # fmt: skip
 ODD_SLUGS = [
@@ -85,10 +91,19 @@ def test_a_slug_may_have_a_hundred_characters(client: FlaskClient) -> None:
     assert client.get(f"/api/v1/best/{'a' * 100}.json").status_code == 404
 
 
-@pytest.mark.parametrize("query", [None, "", " ", "\t\n", "\u3000", "\u00a0", "a" * 201, "é" * 201])
+@pytest.mark.parametrize(
+    "query", [None, "", " ", "\t\n", "\u3000", "\u00a0", "\x1d\x85", "\ufeff", "a" * 201, "é" * 201]
+)
 def test_a_missing_blank_or_long_query_is_refused(client: FlaskClient, query: str | None) -> None:
     """``q`` has 1 to 200 characters after trimming."""
     refused(client.get("/api/v1/search", query_string={} if query is None else {"q": query}), "q")
+
+
+@given(st.text(st.sampled_from(BLANK + "ab\u200b") | st.characters(), max_size=8))
+def test_a_query_is_trimmed_as_python_and_browsers_trim(query: str) -> None:
+    """White space by anybody's definition goes, from the ends only."""
+    assert trimmed(query) == query.strip(BLANK)
+    assert (trimmed(query) != "") == (re.search(NOT_BLANK, query) is not None)
 
 
 @pytest.mark.parametrize("query", ["x", "é" * 200, f"  {'a' * 200}  ", "%", "'\"<>", "\x00", "🫖"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from builders import app_over, write_data
@@ -47,7 +48,11 @@ def test_room_is_limited_and_the_least_recent_goes_first(tmp_path: Path) -> None
     made: list[int] = []
 
     def ask(key: int, size: int = 10) -> None:
-        recent.get(snapshot, key, lambda: made.append(key) or Prepared(b"x" * size, 0))
+        def make() -> Prepared:
+            made.append(key)
+            return Prepared(b"x" * size, 0)
+
+        recent.get(snapshot, key, make)
 
     for key in (1, 2, 3, 1, 4, 1, 2):
         ask(key)
@@ -60,13 +65,14 @@ def test_room_is_limited_and_the_least_recent_goes_first(tmp_path: Path) -> None
 def test_threads_may_ask_at_once(tmp_path: Path) -> None:
     """Eight threads over a small room: every answer is the one for its key."""
     snapshot = app_over(write_data(tmp_path / "data")).extensions["store"].snapshot
-    recent, wrong = Recent(room=200), []
+    recent = Recent(room=200)
+    wrong: list[bytes] = []
 
     def ask() -> None:
         for number in range(2000):
-            key = number % 37
-            body = recent.get(snapshot, key, lambda key=key: Prepared(b"%d" % key * 9, 0)).body
-            if body != b"%d" % key * 9:
+            expected = b"%d" % (number % 37) * 9
+            body = recent.get(snapshot, expected, partial(Prepared, expected, 0)).body
+            if body != expected:
                 wrong.append(body)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]

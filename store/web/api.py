@@ -115,7 +115,10 @@ class Api:
         return answer(prepared, JSON, links(payloads, payloads.at.category_page(slug)))
 
     def health(self) -> Response:
-        """``/healthz``: whether the service is what its files say. The one answer that may vary."""
+        """``/healthz``: whether the service is what its files say. The one answer that may vary.
+
+        Where a lost data directory was is for its operator's log and not for readers.
+        """
         snapshot, problems = self._store.snapshot, self._store.problems
         body = {
             "status": "degraded" if any(p.severity == "error" for p in problems) else "ok",
@@ -123,7 +126,10 @@ class Api:
             "ranked": len(snapshot.boards),
             "polls": sum(len(ledger.models) for ledger in snapshot.ledgers.values()),
             "lastPoll": snapshot.overview.last_poll,
-            "problems": [str(problem) for problem in problems],
+            "problems": [
+                "the data directory is not there" if problem.file == "." else str(problem)
+                for problem in problems
+            ],
         }
         response = Response(msgspec.json.encode(body), mimetype=JSON)
         response.headers["Cache-Control"] = "no-store"

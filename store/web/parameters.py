@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from store.records import is_slug
 from store.web.errors import BadParameters
 from store.web.resources import ParameterError
-from store.web.routes import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY
+from store.web.routes import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, NOT_BLANK
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from werkzeug.datastructures import MultiDict
 
+_CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
 _LIMIT = re.compile(r"[1-9][0-9]{0,2}")
 
 
@@ -27,7 +28,7 @@ class Parameters:
 
     def query(self) -> str:
         """``q``, trimmed."""
-        text = (self._one("q") or "").strip()
+        text = trimmed(self._one("q") or "")
         if not text:
             self._refuse("q", "is missing or blank; give a topic or a brand name.")
         elif len(text) > MAX_QUERY:
@@ -74,6 +75,12 @@ class Parameters:
     def _refuse(self, name: str, detail: str) -> None:
         if not any(error.parameter == name for error in self._errors):
             self._errors.append(ParameterError(parameter=name, detail=detail))
+
+
+def trimmed(text: str) -> str:
+    """A text without white space at its ends, a byte order mark included."""
+    core = _CORE.search(text)
+    return core[0] if core else ""
 
 
 NO_SLUG = (
