@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from builders import app_over, write_data
 from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator as QuickValidator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from small_world import write_small_world
 
@@ -56,9 +57,14 @@ def served(client: FlaskClient) -> dict[str, Any]:
 
 def validator(document: dict[str, Any], path: str, status: str = "200") -> Draft202012Validator:
     """A validator of one operation's answers, by the served document alone."""
+    return Draft202012Validator(schema(document, path, status))
+
+
+def schema(document: dict[str, Any], path: str, status: str = "200") -> dict[str, Any]:
+    """The schema of one operation's answers, with what it refers to."""
     response = document["paths"][path]["get"]["responses"][status]
     (content,) = response["content"].values()
-    return Draft202012Validator({**content["schema"], "components": document["components"]})
+    return {**content["schema"], "components": document["components"]}
 
 
 @pytest.fixture(params=["shipped", "small", "empty"])
@@ -121,16 +127,15 @@ def test_every_route_is_documented_and_every_documented_route_exists(app: Flask)
 
 def test_every_category_fits_the_served_schema(app: Flask, client: FlaskClient) -> None:
     """Every shipped category's verdict is valid under draft 2020-12."""
-    check = validator(served(client), "/api/v1/best/{slug}.json")
+    check = QuickValidator(schema(served(client), "/api/v1/best/{slug}.json"))
     for slug in app.extensions["store"].snapshot.boards:
         check.validate(client.get(f"/api/v1/best/{slug}.json").get_json())
 
 
-def test_products_fit_the_served_schema(app: Flask, client: FlaskClient) -> None:
-    """Every fifth shipped product's record is valid (the spec's table is held for all of them)."""
-    check = validator(served(client), "/api/v1/product/{slug}.json")
-    products = list(app.extensions["store"].snapshot.products.values())
-    for product in products[::5]:
+def test_every_product_fits_the_served_schema(app: Flask, client: FlaskClient) -> None:
+    """Every shipped product's record is valid under draft 2020-12."""
+    check = QuickValidator(schema(served(client), "/api/v1/product/{slug}.json"))
+    for product in app.extensions["store"].snapshot.products.values():
         check.validate(client.get(f"/api/v1/product/{product.slug}.json").get_json())
 
 
