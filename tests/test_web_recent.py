@@ -34,11 +34,11 @@ def test_a_body_of_an_older_snapshot_is_not_kept(tmp_path: Path) -> None:
     recent = Recent()
 
     def slowly() -> Prepared:
-        recent.get(two, "key", lambda: Prepared(b"new", 0))
+        recent.get(two, "other key", lambda: Prepared(b"other", 0))
         return Prepared(b"old", 0)
 
     assert recent.get(one, "key", slowly).body == b"old"
-    assert recent.get(two, "key", lambda: Prepared(b"made anew", 0)).body == b"new"
+    assert recent.get(two, "key", lambda: Prepared(b"new", 0)).body == b"new"
 
 
 def test_room_is_limited_and_the_least_recent_goes_first(tmp_path: Path) -> None:
