@@ -6,20 +6,15 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-
-class Licence(Struct, frozen=True):
-    """A licence as others know it: its SPDX identifier and where its text stands."""
-
-    spdx: str
-    url: str
-
-
 LICENCES = {
-    "CC BY 4.0": Licence("CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/"),
-    "CC BY-SA 4.0": Licence("CC-BY-SA-4.0", "https://creativecommons.org/licenses/by-sa/4.0/"),
-    "CC0 1.0": Licence("CC0-1.0", "https://creativecommons.org/publicdomain/zero/1.0/"),
+    "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "CC BY-SA 4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
+    "CC0 1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
 }
-"""The licences we know by the name that site.json gives; any other is served by name alone."""
+"""Where the text of a licence stands, by its name; any other licence is served by name alone.
+
+The SPDX identifiers of these are their names with hyphens.
+"""
 
 
 class Addresses(Struct, frozen=True):

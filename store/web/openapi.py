@@ -84,8 +84,7 @@ def document(
 
 def _licence(name: str) -> dict[str, str]:
     """OpenAPI wants an SPDX identifier or nothing beside the name; ours may be any text."""
-    licence = LICENCES.get(name)
-    return {"name": name, "identifier": licence.spdx} if licence else {"name": name}
+    return {"name": name, **({"identifier": name.replace(" ", "-")} if name in LICENCES else {})}
 
 
 def _operation(route: Route, models: Sequence[str], example: Examples) -> dict[str, Any]:

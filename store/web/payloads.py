@@ -42,7 +42,7 @@ class Payloads:
             f'<{self.at.api("openapi.json")}>; rel="service-desc"; type="application/json"'
         )
         licence = LICENCES.get(self.site.licence)
-        return f'<{licence.url}>; rel="license", {description}' if licence else description
+        return f'<{licence}>; rel="license", {description}' if licence else description
 
     def category_verdict(
         self, board: Board, products: Mapping[ProductId, Named]
