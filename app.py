@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
-from flask import Flask
-from flask_cors import CORS
 
 from store import cli
 from store.files import DataDirectoryError
 from store.memory import Store, Watcher
 from store.settings import Settings, SettingsError
-from store.web import errors, hosts
+from store.web import crossorigin, errors, hosts
 from store.web.api import Api
 from store.web.mcp.endpoint import Mcp
 from store.web.payloads import Payloads
 from store.web.publishing import Publishing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flask import Flask
+
     from store.files import Catalogue
     from store.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
-READING_CORS = {
-    "methods": ["GET", "HEAD", "OPTIONS"],
-    "expose_headers": ["ETag", "Last-Modified", "Link"],
-}
-MCP_CORS = {
-    "methods": ["POST", "OPTIONS"],
-    "expose_headers": ["MCP-Protocol-Version", "Mcp-Session-Id"],
-}
-"""Any request header is allowed, as flask-cors does unless told otherwise."""
+Part = TypeVar("Part")
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -44,7 +38,7 @@ def create_app(settings: Settings | None = None) -> Flask:
             ``flask`` command prints its sentence and ends.
     """
     settings = settings or _settings()
-    app = Flask(__name__, static_folder="store/web/static")
+    app = hosts.PathRouted(__name__, static_folder=None)
     app.url_map.merge_slashes = False
     reached_at = _reached_at(settings)
 
@@ -55,41 +49,42 @@ def create_app(settings: Settings | None = None) -> Flask:
         return app.jinja_env.get_template(template).render(**context)
 
     def publish(catalogue: Catalogue) -> Publishing:
-        return Publishing(catalogue.site, base_url(catalogue), render)
+        return Publishing(catalogue.site, base_url(catalogue), render, store.lines)
 
-    def payloads(snapshot: Snapshot) -> Payloads:
-        return Payloads(snapshot.catalogue.site, base_url(snapshot.catalogue))
+    def host_names(catalogue: Catalogue) -> frozenset[str]:
+        given = (base_url(catalogue), *catalogue.site.hosts, *settings.hosts)
+        return frozenset({"localhost", *map(hosts.host_of, given)} - {""})
 
-    def host_names() -> set[str]:
-        catalogue = store.snapshot.catalogue
-        return {
-            "localhost",
-            hosts.host_of(base_url(catalogue)),
-            *catalogue.site.hosts,
-            *settings.hosts,
-        }
-
+    payloads = _PerCatalogue(lambda found: Payloads(found.site, base_url(found)))
+    trusted = _PerCatalogue(host_names)
     store = Store(settings.data_dir, publish)
     app.extensions["settings"] = settings
     app.extensions["store"] = store
     errors.register(app)
-    hosts.register(app, host_names)
+    hosts.register(app, lambda: trusted(store.snapshot))
+    crossorigin.register(app)
     app.register_blueprint(Api(store, payloads).blueprint())
     app.register_blueprint(Mcp(store, payloads).blueprint())
     cli.register(app)
-    CORS(
-        app,
-        origins="*",
-        send_wildcard=True,
-        always_send=True,
-        resources={"/mcp": MCP_CORS, "/*": READING_CORS},
-        max_age=86_400,
-    )
     if _is_served():
         _open(store)
         _say_how_it_is_reached(settings, store, reached_at)
         app.before_request(Watcher(store).ensure_running)
     return app
+
+
+class _PerCatalogue(Generic[Part]):
+    """What follows from a snapshot's catalogue alone, made once for each catalogue."""
+
+    def __init__(self, make: Callable[[Catalogue], Part]) -> None:
+        self._make = make
+        self._held: tuple[Catalogue, Part] | None = None
+
+    def __call__(self, snapshot: Snapshot) -> Part:
+        catalogue, held = snapshot.catalogue, self._held
+        if held is None or held[0] is not catalogue:
+            self._held = held = (catalogue, self._make(catalogue))
+        return held[1]
 
 
 def _settings() -> Settings:
@@ -105,6 +100,9 @@ def _open(store: Store) -> None:
         store.reload()
     except DataDirectoryError as error:
         raise click.ClickException(str(error)) from None
+    except OSError as error:
+        reason = f"{error.filename} cannot be read: {error.strerror}"
+        raise click.ClickException(f"{reason}; set DATA_DIR to a data directory") from None
     for problem in store.problems:
         log.warning("%s", problem)
 

@@ -18,8 +18,9 @@ graceful_timeout = 20
 keepalive = 15
 
 
-def post_fork(server: Any, worker: Any) -> None:  # noqa: ARG001 - gunicorn calls it so
+def post_fork(server: Any, worker: Any) -> None:
     """Let the application know where it listens, for addresses when BASE_URL is not set."""
-    listener = server.cfg.address[0]
+    listener = worker.sockets[0].getsockname()
     if isinstance(listener, tuple):
-        os.environ["LISTENING_AT"] = address(listener[0], listener[1])
+        scheme = "https" if server.cfg.is_ssl else "http"
+        os.environ["LISTENING_AT"] = address(listener[0], listener[1], scheme)

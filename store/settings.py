@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -35,17 +37,19 @@ class Settings(Struct, frozen=True, kw_only=True):
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
         """Read the settings from the environment, or from a mapping in its place."""
         env = dict(os.environ if environ is None else environ)
-        base_url = env.get("BASE_URL", "").strip().rstrip("/") or None
-        if base_url and not base_url.startswith(("http://", "https://")):
-            raise SettingsError(f'BASE_URL is "{base_url}"; it must start with http:// or https://')
         return cls(
             data_dir=Path(env["DATA_DIR"]) if env.get("DATA_DIR") else SHIPPED_DATA,
-            base_url=base_url,
+            base_url=_base_url(env.get("BASE_URL", "").strip()),
             listening_at=env.get("LISTENING_AT") or None,
             hosts=tuple(env.get("HOSTS", "").replace(",", " ").split()),
             proxy=env.get("POLL_PROXY") or None,
             environ=env,
         )
+
+    def __repr__(self) -> str:
+        """Everything but the environment, which holds keys."""
+        shown = {name: getattr(self, name) for name in self.__struct_fields__ if name != "environ"}
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def secret(self, name: str) -> str | None:
         """The value of a variable, or of the file that ``<name>_FILE`` names; ``None`` if unset.
@@ -62,3 +66,19 @@ class Settings(Struct, frozen=True, kw_only=True):
             return Path(file).read_text(encoding="utf-8").strip() or None
         except (OSError, ValueError) as error:
             raise SettingsError(f"{name}_FILE names a file that cannot be read: {error}") from None
+
+
+def _base_url(given: str) -> str | None:
+    """``BASE_URL`` without a slash at its end, if it is an address others can be built on."""
+    if not given:
+        return None
+    try:
+        parts = urlsplit(given)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or "@" in parts.netloc or re.search(r"[\s?#<>\"]", given):
+        raise SettingsError(
+            f'BASE_URL is "{given}"; it must be an address such as https://rankings.example'
+        )
+    return given.rstrip("/")

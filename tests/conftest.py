@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from builders import app_over
+from small_world import write_small_world
 
 from store.settings import SHIPPED_DATA
 
@@ -37,6 +38,12 @@ def snapshot(pytestconfig: pytest.Config) -> Callable[[str, str], None]:
         assert text == expected, f"{name} differs; if that is meant: pytest --update-snapshots"
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Flask:
+    """The application over the little data directory of `small_world`."""
+    return app_over(write_small_world(tmp_path_factory.mktemp("small") / "data"))
 
 
 @pytest.fixture(scope="session")

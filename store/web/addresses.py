@@ -6,6 +6,16 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
+LICENCES = {
+    "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "CC BY-SA 4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
+    "CC0 1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
+}
+"""Where the text of a licence stands, by its name; any other licence is served by name alone.
+
+The SPDX identifiers of these are their names with hyphens.
+"""
+
 
 class Addresses(Struct, frozen=True):
     """Every address the service publishes; ``base`` has no slash at its end."""
@@ -40,10 +50,14 @@ class Addresses(Struct, frozen=True):
         """The page with every poll that named a product."""
         return self.page(f"product/{slug}/polls")
 
+    def search_page(self, query: str) -> str:
+        """The page of a search."""
+        return self.page("search?" + urlencode({"q": query}))
+
     def experiment_page(self, slug: str) -> str:
         """The write-up of an experiment."""
         return self.page(f"labs/{slug}")
 
-    def history(self, slug: str) -> str:
-        """The poll history of a category."""
-        return self.api("history?" + urlencode({"slug": slug}))
+    def history(self, slug: str, **narrowed: str) -> str:
+        """The poll history of a category; ``narrowed`` by model or limit."""
+        return self.api("history?" + urlencode({"slug": slug, **narrowed}))

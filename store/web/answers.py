@@ -2,62 +2,79 @@
 
 from __future__ import annotations
 
+import gzip
 from email.utils import formatdate
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from flask import Response, request
-from werkzeug.http import parse_date
+from werkzeug.http import parse_accept_header, parse_date, parse_etags
+
+from store.snapshot import Prepared
+from store.web import crossorigin
 
 if TYPE_CHECKING:
-    from werkzeug.wrappers import Request
-
-    from store.snapshot import Prepared
+    from collections.abc import Mapping
 
 CACHE_CONTROL = "public, max-age=60, stale-while-revalidate=600"
 SMALL = 1024
 """Bodies up to this size, in bytes, are not worth compressing."""
 
 
+class Passing(Prepared):
+    """A body made for one request, perhaps never asked for again: compressed in little time."""
+
+    @cached_property
+    def gzipped(self) -> bytes:
+        """The body compressed at level 1."""
+        return gzip.compress(self.body, 1, mtime=0)
+
+
 def answer(prepared: Prepared, media_type: str, link: str) -> Response:
     """A prepared body, or 304 when the reader has it; compressed when the reader accepts it."""
+    environ = request.environ
     headers = {
         "ETag": prepared.etag,
         "Last-Modified": _http_date(prepared.modified),
         "Cache-Control": CACHE_CONTROL,
         "Vary": "Accept-Encoding",
         "Link": link,
+        **crossorigin.HEADERS,
     }
-    if _is_known(request, prepared):
+    if _is_known(environ, prepared):
         return Response(status=304, headers=headers)
     body = prepared.body
-    if len(body) > SMALL and _accepts_gzip(request):
+    if len(body) > SMALL and _prefers_gzip(environ.get("HTTP_ACCEPT_ENCODING", "")):
         body = prepared.gzipped
         headers["Content-Encoding"] = "gzip"
+    headers["X-Content-Type-Options"] = "nosniff"
     return Response(body, 200, headers, content_type=media_type)
 
 
 def moved(address: str) -> Response:
     """A permanent redirect to the address that an old slug has now."""
-    return Response(status=308, headers={"Location": address, "Cache-Control": CACHE_CONTROL})
+    response = Response(status=308, headers={"Location": address, "Cache-Control": CACHE_CONTROL})
+    response.headers.remove("Content-Type")
+    return response
 
 
-def _is_known(request: Request, prepared: Prepared) -> bool:
+def _is_known(environ: Mapping[str, str], prepared: Prepared) -> bool:
     """Whether the reader's copy is current: by its tag, or by its date if it sends no tag."""
-    if "If-None-Match" in request.headers:
-        return request.if_none_match.contains_weak(prepared.etag[3:-1])
-    since = request.headers.get("If-Modified-Since")
+    tags = environ.get("HTTP_IF_NONE_MATCH")
+    if tags is not None:
+        return tags == prepared.etag or parse_etags(tags).contains_weak(prepared.etag[3:-1])
+    since = environ.get("HTTP_IF_MODIFIED_SINCE")
     if since is None:
         return False
     date = parse_date(since)
     return date is not None and prepared.modified <= date.timestamp()
 
 
-def _accepts_gzip(request: Request) -> bool:
-    header = request.headers.get("Accept-Encoding", "")
-    if ";" not in header:
-        return "gzip" in header
-    return bool(request.accept_encodings["gzip"])
+@lru_cache(maxsize=256)
+def _prefers_gzip(accepted: str) -> bool:
+    """Whether an Accept-Encoding allows gzip and does not prefer the plain body."""
+    codings = parse_accept_header(accepted.lower())
+    return 0 < codings["gzip"] >= codings["identity"]
 
 
 @lru_cache(maxsize=4096)

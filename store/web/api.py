@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 import msgspec
 from flask import Blueprint, Response, request
 
-from store.snapshot import Prepared, category_path, product_path
-from store.web.answers import answer, moved
+from store.snapshot import category_path, product_path
+from store.web.addresses import LICENCES
+from store.web.answers import Passing, answer, moved
 from store.web.errors import NotFound
 from store.web.parameters import Parameters, path_slug
+from store.web.recent import Recent
 from store.web.routes import ROUTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
 
     from store.memory import Store
-    from store.snapshot import Snapshot
+    from store.snapshot import Prepared, Snapshot
     from store.web.payloads import Payloads
+
+__all__ = ["JSON", "LICENCES", "MARKDOWN", "PAGES", "Api", "links"]
 
 JSON = "application/json"
 MARKDOWN = "text/markdown; charset=utf-8"
-
-LICENCES = {
-    "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
-    "CC BY-SA 4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
-    "CC0 1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
-}
 
 PAGES = {"changes.json": "changes", "mentions.json": "mentions", "labs.json": "labs"}
 """The page that shows a document, where it is not the home page."""
@@ -40,7 +37,7 @@ class Api:
     def __init__(self, store: Store, payloads: Callable[[Snapshot], Payloads]) -> None:
         self._store = store
         self._payloads = payloads
-        self._recent = _Recent(size=512)
+        self._recent = Recent()
 
     def blueprint(self) -> Blueprint:
         """Every route of the table with its view."""
@@ -67,13 +64,12 @@ class Api:
         prepared = self._recent.get(
             snapshot,
             ("search", query),
-            lambda: Prepared(
+            lambda: Passing(
                 msgspec.json.encode(payloads.search_results(query, snapshot)),
                 _newest_document(snapshot),
             ),
         )
-        page = payloads.at.page("search?" + urlencode({"q": query}))
-        return answer(prepared, JSON, links(payloads, page))
+        return answer(prepared, JSON, links(payloads, payloads.at.search_page(query)))
 
     def category(self, slug: str) -> Response:
         """``/api/v1/best/{slug}.json``: the prepared verdict."""
@@ -104,11 +100,16 @@ class Api:
         snapshot = self._store.snapshot
         payloads = self._payloads(snapshot)
         parameters = Parameters(request.args)
-        slug, limit = parameters.slug(), parameters.limit()
+        slug = parameters.slug()
         model = parameters.model((*snapshot.models, *snapshot.overview.retired))
+        limit = parameters.limit()
         parameters.check()
         if slug not in snapshot.ledgers:
-            return self._no_category(slug, snapshot, payloads.at.history)
+            given = request.args.to_dict()
+            narrowed = {name: given[name] for name in ("model", "limit") if name in given}
+            return self._no_category(
+                slug, snapshot, lambda current: payloads.at.history(current, **narrowed)
+            )
         prepared = self._recent.get(
             snapshot,
             ("history", slug, model, limit),
@@ -117,7 +118,10 @@ class Api:
         return answer(prepared, JSON, links(payloads, payloads.at.category_page(slug)))
 
     def health(self) -> Response:
-        """``/healthz``: whether the service is what its files say. The one answer that may vary."""
+        """``/healthz``: whether the service is what its files say. The one answer that may vary.
+
+        Where a lost data directory was is for its operator's log and not for readers.
+        """
         snapshot, problems = self._store.snapshot, self._store.problems
         body = {
             "status": "degraded" if any(p.severity == "error" for p in problems) else "ok",
@@ -125,7 +129,10 @@ class Api:
             "ranked": len(snapshot.boards),
             "polls": sum(len(ledger.models) for ledger in snapshot.ledgers.values()),
             "lastPoll": snapshot.overview.last_poll,
-            "problems": [str(problem) for problem in problems],
+            "problems": [
+                "the data directory is not there" if problem.file == "." else str(problem)
+                for problem in problems
+            ],
         }
         response = Response(msgspec.json.encode(body), mimetype=JSON)
         response.headers["Cache-Control"] = "no-store"
@@ -160,42 +167,21 @@ class Api:
     def _history(self, snapshot: Snapshot, slug: str, model: str | None, limit: int) -> Prepared:
         ledger = snapshot.ledgers[slug]
         lines = self._store.lines(ledger, ledger.newest(model, limit))
-        reading = snapshot.readings[slug]
+        newest = msgspec.json.decode(lines[0], type=_Stamp).polled_at if lines else None
         times = snapshot.catalogue.modified
         files = (times.get(name, 0) for name in (f"categories/{slug}.json", "withheld.json"))
-        return Prepared.of(b"[" + b",".join(lines) + b"]", files, reading.last_poll)
+        return Passing.of(b"[" + b",".join(lines) + b"]", files, newest)
 
 
-class _Recent:
-    """The bodies made most recently for one snapshot; a newer snapshot starts afresh."""
+class _Stamp(msgspec.Struct, rename="camel"):
+    """Of a line of history, when it was polled."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._held: tuple[object, dict[Hashable, Prepared]] = (None, {})
-
-    def get(self, snapshot: Snapshot, key: Hashable, make: Callable[[], Prepared]) -> Prepared:
-        """The body for a key, made if it is not held."""
-        holder, bodies = self._held
-        if holder is not snapshot:
-            bodies = {}
-            self._held = (snapshot, bodies)
-        prepared = bodies.get(key)
-        if prepared is None:
-            prepared = bodies[key] = make()
-            if len(bodies) > self._size:
-                bodies.pop(next(iter(bodies)), None)
-        return prepared
+    polled_at: str
 
 
 def links(payloads: Payloads, page: str) -> str:
     """The ``Link`` header: licence, description of the API, and the page that shows the same."""
-    found = [
-        f'<{payloads.at.api("openapi.json")}>; rel="service-desc"; type="application/json"',
-        f'<{page}>; rel="alternate"; type="text/html"',
-    ]
-    if licence := LICENCES.get(payloads.site.licence):
-        found.insert(0, f'<{licence}>; rel="license"')
-    return ", ".join(found)
+    return f'{payloads.service_links}, <{page}>; rel="alternate"; type="text/html"'
 
 
 def _newest_document(snapshot: Snapshot) -> int:

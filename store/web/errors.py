@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import msgspec
 from flask import Flask, Response, request
@@ -31,19 +32,19 @@ class ApiError(Exception):
         self,
         detail: str,
         errors: Iterable[ParameterError] = (),
-        suggestions: Iterable[Suggestion] = (),
+        suggestions: Iterable[Suggestion] | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.errors = list(errors)
-        self.suggestions = list(suggestions)
+        self.suggestions = None if suggestions is None else list(suggestions)
 
 
 class BadParameters(ApiError):
     """One or more parameters are missing or wrong."""
 
     def __init__(self, errors: Sequence[ParameterError]) -> None:
-        super().__init__(" ".join(f"{e.parameter}: {e.detail}" for e in errors), errors)
+        super().__init__(" ".join(f"{e.parameter} {e.detail}" for e in errors), errors)
 
 
 class NotFound(ApiError):
@@ -63,7 +64,11 @@ def problem(
     errors: list[ParameterError] | None = None,
     suggestions: list[Suggestion] | None = None,
 ) -> Response:
-    """A problem detail as an answer that no cache keeps."""
+    """A problem detail as an answer that no cache keeps.
+
+    Its type is ``about:blank``, so its title is the status's own phrase (RFC 9457, section 4.2.1):
+    status, ``errors`` and ``suggestions`` tell all of our problems apart.
+    """
     body = ProblemDetails(
         type="about:blank",
         title=status.phrase,
@@ -78,11 +83,15 @@ def problem(
     return response
 
 
+def instance() -> str:
+    """The path of the request as a URI reference: percent-encoded, and never a host's (``//x``)."""
+    path = quote(request.environ["PATH_INFO"].encode("latin-1")) or "/"
+    return f"/.{path}" if path.startswith("//") else path
+
+
 def handle_api_error(error: ApiError) -> Response:
     """Answer one of our own failures."""
-    return problem(
-        error.status, error.detail, request.path, error.errors or None, error.suggestions or None
-    )
+    return problem(error.status, error.detail, instance(), error.errors or None, error.suggestions)
 
 
 def handle_http_exception(error: HTTPException) -> BaseResponse:
@@ -90,9 +99,11 @@ def handle_http_exception(error: HTTPException) -> BaseResponse:
     status = HTTPStatus(error.code or 500)
     if status < HTTPStatus.BAD_REQUEST:
         return error.get_response()
-    response = problem(status, _DETAILS.get(status, error.description or ""), request.path)
+    response = problem(status, _DETAILS.get(status, error.description or ""), instance())
     for name, value in error.get_headers():
-        if name.lower() not in ("content-type", "content-length"):
+        if name.lower() == "allow":
+            response.headers[name] = ", ".join(sorted(value.split(", ")))
+        elif name.lower() not in ("content-type", "content-length"):
             response.headers[name] = value
     return response
 

@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import idna
 from flask import Flask, request
 
 from store.web.errors import UntrustedHost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
+
+    from flask import Request
+    from werkzeug.routing import MapAdapter
+
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)]|([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?)(?::[0-9]{0,5})?")
+"""``uri-host [ ":" port ]`` of RFC 9110, lower case: an IPv6 literal, or a name or IPv4 address."""
+
+MAX_HOST = 270
+"""Characters of the longest Host header looked at: a name of 253, a dot, brackets, a port."""
+
+
+class PathRouted(Flask):
+    """A Flask app that routes by the path alone, exactly as it was sent.
+
+    Werkzeug would route ``//x`` as ``/x``, and refuse a request for its Host or for an upgrade it
+    offers before anybody could answer it.
+    """
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """Bind the routes to a request without a look at its Host."""
+        if request is None:
+            return super().create_url_adapter(request)
+        sent: str = request.environ["PATH_INFO"]
+        return self.url_map.bind(
+            "localhost",
+            request.root_path,
+            path_info=f"/.{sent}" if sent.startswith("//") else request.path,
+            default_method=request.method,
+            query_args=request.query_string.decode("latin-1"),
+        )
 
 
 def register(app: Flask, names: Callable[[], Collection[str]]) -> None:
@@ -19,26 +52,43 @@ def register(app: Flask, names: Callable[[], Collection[str]]) -> None:
 
     @app.before_request
     def refuse_other_hosts() -> None:
-        if request.path != "/healthz" and not is_trusted(request.environ, names()):
+        if not is_trusted(request.environ, names()) and request.path != "/healthz":
             raise UntrustedHost(
                 "The Host header names a host that is not this service. Its operator can add it "
                 "to HOSTS, or to hosts in site.json."
             )
 
 
-def is_trusted(environ: dict[str, str], names: Collection[str]) -> bool:
-    """Whether a request's Host is an IP literal or one of the names; ports do not matter."""
-    header = environ.get("HTTP_HOST", "")
+def is_trusted(environ: Mapping[str, str], names: Collection[str]) -> bool:
+    """Whether a request's Host is an IP literal or one of the names; ports do not matter.
+
+    A request without a Host is one of HTTP/1.0, or malformed (RFC 9112, section 3.2).
+    """
+    header = environ.get("HTTP_HOST")
+    if header is None:
+        return environ.get("SERVER_PROTOCOL") == "HTTP/1.0"
+    name = host_name(header) if len(header) <= MAX_HOST else ""
+    return name in names or is_ip(name)
+
+
+@lru_cache(maxsize=256)
+def host_name(header: str) -> str:
+    """The host of a Host header, lower case, without port and final dot; empty if malformed."""
+    match = _HOST.fullmatch(header.lower())
+    return (match[1] or match[2]) if match else ""
+
+
+def host_of(address: str) -> str:
+    """The host of an address, or of a host with or without port, as a browser would send it.
+
+    Lower case and ASCII; empty where there is none.
+    """
     try:
-        host = urlsplit(f"//{header}").hostname or ""
+        name = urlsplit(address if "//" in address else f"//{address}").hostname or ""
+        name = name.removesuffix(".")
+        return name if name.isascii() else idna.encode(name, uts46=True).decode()
     except ValueError:
-        return False
-    return not header or host in names or is_ip(host)
-
-
-def host_of(url: str) -> str:
-    """The host name of an address, lower case."""
-    return urlsplit(url).hostname or ""
+        return ""
 
 
 def address(host: str, port: int, scheme: str = "http") -> str:
@@ -50,6 +100,7 @@ def address(host: str, port: int, scheme: str = "http") -> str:
     return f"{scheme}://{host}:{port}"
 
 
+@lru_cache(maxsize=256)
 def is_ip(host: str) -> bool:
     """Whether a host is written as an IPv4 or IPv6 address."""
     try:

@@ -8,6 +8,7 @@ import msgspec
 from apispec import APISpec
 
 from store.web import resources
+from store.web.addresses import LICENCES
 from store.web.errors import MEDIA_TYPE
 from store.web.routes import MODEL, ROUTES, Parameter, Route
 
@@ -20,20 +21,32 @@ VERSION = "1.4.0"
 REFERENCE = "#/components/schemas/{name}"
 
 Examples = dict[str, Any]
-"""By operation id: the values of the parameters, and the answer they bring."""
+"""By operation id: the values of the parameters, and the answer they bring, its lists shortened."""
 
-_STATUS = {
+_PLAIN = {
     304: "Not modified: the copy named by If-None-Match or If-Modified-Since is current.",
     308: "The slug has a new one; Location holds its address.",
-    400: "A parameter is missing or malformed; errors says which and why.",
-    404: "Nothing is known by that slug; suggestions holds the closest.",
 }
-_HEADERS = {
-    "ETag": ("Weak validator of the body.", {"type": "string"}),
-    "Last-Modified": ("The newest poll or file the body is made from.", {"type": "string"}),
-    "Cache-Control": ("How long a copy may be used.", {"type": "string"}),
-    "Link": ("Licence, this description, and the page that shows the same.", {"type": "string"}),
+_PROBLEMS = {
+    400: "A parameter is missing or malformed (errors says which and why), or the Host header is "
+    "not this service's.",
+    404: "Nothing is known by that slug (suggestions holds the closest), or it has no ranking yet.",
+    500: "Something went wrong on our side.",
 }
+_ALWAYS = (400, 500)
+"""Problems that any operation can answer: the Host is checked everywhere."""
+
+_TEXT = {"type": "string"}
+_VALIDATORS = {
+    "ETag": {"description": "Weak validator of the body.", "schema": _TEXT},
+    "Last-Modified": {"description": "The newest poll or file it is made from.", "schema": _TEXT},
+    "Cache-Control": {"description": "How long a copy may be used.", "schema": _TEXT},
+    "Link": {
+        "description": "Licence, this description, and the page that shows the same.",
+        "schema": _TEXT,
+    },
+}
+_LOCATION = {"Location": {"description": "The new address.", "required": True, "schema": _TEXT}}
 
 
 def document(
@@ -45,15 +58,18 @@ def document(
         version=VERSION,
         openapi_version="3.1.0",
         info={
+            "summary": "What AI assistants answer to 'best X' questions, merged into rankings.",
             "description": (
                 "A read-only API that asks assistant models the same 'best X' question for every "
                 "category, keeps every answer and every failure, and merges the answers into "
                 "rankings (5 points for a #1 down to 1 for a #5). It measures what assistants "
-                "recommend, not what is true. Quote `verdict` verbatim and link the page."
+                "recommend, not what is true. Quote `verdict` verbatim and link the page. In the "
+                "examples, lists end after a few elements."
             ),
-            "license": {"name": site.licence, "identifier": site.licence.replace(" ", "-")},
+            "license": _licence(site.licence),
         },
         servers=[{"url": base_url}],
+        security=[],
     )
     _, components = msgspec.json.schema_components(
         [route.resource for route in ROUTES] + [resources.ProblemDetails], ref_template=REFERENCE
@@ -66,13 +82,21 @@ def document(
     return spec.to_dict()
 
 
+def _licence(name: str) -> dict[str, str]:
+    """OpenAPI wants an SPDX identifier or nothing beside the name; ours may be any text."""
+    return {"name": name, **({"identifier": name.replace(" ", "-")} if name in LICENCES else {})}
+
+
 def _operation(route: Route, models: Sequence[str], example: Examples) -> dict[str, Any]:
-    responses: dict[str, Any] = {"200": _success(route, example), "304": _plain(304)}
+    responses: dict[str, Any] = {
+        "200": _success(route, example),
+        "304": {"description": _PLAIN[304], "headers": _VALIDATORS},
+    }
     if route.redirects:
-        responses["308"] = _plain(308)
-    for status in route.errors:
+        responses["308"] = {"description": _PLAIN[308], "headers": _LOCATION}
+    for status in sorted({*_ALWAYS, *route.errors}):
         responses[str(status)] = {
-            "description": _STATUS[status],
+            "description": _PROBLEMS[status],
             "content": {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(name="ProblemDetails")}}},
         }
     return {
@@ -105,15 +129,8 @@ def _success(route: Route, example: Examples) -> dict[str, Any]:
     content: dict[str, Any] = {"schema": schema}
     if "answer" in example:
         content["example"] = example["answer"]
-    headers = {
-        name: {"description": text, "schema": schema_} for name, (text, schema_) in _HEADERS.items()
-    }
     return {
         "description": route.summary,
-        "headers": headers,
+        "headers": _VALIDATORS,
         "content": {route.media_type: content},
     }
-
-
-def _plain(status: int) -> dict[str, Any]:
-    return {"description": _STATUS[status]}

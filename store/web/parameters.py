@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from store.records import is_slug
 from store.web.errors import BadParameters
 from store.web.resources import ParameterError
-from store.web.routes import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY
+from store.web.routes import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, NOT_BLANK
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from werkzeug.datastructures import MultiDict
 
-_LIMIT = re.compile(r"[0-9]{1,3}", re.ASCII)
+_CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
+_LIMIT = re.compile(r"[1-9][0-9]{0,2}")
 
 
 class Parameters:
@@ -27,7 +28,7 @@ class Parameters:
 
     def query(self) -> str:
         """``q``, trimmed."""
-        text = (self._one("q") or "").strip()
+        text = trimmed(self._one("q") or "")
         if not text:
             self._refuse("q", "is missing or blank; give a topic or a brand name.")
         elif len(text) > MAX_QUERY:
@@ -55,7 +56,7 @@ class Parameters:
         text = self._one("limit")
         if text is None:
             return DEFAULT_LIMIT
-        if not _LIMIT.fullmatch(text) or not 1 <= int(text) <= MAX_LIMIT:
+        if not _LIMIT.fullmatch(text) or int(text) > MAX_LIMIT:
             self._refuse("limit", f"must be a whole number from 1 to {MAX_LIMIT}.")
             return DEFAULT_LIMIT
         return int(text)
@@ -76,9 +77,15 @@ class Parameters:
             self._errors.append(ParameterError(parameter=name, detail=detail))
 
 
+def trimmed(text: str) -> str:
+    """A text without white space at its ends, a byte order mark included."""
+    core = _CORE.search(text)
+    return core[0] if core else ""
+
+
 NO_SLUG = (
-    "is no slug: lower-case letters, digits and single hyphens, at most 100 characters. "
-    "Resolve one through /api/v1/search?q=."
+    "must be lower-case letters and digits, joined by single hyphens, at most 100 characters; "
+    "resolve one through /api/v1/search?q=."
 )
 """What is wrong with a malformed slug."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from store.rankings import sentences
 from store.web import resources as wire
-from store.web.addresses import Addresses
+from store.web.addresses import LICENCES, Addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,6 +34,15 @@ class Payloads:
     def __init__(self, site: Site, base_url: str) -> None:
         self.site = site
         self.at = Addresses(base_url)
+
+    @cached_property
+    def service_links(self) -> str:
+        """The part of the ``Link`` header that every answer has: licence and description."""
+        description = (
+            f'<{self.at.api("openapi.json")}>; rel="service-desc"; type="application/json"'
+        )
+        licence = LICENCES.get(self.site.licence)
+        return f'<{licence}>; rel="license", {description}' if licence else description
 
     def category_verdict(
         self, board: Board, products: Mapping[ProductId, Named]

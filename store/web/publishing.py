@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
+from msgspec import to_builtins
 
 from store.web import openapi
 from store.web.payloads import Payloads
@@ -17,12 +19,13 @@ if TYPE_CHECKING:
     from store.rankings.names import ProductId
     from store.rankings.products import Named
     from store.records import Site
-    from store.snapshot import Snapshot
+    from store.snapshot import Ledger, Snapshot
 
-EXAMPLE_ROWS = 2
-"""Elements of a long list that an example in the OpenAPI document shows."""
+EXAMPLE_ROWS = 5
+"""Elements of any list that an example in the OpenAPI document shows at most."""
 
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.decode
 
 
 class Render(Protocol):
@@ -32,13 +35,21 @@ class Render(Protocol):
         """The rendered text."""
 
 
-class Publishing:
-    """Encodes every prepared resource of one site at one base URL."""
+Lines = Callable[["Ledger", Sequence[int]], list[bytes]]
+"""Reads lines of history at positions of a ledger."""
 
-    def __init__(self, site: Site, base_url: str, render: Render) -> None:
+
+class Publishing:
+    """Encodes every prepared resource of one site at one base URL.
+
+    ``lines`` reads the one line of history that is shown as an example.
+    """
+
+    def __init__(self, site: Site, base_url: str, render: Render, lines: Lines) -> None:
         self.payloads = Payloads(site, base_url)
         self._base_url = base_url
         self._render = render
+        self._lines = lines
 
     def category(self, board: Board, products: Mapping[ProductId, Named]) -> bytes:
         """The encoded verdict of a category."""
@@ -73,49 +84,49 @@ class Publishing:
     def _examples(
         self, snapshot: Snapshot, documents: Mapping[str, bytes]
     ) -> dict[str, openapi.Examples]:
-        """Real answers of the data at hand, long lists shortened to their first elements."""
-        overview = snapshot.overview
-        examples: dict[str, openapi.Examples] = {
-            "listCategories": {"answer": _decoded(documents["categories.json"])[:EXAMPLE_ROWS]},
-            "getChanges": {"answer": _shortened(documents["changes.json"], "changes")},
-            "getMentions": {"answer": _shortened(documents["mentions.json"], "products")},
-            "getLabs": {"answer": _shortened(documents["labs.json"], "experiments")},
+        """Real answers of the data at hand by operation id, with the parameters that bring them."""
+        answers: dict[str, tuple[dict[str, Any], Any]] = {
+            "listCategories": ({}, _decode(documents["categories.json"])),
+            "getChanges": ({}, _decode(documents["changes.json"])),
+            "getMentions": ({}, _decode(documents["mentions.json"])),
+            "getLabs": ({}, _decode(documents["labs.json"])),
         }
-        if not overview.ranked:
-            return examples
-        board = overview.ranked[0]
+        if snapshot.overview.ranked:
+            answers |= self._answers_about(snapshot.overview.ranked[0], snapshot)
+        return {
+            operation: {"parameters": parameters, "answer": _shortened(answer)}
+            for operation, (parameters, answer) in answers.items()
+        }
+
+    def _answers_about(
+        self, board: Board, snapshot: Snapshot
+    ) -> dict[str, tuple[dict[str, Any], Any]]:
+        """Answers that need a parameter, about one category and the product that leads it."""
         leader = snapshot.products[board.entries[0].product]
         topic = board.category.subject
-        results = self.payloads.search_results(topic, snapshot)
-        return examples | {
-            "getBestInCategory": {
-                "parameters": {"slug": board.slug},
-                "answer": msgspec.to_builtins(
-                    self.payloads.category_verdict(board, snapshot.products)
-                ),
-            },
-            "getProduct": {
-                "parameters": {"slug": leader.slug},
-                "answer": msgspec.to_builtins(
-                    self.payloads.product_record(leader, snapshot.boards)
-                ),
-            },
-            "search": {"parameters": {"q": topic}, "answer": msgspec.to_builtins(results)},
-            "getHistory": {
-                "parameters": {
-                    "slug": board.slug,
-                    "model": board.counted[0].model,
-                    "limit": 1,
-                },
-                "answer": [msgspec.to_builtins(board.counted[0].answered.poll)],
-            },
+        model, ledger = board.counted[0].model, snapshot.ledgers[board.slug]
+        lines = self._lines(ledger, ledger.newest(model, 1))
+        return {
+            "search": ({"q": topic}, to_builtins(self.payloads.search_results(topic, snapshot))),
+            "getBestInCategory": (
+                {"slug": board.slug},
+                to_builtins(self.payloads.category_verdict(board, snapshot.products)),
+            ),
+            "getProduct": (
+                {"slug": leader.slug},
+                to_builtins(self.payloads.product_record(leader, snapshot.boards)),
+            ),
+            "getHistory": (
+                {"slug": board.slug, "model": model, "limit": 1},
+                [_decode(line) for line in lines],
+            ),
         }
 
 
-def _decoded(body: bytes) -> Any:
-    return msgspec.json.decode(body)
-
-
-def _shortened(body: bytes, key: str) -> dict[str, Any]:
-    document: dict[str, Any] = _decoded(body)
-    return {**document, key: document[key][:EXAMPLE_ROWS]}
+def _shortened(value: Any) -> Any:
+    """A value with every list in it cut to its first elements."""
+    if isinstance(value, list):
+        return [_shortened(item) for item in value[:EXAMPLE_ROWS]]
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in value.items()}
+    return value

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_QUERY = 200
+NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
+"""A character that is white space neither to Python nor to ECMAScript, whose ``\\s`` differ."""
 MAX_LIMIT = 500
 DEFAULT_LIMIT = 100
 
@@ -56,7 +58,7 @@ QUERY = Parameter(
     "q",
     "query",
     "A category topic or a brand name, 1 to 200 characters after trimming.",
-    {"type": "string", "minLength": 1, "maxLength": MAX_QUERY, "pattern": r"\S"},
+    {"type": "string", "minLength": 1, "maxLength": MAX_QUERY, "pattern": NOT_BLANK},
     required=True,
 )
 MODEL = Parameter(
@@ -68,7 +70,7 @@ MODEL = Parameter(
 LIMIT = Parameter(
     "limit",
     "query",
-    "How many records at most.",
+    "How many records at most: 1 to 500, or 100 if left out.",
     {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
 )
 

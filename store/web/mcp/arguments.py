@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from store.web.parameters import trimmed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -38,7 +40,7 @@ def read(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str,
     for parameter in parameters:
         value = given.get(parameter.name)
         if isinstance(value, str):
-            value = value.strip()
+            value = trimmed(value)
         values[parameter.name] = parameter.schema.get("default") if value is None else value
         if value is None and parameter.required:
             faults.append(f"{parameter.name} is missing. It is: {parameter.description}")

@@ -1,0 +1,75 @@
+"""A fixed little data directory in which everything of note happens at least once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from builders import answered, failed, write_data, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from store.records import Poll
+
+CATEGORIES: dict[str, dict[str, Any]] = {
+    "crm-software": {
+        "title": "Best CRM software",
+        "topic": "CRM software",
+        "aliases": ["customer relationship management"],
+        "nouns": ["CRM"],
+        "former_slugs": ["crm", "crm-tools"],
+    },
+    "green-tea": {"title": "Best green tea"},
+    "tea-kettle": {"title": "Best tea kettle"},
+    "unpolled": {"title": "Best unpolled thing"},
+}
+PRODUCTS = {"alpha": {"name": "Alpha", "domain": "alpha.example", "aliases": ["Alfa", "Alpha One"]}}
+WITHHELD = "2026-10-26T06:00:00Z"
+"""When the poll was made whose texts are not shown."""
+
+
+def polls() -> Iterator[Poll]:
+    """A failure, changes, a stale answer, a retired model, an old spelling, a near miss."""
+    domains = {"Beta": "beta.example"}
+    yield answered("Retired", ["Delta", "Alpha"], "2026-09-01T06:00:00Z")
+    yield answered("D", ["Omega", "Beta"], "2026-09-10T06:00:00Z")
+    for model, names in {"A": ["Alfa", "Beta"], "B": ["Beta", "Alpha", "Gamma"]}.items():
+        yield answered(model, names, "2026-10-12T06:00:00Z", domains=domains)
+    yield answered("A", ["Beta", "Alpha CRM", "Gamma"], "2026-10-19T06:00:00Z", domains=domains)
+    yield answered("A", ["Withheld Wonder"], WITHHELD)
+    yield answered("C", ["Alpha", "Gamma"], "2026-11-02T06:00:00Z", missed=["Beta", "Nobody"])
+    yield failed("B", "rate_limited", "2026-11-02T06:00:05Z")
+    question = "What is the best green tea?"
+    for model in "ABCD":
+        names = ["Sencha", "Gyokuro", "Matcha"]
+        yield answered(
+            model, names, "2026-11-02T07:00:00Z", slug="green-tea", question=question, caveat="Hot."
+        )
+    yield failed("A", "timeout", "2026-11-03T07:00:00Z", slug="green-tea")
+    question = "What is the best tea kettle?"
+    for model, name in {"A": "Kettle", "B": "Pot"}.items():
+        yield answered(
+            model, [name], "2026-11-02T08:00:00Z", slug="tea-kettle", question=question, reason=None
+        )
+
+
+def write_small_world(directory: Path, **site: Any) -> Path:
+    """Write the little data directory and return it."""
+    made = list(polls())
+    write_data(directory, categories=CATEGORIES, products=PRODUCTS, polls=made, **site)
+    withheld = {
+        poll.id: {"reason": "Defamatory.", "date": "2026-10-27"}
+        for poll in made
+        if poll.polled_at == WITHHELD
+    }
+    write_json(directory / "withheld.json", {"version": 1, "withheld": withheld})
+    experiment = {
+        "title": "By hand",
+        "method": "We looked.",
+        "finding": "It is so.",
+        "date": "2026-10-01",
+        "body": "At *length*.",
+    }
+    write_json(directory / "labs" / "by-hand.json", {"version": 1, **experiment})
+    return directory

@@ -1,0 +1,98 @@
+"""Scripts of any origin may read every answer, and every preflight succeeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from flask import Flask
+    from flask.testing import FlaskClient
+
+ORIGINS = ["https://x.example", "null", "http://localhost:3000", "rubbish", None]
+
+
+@pytest.fixture
+def client(small: Flask) -> FlaskClient:
+    """A reader of the little world."""
+    return small.test_client()
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize(
+    ("method", "address", "status"),
+    [
+        ("GET", "/api/v1/best/crm-software.json", 200),
+        ("HEAD", "/api/v1/history?slug=crm-software", 200),
+        ("GET", "/api/v1/README.md", 200),
+        ("GET", "/healthz", 200),
+        ("GET", "/api/v1/best/crm.json", 308),
+        ("GET", "/api/v1/search", 400),
+        ("GET", "/api/v1/product/nope.json", 404),
+        ("GET", "/nothing", 404),
+        ("DELETE", "/api/v1/labs.json", 405),
+        ("OPTIONS", "/api/v1/labs.json", 204),
+    ],
+)
+def test_every_answer_says_any_origin_literally(
+    client: FlaskClient, origin: str | None, method: str, address: str, status: int
+) -> None:
+    """The asterisk itself, once, whoever asks: an echo would split caches by site."""
+    answer = client.open(address, method=method, headers={"Origin": origin} if origin else {})
+    assert answer.status_code == status
+    assert answer.headers.getlist("Access-Control-Allow-Origin") == ["*"]
+    assert answer.headers["Access-Control-Expose-Headers"] == "ETag, Last-Modified, Link"
+    assert "Origin" not in answer.headers.get("Vary", "")
+    assert "Access-Control-Allow-Credentials" not in answer.headers
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_304_and_500_say_any_origin_too(
+    small: Flask, origin: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer without a body and one after a failure of ours."""
+    client, headers = small.test_client(), {"Origin": origin} if origin else {}
+    known = client.get("/api/v1/labs.json", headers={**headers, "If-None-Match": "*"})
+    assert known.status_code == 304
+    assert known.headers.getlist("Access-Control-Allow-Origin") == ["*"]
+
+    def break_down() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(small.view_functions, "api.health", break_down)
+    monkeypatch.setitem(small.config, "PROPAGATE_EXCEPTIONS", None)
+    broken = client.get("/healthz", headers=headers)
+    assert broken.status_code == 500
+    assert broken.headers.getlist("Access-Control-Allow-Origin") == ["*"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/best/crm-software.json", "/api/v1/best/nope.json", "/api/v1/search", "/healthz",
+     "/nothing", "/", "/api/v1/best/..%2f.json", "//x", "*"],
+)  # fmt: skip
+def test_a_preflight_succeeds_on_every_path(client: FlaskClient, path: str) -> None:
+    """A script that sends If-None-Match to an address we do not have can read our 404."""
+    answer = client.options(
+        "/",
+        headers={
+            "Origin": "https://x.example",
+            "Access-Control-Request-Method": "GET",
+            "Access-Control-Request-Headers": "if-none-match, x-other",
+        },
+        environ_overrides={"PATH_INFO": path},
+    )
+    assert (answer.status_code, answer.data) == (204, b"")
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert answer.headers["Access-Control-Allow-Methods"] == "GET, HEAD, OPTIONS"
+    assert answer.headers["Access-Control-Allow-Headers"] == "if-none-match, x-other"
+    assert answer.headers["Access-Control-Max-Age"] == "86400"
+    assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
+
+
+def test_a_preflight_for_another_method_promises_nothing(client: FlaskClient) -> None:
+    """We read only, and say so before a browser tries."""
+    headers = {"Origin": "https://x.example", "Access-Control-Request-Method": "DELETE"}
+    answer = client.options("/api/v1/labs.json", headers=headers)
+    assert "DELETE" not in answer.headers.get("Access-Control-Allow-Methods", "")

@@ -1,0 +1,191 @@
+"""Every failure is a problem detail: what went wrong, what to do, and nothing about the machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from builders import app_over
+from small_world import write_small_world
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flask import Flask
+    from flask.testing import FlaskClient
+    from werkzeug.test import TestResponse
+
+OPENING = ("open", "os.listdir", "os.scandir")
+ROOT = str(Path(__file__).parent.parent)
+PATHS = [
+    "/api", "/api/", "/api/v1", "/api/v1/", "/api/v2/search", "/api/v1/search/",
+    "/api/v1/categories", "/api/v1/categories.json/", "/api/v1/best", "/api/v1/best/",
+    "/api/v1/best/.json", "/api/v1/best/a/b.json", "/api/v1/product/", "/api/v1/history.json",
+    "/API/V1/search", "/robots.txt.bak", "/.env", "/.git/config", "/data/site.json", "/app.py",
+    "/site.json", "/history/crm-software.jsonl", "/wp-login.php", "/static", "/static/",
+    "/static/../app.py", "/cgi-bin/sh", "/api/v1/best/crm-software",
+    "/api/v1/best/crm-software.xml",
+]  # fmt: skip
+ODD_PIECES = [
+    "..", "../..", "../../site", "..\\site", "....//site", ".", "~root", "/etc/passwd", "C:\\x",
+    "\x00", "\r\nX-Bad: 1", "\n", " ", "%", "%00", "%2e%2e%2f", "%252e", "?", "#", "{slug}", "<x>",
+    "'", '"', "$(id)", "`id`", "|id", ";id", "{{7*7}}", "${7*7}", "%s%n", "é", "\uff53", "\u202e",
+    "🫖", "\xff", "a" * 101, "a" * 5000, "con", "nul", "-", "--help", "+", "*", "[", "null", "0",
+    "1e9",
+]  # fmt: skip
+TEMPLATES = [
+    "/{}", "//{}", "/api/v1/{}", "/api/v1/best/{}", "/api/v1/best/{}.json",
+    "/api/v1/product/{}.json", "/static/{}", "/api//v1/{}", "/healthz/{}", "/best/{}",
+    "/product/{}", "/labs/{}", "/feeds/best/{}.atom",
+]  # fmt: skip
+
+
+@pytest.fixture
+def client(small: Flask) -> FlaskClient:
+    """A reader of the little world."""
+    return small.test_client()
+
+
+def raw(client: FlaskClient, path: str, method: str = "GET") -> TestResponse:
+    """Ask for a path exactly as it is, past the client's own idea of addresses."""
+    environ = {"PATH_INFO": path.encode("utf-8", "surrogatepass").decode("latin-1")}
+    return client.open("/", method=method, environ_overrides=environ)
+
+
+def is_problem(answer: TestResponse, status: int) -> dict[str, Any]:
+    """Assert a problem detail of RFC 9457 that no cache keeps, and return it."""
+    assert answer.status_code == status
+    assert answer.mimetype == "application/problem+json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    body: dict[str, Any] = answer.get_json()
+    assert list(body)[:5] == ["type", "title", "status", "detail", "instance"]
+    assert set(body) <= {"type", "title", "status", "detail", "instance", "errors", "suggestions"}
+    assert body["status"] == status
+    assert body["type"] == "about:blank"
+    assert body["title"] == {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed",
+                             500: "Internal Server Error"}[status]  # fmt: skip
+    return body
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_an_unknown_path_is_404(client: FlaskClient, path: str) -> None:
+    """Whatever looks like a path and is none of ours."""
+    body = is_problem(raw(client, path), 404)
+    assert body["instance"] == path
+    assert "/api/v1/README.md" in body["detail"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["//api/v1/categories.json", "/api//v1/categories.json", "///healthz", "/api/v1//search"],
+)
+def test_slashes_are_not_merged(client: FlaskClient, path: str) -> None:
+    """One resource has one address; more slashes name nothing, and redirect nowhere."""
+    body = is_problem(raw(client, path), 404)
+    assert urlsplit(urljoin("https://rankings.example/", body["instance"])).netloc == (
+        "rankings.example"
+    )
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", "FOO"])
+@pytest.mark.parametrize("path", ["/api/v1/search", "/api/v1/best/x.json", "/healthz"])
+def test_a_wrong_method_is_405_with_allow(client: FlaskClient, path: str, method: str) -> None:
+    """GET, HEAD and OPTIONS are all there is, and Allow says so."""
+    answer = client.open(path, method=method)
+    is_problem(answer, 405)
+    assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
+
+
+def test_an_unknown_slug_suggests_the_closest(client: FlaskClient) -> None:
+    """A near miss brings slug, title and address of what may have been meant."""
+    body = is_problem(client.get("/api/v1/best/crm-sofware.json"), 404)
+    assert body["suggestions"][0] == {
+        "slug": "crm-software",
+        "title": "Best CRM software",
+        "api": "https://rankings.example/api/v1/best/crm-software.json",
+    }
+    body = is_problem(client.get("/api/v1/product/gyokurro.json"), 404)
+    assert body["suggestions"][0]["slug"] == "gyokuro"
+    body = is_problem(client.get("/api/v1/history?slug=green-teas"), 404)
+    assert body["suggestions"][0]["slug"] == "green-tea"
+
+
+def test_an_unknown_slug_without_a_close_one_says_so_too(client: FlaskClient) -> None:
+    """``suggestions`` is there and empty, which tells an unknown slug from an unranked one."""
+    body = is_problem(client.get("/api/v1/best/qqqqxxxxzzzz.json"), 404)
+    assert body["suggestions"] == []
+
+
+def test_a_category_without_a_ranking_says_so(client: FlaskClient) -> None:
+    """It is 404 with its own sentence, its history is there, and no list or search has it."""
+    body = is_problem(client.get("/api/v1/best/unpolled.json"), 404)
+    assert "no successful poll yet" in body["detail"]
+    assert "suggestions" not in body
+    assert client.get("/api/v1/history?slug=unpolled").get_json() == []
+    listed = [item["slug"] for item in client.get("/api/v1/categories.json").get_json()]
+    assert "unpolled" not in listed
+    found = client.get("/api/v1/search?q=unpolled thing").get_json()
+    assert "unpolled" not in [hit["slug"] for hit in found["categories"]]
+
+
+def test_a_failure_of_ours_is_500_without_a_trace(
+    small: Flask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The reader gets a problem detail with CORS, the log gets the trace."""
+
+    def break_down() -> None:
+        raise ZeroDivisionError("a secret of the machine")
+
+    monkeypatch.setitem(small.view_functions, "api.health", break_down)
+    monkeypatch.setitem(small.config, "PROPAGATE_EXCEPTIONS", None)
+    answer = small.test_client().get("/healthz", headers={"Origin": "https://x.example"})
+    assert "secret" not in json.dumps(is_problem(answer, 500))
+    assert "a secret of the machine" in caplog.text
+
+
+def test_head_of_an_error_has_no_body(client: FlaskClient) -> None:
+    """HEAD answers what GET does, without the body."""
+    answer = client.head("/api/v1/best/nope.json")
+    assert (answer.status_code, answer.data) == (404, b"")
+
+
+@pytest.fixture
+def opened() -> Iterator[list[str]]:
+    """The files and directories this thread opens meanwhile.
+
+    An audit hook cannot be taken back, only muted; other threads are apps' watchers.
+    """
+    paths: list[str] = []
+    listening, thread = True, threading.get_ident()
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if listening and event in OPENING and threading.get_ident() == thread:
+            paths.append(str(arguments[0]))
+
+    sys.addaudithook(hook)
+    yield paths
+    listening = False
+
+
+def test_odd_paths_are_refused_and_open_nothing(tmp_path: Path, opened: list[str]) -> None:
+    """Over six hundred odd paths: 400 or 404, no header of theirs, no file touched or told."""
+    client = app_over(write_small_world(tmp_path / "data")).test_client()
+    client.get("/healthz")
+    assert opened, "the hook hears the app read its data"
+    paths = PATHS + [template.format(piece) for template in TEMPLATES for piece in ODD_PIECES]
+    assert len(paths) > 600
+    opened.clear()
+    for path in paths:
+        answer = raw(client, path)
+        assert answer.status_code in (400, 404), path
+        assert "X-Bad" not in answer.headers
+        assert ROOT not in answer.text
+        assert str(tmp_path) not in answer.text
+        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert opened == []

@@ -1,0 +1,61 @@
+"""Schemathesis over the whole document: no answer that the document does not promise.
+
+The quick run is part of the suite; `pytest -m slow tests/test_web_fuzz.py` asks a thousand valid
+and a thousand invalid examples of every operation and takes a few minutes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import Case, GenerationMode
+
+from store.web.routes import ROUTES, Route
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+PLAIN = {"Accept-Encoding": "identity"}
+"""Schemathesis does not uncompress what a WSGI application answers."""
+
+every_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
+
+
+def ask(app: Flask, route: Route, examples: int, *, same: bool) -> None:
+    """Send valid and invalid requests and hold each answer to everything schemathesis checks.
+
+    Without parameters there is nothing to get wrong, so that one kind is enough.
+    """
+    document = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", app)
+    modes = list(GenerationMode) if route.parameters else [GenerationMode.POSITIVE]
+    for mode in modes:
+        cases = document[route.path]["GET"].as_strategy(generation_mode=mode)
+
+        @settings(
+            max_examples=examples,
+            derandomize=same,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(cases)
+        def hold(case: Case[Any]) -> None:
+            case.call_and_validate(headers=PLAIN)
+
+        hold()
+
+
+@every_route
+def test_every_operation_keeps_its_promises(small: Flask, route: Route) -> None:
+    """Valid requests are answered as documented, invalid ones refused as documented."""
+    ask(small, route, 30, same=True)
+
+
+@pytest.mark.slow
+@every_route
+def test_every_operation_keeps_its_promises_for_long(small: Flask, route: Route) -> None:
+    """The same with a thousand examples of each kind, other ones every time."""
+    ask(small, route, 1000, same=False)

@@ -1,0 +1,266 @@
+"""The OpenAPI document: valid, complete, and the truth about every live answer."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+from builders import app_over, write_data
+from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator as QuickValidator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from small_world import write_small_world
+
+from store.records import Site
+from store.web import openapi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from flask import Flask
+    from flask.testing import FlaskClient
+
+    Json = Any
+
+# Spec, section 4: path, and parameter: (place, required, type, default, maximum).
+ENDPOINTS: dict[str, dict[str, tuple[str, bool, str, int | None, int | None]]] = {
+    "/api/v1/search": {"q": ("query", True, "string", None, None)},
+    "/api/v1/categories.json": {},
+    "/api/v1/best/{slug}.json": {"slug": ("path", True, "string", None, None)},
+    "/api/v1/product/{slug}.json": {"slug": ("path", True, "string", None, None)},
+    "/api/v1/mentions.json": {},
+    "/api/v1/changes.json": {},
+    "/api/v1/history": {
+        "slug": ("query", True, "string", None, None),
+        "model": ("query", False, "string", None, None),
+        "limit": ("query", False, "integer", 100, 500),
+    },
+    "/api/v1/labs.json": {},
+    "/api/v1/openapi.json": {},
+    "/api/v1/README.md": {},
+}
+STATUSES = {
+    "/api/v1/search": {"200", "304", "400", "500"},
+    "/api/v1/best/{slug}.json": {"200", "304", "308", "400", "404", "500"},
+    "/api/v1/product/{slug}.json": {"200", "304", "308", "400", "404", "500"},
+    "/api/v1/history": {"200", "304", "308", "400", "404", "500"},
+}
+
+
+def served(client: FlaskClient) -> dict[str, Any]:
+    document: dict[str, Any] = client.get("/api/v1/openapi.json").get_json()
+    return document
+
+
+def validator(document: dict[str, Any], path: str, status: str = "200") -> Draft202012Validator:
+    """A validator of one operation's answers, by the served document alone."""
+    return Draft202012Validator(schema(document, path, status))
+
+
+def schema(document: dict[str, Any], path: str, status: str = "200") -> dict[str, Any]:
+    """The schema of one operation's answers, with what it refers to."""
+    response = document["paths"][path]["get"]["responses"][status]
+    (content,) = response["content"].values()
+    return {**content["schema"], "components": document["components"]}
+
+
+@pytest.fixture(params=["shipped", "small", "empty"])
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> FlaskClient:
+    """A reader of the shipped data, of the little world, and of data that nobody has polled."""
+    if request.param == "shipped":
+        app: Flask = request.getfixturevalue("app")
+    elif request.param == "small":
+        app = request.getfixturevalue("small")
+    else:
+        app = app_over(write_data(tmp_path / "data"))
+    return app.test_client()
+
+
+def test_the_document_is_valid(anywhere: FlaskClient) -> None:
+    """openapi-spec-validator finds nothing, whatever the data."""
+    errors = list(OpenAPIV31SpecValidator(served(anywhere)).iter_errors())
+    assert errors == []
+
+
+def test_format_and_description_version_are_the_specs(anywhere: FlaskClient) -> None:
+    """Section 9: format 3.1.0, description version 1.4.0; the server is the base URL."""
+    document = served(anywhere)
+    assert document["openapi"] == "3.1.0"
+    assert document["info"]["version"] == "1.4.0"
+    assert document["servers"] == [{"url": "https://rankings.example"}]
+
+
+def test_paths_and_parameters_are_the_specs(anywhere: FlaskClient) -> None:
+    """Section 4, word for word: every endpoint, each parameter's place, type, default, maximum."""
+    paths = served(anywhere)["paths"]
+    assert paths.keys() == ENDPOINTS.keys()
+    for path, parameters in ENDPOINTS.items():
+        assert list(paths[path]) == ["get"]
+        described = {p["name"]: p for p in paths[path]["get"]["parameters"]}
+        assert described.keys() == parameters.keys()
+        for name, (place, required, kind, default, maximum) in parameters.items():
+            parameter, schema = described[name], described[name]["schema"]
+            assert (parameter["in"], parameter["required"]) == (place, required)
+            assert (schema["type"], schema.get("default")) == (kind, default)
+            assert schema.get("maximum") == maximum
+
+
+def test_every_status_that_can_occur_is_listed(client: FlaskClient) -> None:
+    """Each operation lists its statuses; 400 stands everywhere, since the Host is checked."""
+    for path, item in served(client)["paths"].items():
+        expected = STATUSES.get(path, {"200", "304", "400", "500"})
+        assert item["get"]["responses"].keys() == expected
+
+
+def test_every_route_is_documented_and_every_documented_route_exists(app: Flask) -> None:
+    """The Flask rules below /api/ and the document's paths are the same."""
+    rules = {
+        rule.rule.replace("<", "{").replace(">", "}")
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/api/")
+    }
+    assert rules == served(app.test_client())["paths"].keys()
+
+
+def test_every_category_fits_the_served_schema(app: Flask, client: FlaskClient) -> None:
+    """Every shipped category's verdict is valid under draft 2020-12."""
+    check = QuickValidator(schema(served(client), "/api/v1/best/{slug}.json"))
+    for slug in app.extensions["store"].snapshot.boards:
+        check.validate(client.get(f"/api/v1/best/{slug}.json").get_json())
+
+
+def test_every_product_fits_the_served_schema(app: Flask, client: FlaskClient) -> None:
+    """Every shipped product's record is valid under draft 2020-12."""
+    check = QuickValidator(schema(served(client), "/api/v1/product/{slug}.json"))
+    for product in app.extensions["store"].snapshot.products.values():
+        check.validate(client.get(f"/api/v1/product/{product.slug}.json").get_json())
+
+
+def test_histories_and_searches_fit_the_served_schema(app: Flask, client: FlaskClient) -> None:
+    """A spread of categories, each by its history and by a search for its title."""
+    document = served(client)
+    history, search = (validator(document, f"/api/v1/{name}") for name in ("history", "search"))
+    for slug, board in list(app.extensions["store"].snapshot.boards.items())[::60]:
+        history.validate(client.get(f"/api/v1/history?slug={slug}").get_json())
+        query = urlencode({"q": board.category.title})
+        search.validate(client.get(f"/api/v1/search?{query}").get_json())
+
+
+@pytest.mark.parametrize("path", [path for path, parameters in ENDPOINTS.items() if not parameters])
+def test_documents_fit_the_served_schema(anywhere: FlaskClient, path: str) -> None:
+    """Each answer without parameters is valid, over any data."""
+    answer = anywhere.get(path)
+    body: Json = answer.text if path.endswith(".md") else answer.get_json()
+    validator(served(anywhere), path).validate(body)
+
+
+def test_the_little_world_fits_the_served_schema(small: Flask) -> None:
+    """Withheld, failed, stale, retired, unranked: the rare shapes are valid too."""
+    client = small.test_client()
+    document = served(client)
+    for slug in ("crm-software", "green-tea", "tea-kettle"):
+        best = client.get(f"/api/v1/best/{slug}.json").get_json()
+        validator(document, "/api/v1/best/{slug}.json").validate(best)
+    for slug in ("crm-software", "green-tea", "tea-kettle", "unpolled"):
+        history = client.get(f"/api/v1/history?slug={slug}").get_json()
+        validator(document, "/api/v1/history").validate(history)
+    for product in small.extensions["store"].snapshot.products.values():
+        record = client.get(f"/api/v1/product/{product.slug}.json").get_json()
+        validator(document, "/api/v1/product/{slug}.json").validate(record)
+
+
+@pytest.mark.parametrize(
+    ("address", "path", "status"),
+    [
+        ("/api/v1/search", "/api/v1/search", 400),
+        ("/api/v1/best/Nope.json", "/api/v1/best/{slug}.json", 400),
+        ("/api/v1/best/nope.json", "/api/v1/best/{slug}.json", 404),
+        ("/api/v1/best/unpolled.json", "/api/v1/best/{slug}.json", 404),
+        ("/api/v1/product/nope.json", "/api/v1/product/{slug}.json", 404),
+        ("/api/v1/history?slug=nope&limit=0&model=x", "/api/v1/history", 400),
+        ("/api/v1/history?slug=nope", "/api/v1/history", 404),
+    ],
+)
+def test_problems_fit_the_served_schema(small: Flask, address: str, path: str, status: int) -> None:
+    """Each kind of error answer is valid and of the documented media type."""
+    client = small.test_client()
+    answer = client.get(address)
+    assert answer.status_code == status
+    assert answer.mimetype == "application/problem+json"
+    validator(served(client), path, str(status)).validate(answer.get_json())
+
+
+def begins(shown: Json, real: Json) -> bool:
+    """Whether a value is the other one with lists cut to their first elements, five at most."""
+    if isinstance(shown, list):
+        fits = len(shown) == min(len(real), 5)
+        return fits and all(map(begins, shown, real))
+    if isinstance(shown, dict):
+        return shown.keys() == real.keys() and all(begins(shown[k], real[k]) for k in shown)
+    return bool(shown == real)
+
+
+def test_every_documented_example_is_a_real_answer(anywhere: FlaskClient) -> None:
+    """Asked with the example's parameters, the service answers the example, long lists aside."""
+    seen = set()
+    for path, item in served(anywhere)["paths"].items():
+        operation = item["get"]
+        content = operation["responses"]["200"]["content"]
+        if "example" not in content.get("application/json", {}):
+            continue
+        parameters = {p["name"]: p["example"] for p in operation["parameters"]}
+        query = urlencode({n: v for n, v in parameters.items() if f"{{{n}}}" not in path})
+        address = path.format(**parameters) + (f"?{query}" if query else "")
+        assert begins(content["application/json"]["example"], anywhere.get(address).get_json())
+        seen.add(operation["operationId"])
+    ranked = {"search", "getBestInCategory", "getProduct", "getHistory"}
+    always = {"listCategories", "getChanges", "getMentions", "getLabs"}
+    assert seen == (always | ranked if anywhere.get("/api/v1/categories.json").json else always)
+
+
+def test_the_model_parameter_lists_configured_and_retired_names(small: Flask) -> None:
+    """Its enum is every name the filter accepts, those configured first."""
+    operation = served(small.test_client())["paths"]["/api/v1/history"]["get"]
+    (model,) = [p for p in operation["parameters"] if p["name"] == "model"]
+    assert model["schema"]["enum"] == ["A", "B", "C", "D", "Retired"]
+    for name in model["schema"]["enum"]:
+        address = f"/api/v1/history?slug=crm-software&model={name}"
+        records = small.test_client().get(address).get_json()
+        assert records
+        assert {record["model"] for record in records} == {name}
+
+
+@pytest.mark.parametrize(
+    ("licence", "described"),
+    [
+        ("CC BY 4.0", {"name": "CC BY 4.0", "identifier": "CC-BY-4.0"}),
+        ("CC0 1.0", {"name": "CC0 1.0", "identifier": "CC0-1.0"}),
+        ("Ask us first", {"name": "Ask us first"}),
+    ],
+)
+def test_a_licence_that_is_no_spdx_identifier_is_given_by_name(
+    licence: str, described: dict[str, str]
+) -> None:
+    """OpenAPI allows an SPDX expression in `identifier` and nothing else."""
+    site = Site(version=1, name="X", licence=licence)
+    document = openapi.document(site, "https://x.example", ["A"], {})
+    assert document["info"]["license"] == described
+    assert list(OpenAPIV31SpecValidator(document).iter_errors()) == []
+
+
+def test_response_schemas_are_open(client: FlaskClient) -> None:
+    """Objects may gain fields within v1, so no schema forbids what it does not know."""
+    for schema in served(client)["components"]["schemas"].values():
+        assert schema.get("additionalProperties", True) is not False
+
+
+def test_the_document_reads_as_recorded(
+    tmp_path: Path, snapshot: Callable[[str, str], None]
+) -> None:
+    """A change of the published contract is seen in a diff, never slipped in."""
+    app = app_over(write_small_world(tmp_path / "data"))
+    document = served(app.test_client())
+    snapshot("openapi.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")

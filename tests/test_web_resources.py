@@ -1,0 +1,421 @@
+"""Every answer over the shipped data, held to the spec's own tables.
+
+The tables below are copied from sections 2.1 to 2.6 of the spec, and those of the contract's
+section 3 for what the spec leaves open; nothing here is derived from our structs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flask import Flask
+    from flask.testing import FlaskClient
+
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
+SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+MODELS = ["Model A", "Model B", "Model C", "Model D"]
+BASE = "https://rankings.example"
+
+# Field: type, as the spec writes it. Spec 2.1
+CATEGORY_VERDICT = {
+    "slug": "string",
+    "title": "string",
+    "question": "string",
+    "verdict": "string or null",
+    "url": "string",
+    "updated": "date",
+    "models": "array of string",
+    "consensus": "string or null",
+    "disagreement": "string or null",
+    "combined": "array of object",
+    "perModel": "object",
+    "missedByModel": "object",
+}
+CATEGORY_VERDICT_MORE = {"missing": "array of string", "agreement": "object or null",
+                         "answers": "object"}  # fmt: skip
+# Spec 2.2
+RANKED_ENTRY = {
+    "rank": "integer",
+    "product": "string",
+    "domain": "string or null",
+    "score": "number",
+    "appearances": "integer",
+    "modelRanks": "object",
+    "reason": "string or null",
+}
+RANKED_ENTRY_MORE = {"slug": "slug", "tied": "boolean"}
+# Spec 2.3
+PRODUCT_RECORD = {
+    "slug": "slug",
+    "name": "string",
+    "domain": "string or null",
+    "verdict": "string or null",
+    "best_rank": "integer",
+    "categories": "integer",
+    "entries": "array of object",
+    "page": "string",
+    "check": "string",
+}
+PRODUCT_ENTRY = {
+    "slug": "slug",
+    "title": "string",
+    "rank": "integer",
+    "of": "integer",
+    "modelRanks": "object",
+    "reason": "string or null",
+    "fixes": "array of object",
+    "api": "string",
+}
+# Spec 2.4
+CHANGE_LIST = {
+    "lastChecked": "time or null",
+    "tracked": "integer",
+    "count": "integer",
+    "changes": "array of object",
+}
+CHANGE = {
+    "slug": "slug",
+    "title": "string",
+    "model": "string",
+    "from": "string",
+    "to": "string",
+    "reason": "string or null",
+    "fromDate": "date",
+    "toDate": "date",
+    "page": "string",
+    "api": "string",
+}
+# Spec 2.5 and contract 3
+CATEGORY_HIT = {
+    "slug": "slug",
+    "title": "string",
+    "question": "string",
+    "verdict": "string or null",
+    "updated": "date",
+    "page": "string",
+    "api": "string",
+    "score": "number",
+    "top": "array of object",
+}
+TOP = {"rank": "integer", "product": "string", "slug": "slug", "score": "number"}
+BRAND_HIT = {
+    "slug": "slug",
+    "name": "string",
+    "domain": "string or null",
+    "verdict": "string or null",
+    "best_rank": "integer",
+    "page": "string",
+    "api": "string",
+    "score": "number",
+    "ranked_in": "array of object",
+}
+RANKED_IN = {"slug": "slug", "title": "string", "rank": "integer", "of": "integer", "api": "string"}
+# Contract 3
+MODEL_PICK = {
+    "rank": "integer",
+    "product": "string",
+    "named": "string",
+    "slug": "slug",
+    "domain": "string or null",
+    "reason": "string or null",
+}
+MISSED = {"product": "string", "slug": "slug or null", "reason": "string or null"}
+STAMP = {"polledAt": "time", "poll": "string", "stale": "boolean"}
+AGREEMENT = {"top1": "object", "overlap": "number"}
+TOP1 = {"product": "string", "slug": "slug", "votes": "integer", "of": "integer", "label": "string"}
+CATEGORY_ITEM = {"slug": "slug", "title": "string", "updated": "date", "api": "string"}
+MENTION_LIST = {"asOf": "time or null", "polls": "integer", "products": "array of object"}
+MENTION = {
+    "rank": "integer",
+    "slug": "slug",
+    "name": "string",
+    "domain": "string or null",
+    "mentions": "integer",
+    "mentions7d": "integer",
+    "polls7d": "integer",
+    "mentionsPrev7d": "integer",
+    "pollsPrev7d": "integer",
+    "delta": "number or null",
+    "direction": "string",
+    "categories": "integer",
+    "page": "string",
+    "api": "string",
+}
+POLL = {
+    "v": "integer",
+    "id": "string",
+    "slug": "slug",
+    "model": "string",
+    "polledAt": "time",
+    "question": "string",
+    "pick": "string or null",
+    "ranking": "array of object",
+    "reason": "string or null",
+    "missed": "array of object",
+    "caveat": "string or null",
+    "error": "string or null",
+    "failure": "string or null",
+    "notes": "array of string",
+    "servedModel": "string or null",
+    "requestId": "string or null",
+    "webSearch": "boolean",
+    "usage": "object or null",
+    "latencyMs": "integer or null",
+    "crc": "string",
+}
+POLL_PICK = {
+    "rank": "integer",
+    "product": "string",
+    "domain": "string or null",
+    "reason": "string or null",
+    "fixes": "array of string",
+}
+POLL_MISS = {"product": "string", "reason": "string or null"}
+USAGE = {"inputTokens": "integer", "outputTokens": "integer", "usd": "number or null"}
+LABS = {"count": "integer", "experiments": "array of object"}
+EXPERIMENT = {
+    "slug": "slug",
+    "title": "string",
+    "method": "string",
+    "finding": "string",
+    "date": "date",
+    "url": "string",
+}
+
+
+def is_a(value: Any, kind: str) -> bool:
+    """Whether a JSON value is of a type as the spec writes it."""
+    if " or " in kind:
+        return any(is_a(value, part) for part in kind.split(" or "))
+    if kind.startswith("array of "):
+        return isinstance(value, list) and all(is_a(v, kind[9:]) for v in value)
+    if kind in ("integer", "number"):
+        numbers = (int,) if kind == "integer" else (int, float)
+        return isinstance(value, numbers) and not isinstance(value, bool)
+    if kind in ("slug", "date", "time"):
+        pattern = {"slug": SLUG, "date": DATE, "time": TIME}[kind]
+        return isinstance(value, str) and pattern.fullmatch(value) is not None
+    if kind == "null":
+        return value is None
+    return isinstance(value, {"string": str, "boolean": bool, "object": dict}[kind])
+
+
+def hold(value: dict[str, Any], *tables: dict[str, str], exactly: bool = True) -> None:
+    """Assert that an object has every field of the tables with its type, and no other."""
+    table = {name: kind for part in tables for name, kind in part.items()}
+    wrong = {n: value.get(n, "missing") for n, k in table.items() if not is_a(value.get(n, ...), k)}
+    assert not wrong
+    assert not exactly or value.keys() == table.keys()
+
+
+def ranked(client: FlaskClient) -> list[str]:
+    return [item["slug"] for item in client.get("/api/v1/categories.json").get_json()]
+
+
+def product_slugs(app: Flask) -> Iterator[str]:
+    snapshot = app.extensions["store"].snapshot
+    return (product.slug for product in snapshot.products.values())
+
+
+def test_every_category_verdict_is_what_the_spec_tables_say(client: FlaskClient) -> None:
+    """Sections 2.1 and 2.2, for every ranked category of the shipped data."""
+    slugs = ranked(client)
+    assert slugs
+    for slug in slugs:
+        verdict = client.get(f"/api/v1/best/{slug}.json").get_json()
+        hold(verdict, CATEGORY_VERDICT, CATEGORY_VERDICT_MORE)
+        assert verdict["slug"] == slug
+        assert verdict["url"] == f"{BASE}/best/{slug}"
+        assert verdict["url"] in verdict["verdict"]
+        assert list(verdict["perModel"]) == list(verdict["answers"]) == verdict["models"]
+        assert sorted(verdict["models"] + verdict["missing"]) == MODELS
+        assert set(verdict["missedByModel"]) <= set(verdict["models"])
+        assert [e["rank"] for e in verdict["combined"]] == list(
+            range(1, len(verdict["combined"]) + 1)
+        )
+        for entry in verdict["combined"]:
+            hold(entry, RANKED_ENTRY, RANKED_ENTRY_MORE)
+            assert entry["score"] == sum(6 - rank for rank in entry["modelRanks"].values())
+            assert entry["appearances"] == len(entry["modelRanks"])
+            assert set(entry["modelRanks"]) <= set(verdict["models"])
+
+
+def test_every_inner_part_of_a_verdict_is_what_the_contract_says(client: FlaskClient) -> None:
+    """perModel, missedByModel, answers and agreement, for every ranked category."""
+    for slug in ranked(client):
+        verdict = client.get(f"/api/v1/best/{slug}.json").get_json()
+        for picks in verdict["perModel"].values():
+            assert picks
+            for pick in picks:
+                hold(pick, MODEL_PICK)
+        for missed in verdict["missedByModel"].values():
+            for miss in missed:
+                hold(miss, MISSED)
+        for stamp in verdict["answers"].values():
+            hold(stamp, STAMP)
+        if len(verdict["models"]) > 1:
+            hold(verdict["agreement"], AGREEMENT)
+            hold(verdict["agreement"]["top1"], TOP1)
+            assert verdict["agreement"]["top1"]["label"] in ("unanimous", "majority", "split")
+        else:
+            assert verdict["agreement"] is None
+
+
+def test_every_product_record_is_what_the_spec_table_says(app: Flask, client: FlaskClient) -> None:
+    """Section 2.3, for every product that any shipped poll names."""
+    slugs = list(product_slugs(app))
+    assert slugs
+    for slug in slugs:
+        record = client.get(f"/api/v1/product/{slug}.json").get_json()
+        hold(record, PRODUCT_RECORD)
+        assert record["slug"] == slug
+        assert record["page"] == f"{BASE}/product/{slug}"
+        assert record["check"] == f"{BASE}/product/{slug}/polls"
+        assert record["categories"] == len(record["entries"])
+        assert record["best_rank"] == min((e["rank"] for e in record["entries"]), default=0)
+        assert (record["verdict"] is None) == (not record["entries"])
+        for entry in record["entries"]:
+            hold(entry, PRODUCT_ENTRY)
+            assert entry["api"] == f"{BASE}/api/v1/best/{entry['slug']}.json"
+            for fix in entry["fixes"]:
+                hold(fix, {"model": "string", "fix": "string"})
+
+
+def test_a_product_record_agrees_with_the_verdicts_it_points_to(client: FlaskClient) -> None:
+    """Rank, of and modelRanks of a product's entries are those of the category's ranking."""
+    for slug in ranked(client)[::50]:
+        verdict = client.get(f"/api/v1/best/{slug}.json").get_json()
+        for place in verdict["combined"]:
+            record = client.get(f"/api/v1/product/{place['slug']}.json").get_json()
+            (entry,) = [e for e in record["entries"] if e["slug"] == slug]
+            assert entry["rank"] == place["rank"]
+            assert entry["of"] == len(verdict["combined"])
+            assert entry["modelRanks"] == place["modelRanks"]
+            assert record["name"] == place["product"]
+
+
+def test_changes_are_what_the_spec_table_says(client: FlaskClient) -> None:
+    """Section 2.4, newest first, with the contract's additions."""
+    changes = client.get("/api/v1/changes.json").get_json()
+    hold(changes, CHANGE_LIST, {"total": "integer"})
+    assert changes["count"] == len(changes["changes"]) <= 1000
+    assert changes["total"] >= changes["count"] > 0
+    assert changes["tracked"] == len(ranked(client))
+    for change in changes["changes"]:
+        hold(change, CHANGE, {"id": "string", "confirmed": "boolean"})
+        assert change["from"] != change["to"]
+        assert change["fromDate"] <= change["toDate"]
+        assert change["page"] == f"{BASE}/best/{change['slug']}"
+        assert change["api"] == f"{BASE}/api/v1/best/{change['slug']}.json"
+    days = [change["toDate"] for change in changes["changes"]]
+    assert days == sorted(days, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "query", ["software", "best", "vpn", "zzqx", "coffee", "x", "£", "a" * 200]
+)
+def test_search_is_what_the_spec_says(client: FlaskClient, query: str) -> None:
+    """Section 2.5 and the contract: two arrays of at most ten hits, each hit with its addresses."""
+    found = client.get("/api/v1/search", query_string={"q": query}).get_json()
+    hold(found, {"query": "string", "categories": "array of object", "brands": "array of object"})
+    assert found["query"] == query
+    for name, table in (("categories", CATEGORY_HIT), ("brands", BRAND_HIT)):
+        hits = found[name]
+        assert len(hits) <= 10
+        assert [h["score"] for h in hits] == sorted((h["score"] for h in hits), reverse=True)
+        for hit in hits:
+            hold(hit, table)
+            assert 0 <= hit["score"] <= 1
+            assert client.get(hit["api"].removeprefix(BASE)).status_code == 200
+    for hit in found["categories"]:
+        assert 1 <= len(hit["top"]) <= 5
+        for top in hit["top"]:
+            hold(top, TOP)
+    for hit in found["brands"]:
+        for place in hit["ranked_in"]:
+            hold(place, RANKED_IN)
+        places = [place["rank"] for place in hit["ranked_in"]]
+        assert places == sorted(places)
+        assert hit["best_rank"] == (places[0] if places else 0)
+
+
+def test_search_hits_carry_what_the_full_records_say(client: FlaskClient) -> None:
+    """A hit's verdict, updated and first five are those of the record behind its api."""
+    found = client.get("/api/v1/search?q=software").get_json()
+    for hit in found["categories"]:
+        verdict = client.get(hit["api"].removeprefix(BASE)).get_json()
+        assert (hit["verdict"], hit["updated"]) == (verdict["verdict"], verdict["updated"])
+        first = [{name: entry[name] for name in TOP} for entry in verdict["combined"][:5]]
+        assert hit["top"] == first
+    for hit in found["brands"]:
+        record = client.get(hit["api"].removeprefix(BASE)).get_json()
+        for name in ("slug", "name", "domain", "verdict", "best_rank", "page"):
+            assert hit[name] == record[name]
+
+
+def test_categories_is_the_list_the_contract_says(client: FlaskClient) -> None:
+    """A top-level array sorted by title, four fields each."""
+    items = client.get("/api/v1/categories.json").get_json()
+    for item in items:
+        hold(item, CATEGORY_ITEM)
+        assert item["api"] == f"{BASE}/api/v1/best/{item['slug']}.json"
+    titles = [item["title"].casefold() for item in items]
+    assert titles == sorted(titles)
+
+
+def test_mentions_are_what_the_contract_says(client: FlaskClient) -> None:
+    """The hundred most mentioned, most mentioned first, with a trend over the same cells."""
+    mentions = client.get("/api/v1/mentions.json").get_json()
+    hold(mentions, MENTION_LIST)
+    products = mentions["products"]
+    assert 0 < len(products) <= 100
+    assert [p["rank"] for p in products] == list(range(1, len(products) + 1))
+    counts = [p["mentions"] for p in products]
+    assert counts == sorted(counts, reverse=True)
+    for product in products:
+        hold(product, MENTION)
+        assert product["polls7d"] == product["pollsPrev7d"]
+        assert (product["delta"] is None) == (product["polls7d"] == 0)
+        assert product["direction"] in ("new", "insufficient", "up", "down", "flat")
+        assert product["api"] == f"{BASE}/api/v1/product/{product['slug']}.json"
+
+
+def test_history_records_are_what_the_contract_says(client: FlaskClient) -> None:
+    """Section 2.6: newest first, failures included, each the line of the history file."""
+    kinds = set()
+    for slug in ranked(client)[::40]:
+        records = client.get(f"/api/v1/history?slug={slug}&limit=500").get_json()
+        times = [record["polledAt"] for record in records]
+        assert times == sorted(times, reverse=True)
+        for record in records:
+            hold(record, POLL)
+            assert record["slug"] == slug
+            for pick in record["ranking"]:
+                hold(pick, POLL_PICK)
+            for miss in record["missed"]:
+                hold(miss, POLL_MISS)
+            if record["usage"] is not None:
+                hold(record["usage"], USAGE)
+            failed = record["failure"] is not None
+            assert failed == (record["error"] is not None) == (record["pick"] is None)
+            assert failed == (record["ranking"] == [])
+            kinds.add(record["failure"])
+    assert None in kinds
+    assert len(kinds) > 1, "the shipped data holds failed polls too"
+
+
+def test_labs_are_what_the_contract_says(client: FlaskClient) -> None:
+    """Each experiment with method, finding and the address of its write-up."""
+    labs = client.get("/api/v1/labs.json").get_json()
+    hold(labs, LABS)
+    assert labs["count"] == len(labs["experiments"]) > 0
+    for experiment in labs["experiments"]:
+        hold(experiment, EXPERIMENT)
+        assert experiment["url"] == f"{BASE}/labs/{experiment['slug']}"
