@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from builders import app_over
+from hypothesis import settings
 from small_world import write_small_world
 
 from store.settings import SHIPPED_DATA
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient, FlaskCliRunner
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+# No timed assertions, and the same examples on every run: a red suite can be repeated.
+settings.register_profile("suite", deadline=None, derandomize=True)
+settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

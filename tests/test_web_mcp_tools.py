@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,10 +18,10 @@ from store.web.mcp.tools import LEFT_OUT, TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from flask import Flask
 
-SNAPSHOTS = Path(__file__).parent / "snapshots"
 NAMES = {tool.name: tool for tool in TOOLS}
 
 
@@ -48,23 +46,20 @@ def told(app: Flask, name: str, **arguments: Any) -> str:
     return str(content["text"])
 
 
-def as_kept(name: str, value: object) -> None:
-    """Compare with tests/snapshots/<name>.json; UPDATE_SNAPSHOTS=1 writes it anew."""
-    path = SNAPSHOTS / f"{name}.json"
-    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+def indented(value: object) -> str:
+    """A JSON value as a snapshot shows it."""
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
-def test_the_list_of_tools_is_as_published(small: Flask) -> None:
+def test_the_list_of_tools_is_as_published(
+    small: Flask, snapshot: Callable[[str, str], None]
+) -> None:
     """Names, sentences, bounds and schemas of the tools change only on purpose."""
     answer = small.test_client().post("/mcp", json=legacy("tools/list"))
-    as_kept("mcp_tools", json.loads(answer.data)["result"]["tools"])
+    snapshot("mcp_tools.json", indented(json.loads(answer.data)["result"]["tools"]))
 
 
-def test_the_answers_are_as_published(small: Flask) -> None:
+def test_the_answers_are_as_published(small: Flask, snapshot: Callable[[str, str], None]) -> None:
     """One answer of each tool, its notice included, changes only on purpose."""
     calls: list[tuple[str, dict[str, Any]]] = [
         ("search_best", {"q": "crm software"}),
@@ -78,7 +73,7 @@ def test_the_answers_are_as_published(small: Flask) -> None:
         result = used(small, name, **arguments)
         del result["content"][0]
         shown.append({"name": name, "arguments": arguments, "result": result})
-    as_kept("mcp_answers", shown)
+    snapshot("mcp_answers.json", indented(shown))
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=list(NAMES))
