@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 from builders import app_over
 from small_world import write_small_world
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient, FlaskCliRunner
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+hypothesis.settings.register_profile("house", deadline=None)  # a busy machine is no failure
+hypothesis.settings.load_profile("house")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
