@@ -92,7 +92,10 @@ class Store:
         return recorded
 
     def lines(self, ledger: Ledger, positions: Sequence[int]) -> list[bytes]:
-        """The lines of history at these positions of a ledger, withheld texts replaced."""
+        """The lines of history at these positions of a ledger, withheld texts replaced.
+
+        A line that is no longer in its file is left out, as the next snapshot will leave it out.
+        """
         spans: dict[int, list[tuple[int, int]]] = {}
         for i in positions:
             spans.setdefault(ledger.file[i], []).append((ledger.start[i], ledger.end[i]))
@@ -100,8 +103,8 @@ class Store:
             file: iter(self.history.lines(ledger.files[file], wanted))
             for file, wanted in spans.items()
         }
-        lines = [(i, next(read[ledger.file[i]])) for i in positions]
-        return [ledger.withheld.get(i, line) for i, line in lines]
+        found = ((i, next(read[ledger.file[i]])) for i in positions)
+        return [ledger.withheld.get(i, line) for i, line in found if line is not None]
 
     def flush(self) -> None:
         """Bring what is over all categories up to date, if it is behind."""
@@ -117,6 +120,7 @@ class Store:
             names = before.names
         else:
             names = Names(catalogue.products)
+        if before is None or catalogue is not before.catalogue:
             self._clashes = tuple(name_clashes(names, self._files))
         fresh = {
             slug: self._read(slug, catalogue)
@@ -158,8 +162,13 @@ def _to_read_again(
     categories = catalogue.categories
     if before is None or before.catalogue.withheld != catalogue.withheld:
         return set(categories)
-    old = before.catalogue.categories
-    stale = {slug for slug, category in categories.items() if old.get(slug) != category}
+    old, times = before.catalogue.categories, before.catalogue.modified
+    stale = {
+        slug
+        for slug, category in categories.items()
+        if old.get(slug) != category
+        or times.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
+    }
     for slug in categories.keys() - stale:
         files = history_files(slug, categories[slug], categories)
         if not changed_history.isdisjoint(files) or before.ledgers[slug].files != tuple(files):

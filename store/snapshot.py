@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part")
 
+RULING = ("site.json", "models.json", "withheld.json")
+"""Files that every body follows from."""
+
 
 class Prepared:
     """A body as it is sent: its bytes, weak ETag and modification time in Unix seconds."""
@@ -220,10 +223,10 @@ class _Rebuild:
         )
         touched = self._touched(changed)
         self.products = self._name(touched)
-        moved = {id_ for id_ in touched if self._identity(id_)}
+        moved = {id_ for id_ in touched if self._is_other(id_)}
         stale = self._stale(changed, moved)
         self.boards = self._merge(stale)
-        affected = set(self.products) if self.whole else touched | self._listed(stale)
+        affected = touched | (set(self.products) if self.whole else self._listed(stale))
         return Snapshot(
             catalogue=self.catalogue,
             names=self.names,
@@ -249,8 +252,11 @@ class _Rebuild:
                 touched |= held.ids if held else set()
         old, new = self.before.catalogue.products, self.catalogue.products
         if old is not new:
-            files = {slug for slug in old.keys() | new.keys() if old.get(slug) != new.get(slug)}
-            touched |= files
+            touched |= {
+                slug
+                for slug in old.keys() | new.keys()
+                if old.get(slug) != new.get(slug) or self._is_resaved(slug)
+            }
             if old.keys() != new.keys():
                 touched |= {id_ for id_, p in self.before.products.items() if id_ not in old}
         return touched
@@ -270,12 +276,18 @@ class _Rebuild:
         }
         return _with(self.before.products, described, touched - described.keys())
 
-    def _identity(self, id_: ProductId) -> bool:
-        """Whether a product is called otherwise than before, is new, or is gone."""
+    def _is_other(self, id_: ProductId) -> bool:
+        """Whether a product is called otherwise than before, is new or gone, or was saved anew."""
         old, new = self.before.products.get(id_), self.products.get(id_)
         if old is None or new is None:
             return old is not new
-        return (old.slug, old.name, old.domain) != (new.slug, new.name, new.domain)
+        named = (old.slug, old.name, old.domain) == (new.slug, new.name, new.domain)
+        return not named or self._is_resaved(id_)
+
+    def _is_resaved(self, id_: ProductId) -> bool:
+        """Whether a product's file has another time than before, which shows in Last-Modified."""
+        name = f"products/{id_}.json"
+        return self.before.catalogue.modified.get(name) != self.catalogue.modified.get(name)
 
     def _stale(self, changed: set[str], moved: set[ProductId]) -> set[str]:
         """The categories whose board must be made again."""
@@ -334,13 +346,13 @@ class _Rebuild:
 
     def _times(self, files: set[str]) -> Iterable[int]:
         times = self.catalogue.modified
-        ruling = ("site.json", "models.json", "withheld.json")
-        return (times[file] for file in (*files, *ruling) if file in times)
+        return (times[file] for file in (*files, *RULING) if file in times)
 
 
 def _configured_anew(old: Catalogue, new: Catalogue) -> bool:
-    """Whether something changed on which every board depends."""
-    return (old.site, old.assistants) != (new.site, new.assistants)
+    """Whether something changed on which every body depends, be it only a file's time."""
+    resaved = any(old.modified.get(name) != new.modified.get(name) for name in RULING)
+    return resaved or (old.site, old.assistants) != (new.site, new.assistants)
 
 
 def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str]) -> dict[str, Part]:
