@@ -168,10 +168,11 @@ class TestReading:
         log.path(SLUG).write_bytes(b"".join(lines))
         found = log.read(SLUG)
         assert [stored.poll.model for stored in found.polls] == ["A", "C"]
-        assert [str(problem) for problem in found.problems] == [
+        [problem] = found.problems
+        assert str(problem) == (
             "history/crm-software.jsonl:2:1: a damaged record is left out: "
             "the checksum does not fit the record"
-        ]
+        )
         log.append(polls("D"), LATER)
         assert written(log).startswith(b"".join(lines))
         assert models(log) == ["A", "C", "D"]
