@@ -80,8 +80,9 @@ def unseal(line: bytes) -> Poll:
     if not _TIME.fullmatch(poll.polled_at):
         raise ValueError(f'polledAt is "{poll.polled_at}", not a time such as 2026-11-02T06:00:00Z')
     datetime.fromisoformat(poll.polled_at)
-    if [pick.rank for pick in poll.ranking] != list(range(1, len(poll.ranking) + 1)):
-        raise ValueError("the ranks in ranking are not 1, 2, 3 and so on")
+    for place, pick in enumerate(poll.ranking, start=1):
+        if pick.rank != place:
+            raise ValueError("the ranks in ranking are not 1, 2, 3 and so on")
     if (poll.pick is None) != (not poll.ranking):
         raise ValueError("pick and ranking contradict each other")
     return poll
@@ -125,10 +126,8 @@ class History:
             return Log(problems=(Problem(name, 1, 1, f"cannot be read: {error.strerror}"),))
         polls: list[Stored] = []
         problems: list[Problem] = []
-        for number, start, end in _lines(data):
-            line = data[start:end]
-            if not line.strip():
-                continue
+        for number, start, line in _lines(data):
+            end = start + len(line)
             try:
                 polls.append(Stored(unseal(line), start, end))
             except ValueError as error:
@@ -293,14 +292,13 @@ def _last_time(data: bytes) -> str:
     return ""
 
 
-def _lines(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Line number, start and end of every line, the newline excluded."""
-    start, number = 0, 1
-    while start < len(data):
-        end = data.find(b"\n", start)
-        end = len(data) if end < 0 else end
-        yield number, start, end
-        start, number = end + 1, number + 1
+def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Number, offset and text of every line that is not blank, the newline excluded."""
+    start = 0
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.strip():
+            yield number, start, line
+        start += len(line) + 1
 
 
 def _damage(name: str, number: int, error: ValueError, *, torn: bool) -> Problem:

@@ -8,6 +8,7 @@ the others over as they are.
 from __future__ import annotations
 
 import gzip
+import sys
 from array import array
 from collections.abc import Callable
 from datetime import datetime
@@ -183,12 +184,13 @@ def rebuild(
     before: Snapshot | None,
     catalogue: Catalogue,
     names: Names,
-    fresh: Mapping[str, Logs],
+    fresh: Iterable[tuple[str, Logs]],
     publish: Publish,
 ) -> Snapshot:
-    """The next snapshot; ``fresh`` holds the histories of every category that was read again.
+    """The next snapshot; ``fresh`` brings the history of every category that was read again.
 
-    Its overview and documents are still those of before; see :func:`with_overview`.
+    It is taken one category after the other, so that all polls are never in memory at once. The
+    overview and documents are still those of before; see :func:`with_overview`.
     """
     whole = before is None or _configured_anew(before.catalogue, catalogue)
     step = _Rebuild(before or _blank(catalogue, names), catalogue, names, publish, whole)
@@ -212,15 +214,17 @@ class _Rebuild:
         self.publisher = publish(catalogue)
         self.whole = whole
 
-    def run(self, fresh: Mapping[str, Logs]) -> Snapshot:
+    def run(self, fresh: Iterable[tuple[str, Logs]]) -> Snapshot:
+        ledgers: dict[str, Ledger] = {}
+        damage: dict[str, tuple[Problem, ...]] = {}
+        read: dict[str, Reading] = {}
+        for slug, logs in fresh:
+            ledgers[slug], polls = _in_order(logs, self.catalogue.withheld)
+            damage[slug] = tuple(problem for log in logs.logs for problem in log.problems)
+            read[slug] = readings.read(slug, self.catalogue.categories[slug], polls, self.names)
         gone = self.before.readings.keys() - self.catalogue.categories.keys()
-        changed = {*fresh, *gone}
-        merged = {slug: _in_order(logs, self.catalogue.withheld) for slug, logs in fresh.items()}
-        self.readings = _with(
-            self.before.readings,
-            {slug: self._reading(slug, polls) for slug, (_, polls) in merged.items()},
-            gone,
-        )
+        self.readings = _with(self.before.readings, read, gone)
+        changed = {*read, *gone}
         touched = self._touched(changed)
         self.products = self._name(touched)
         moved = {id_ for id_ in touched if self._is_other(id_)}
@@ -230,9 +234,9 @@ class _Rebuild:
         return Snapshot(
             catalogue=self.catalogue,
             names=self.names,
-            ledgers=_with(self.before.ledgers, {s: m[0] for s, m in merged.items()}, gone),
+            ledgers=_with(self.before.ledgers, ledgers, gone),
             readings=self.readings,
-            damage=_with(self.before.damage, {s: _damage(log) for s, log in fresh.items()}, gone),
+            damage=_with(self.before.damage, damage, gone),
             products=self.products,
             product_slugs={product.slug: id_ for id_, product in self.products.items()},
             boards=self.boards,
@@ -240,9 +244,6 @@ class _Rebuild:
             overview=self.before.overview,
             documents=self.before.documents,
         )
-
-    def _reading(self, slug: str, polls: list[Poll]) -> Reading:
-        return readings.read(slug, self.catalogue.categories[slug], polls, self.names)
 
     def _touched(self, changed: Iterable[str]) -> set[ProductId]:
         """Every product that a changed category names or named, or whose file changed."""
@@ -378,7 +379,7 @@ def _in_order(logs: Logs, withheld: Mapping[str, Withholding]) -> tuple[Ledger, 
         file=array("H", [number for number, _ in rows]),
         start=array("Q", [stored.start for _, stored in rows]),
         end=array("Q", [stored.end for _, stored in rows]),
-        models=tuple(stored.poll.model for _, stored in rows),
+        models=tuple(sys.intern(stored.poll.model) for _, stored in rows),
         withheld=shown,
     )
     return ledger, [stored.poll for i, (_, stored) in enumerate(rows) if i not in shown]
@@ -400,10 +401,6 @@ def _redacted(poll: Poll, withholding: Withholding) -> bytes:
             withheld=True,
         )
     )
-
-
-def _damage(logs: Logs) -> tuple[Problem, ...]:
-    return tuple(problem for log in logs.logs for problem in log.problems)
 
 
 def _blank(catalogue: Catalogue, names: Names) -> Snapshot:
