@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 from flask import current_app
+from flask.cli import with_appcontext
 from msgspec import Struct
 from werkzeug.http import parse_date
 
@@ -55,6 +56,7 @@ class Manifest(Struct, frozen=True):
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@with_appcontext
 def export(directory: Path) -> None:
     """Write every answer that needs no process into DIRECTORY/current, for nginx or a CDN.
 
