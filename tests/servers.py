@@ -52,28 +52,32 @@ class Server(NamedTuple):
         finally:
             connection.close()
 
-    def pids(self) -> list[int]:
-        """The server's process and its children."""
-        parent = self.process.pid
-        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        return [parent, *map(int, children)]
-
     def cpu(self) -> float:
-        """Seconds of CPU that the server's processes have used."""
-        ticks = 0
-        for pid in self.pids():
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+        """Seconds of CPU that the server has used."""
+        return cpu_of(self.process.pid)
 
     def memory(self) -> float:
-        """Megabytes held by the server's processes, shared pages divided among them (PSS)."""
-        found = 0
-        for pid in self.pids():
-            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith("Pss:"):
-                    found += int(line.split()[1])
-        return found / 1024
+        """Megabytes that the server holds, shared pages divided among its processes (PSS)."""
+        pss = (
+            line.split()[1]
+            for pid in tree_of(self.process.pid)
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            if line.startswith("Pss:")
+        )
+        return sum(map(int, pss)) / 1024
+
+
+def tree_of(pid: int) -> list[int]:
+    """A process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, children)]
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU that a process and its children have used."""
+    stats = (Path(f"/proc/{one}/stat").read_text() for one in tree_of(pid))
+    fields = (stat.rpartition(")")[2].split() for stat in stats)
+    return sum(int(f[11]) + int(f[12]) for f in fields) / os.sysconf("SC_CLK_TCK")
 
 
 def free_port() -> int:
