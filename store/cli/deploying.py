@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from mimetypes import guess_type
 from pathlib import Path
@@ -16,8 +17,6 @@ from slugify import slugify
 from store import gunicorn
 from store.cli.exporting import MANIFEST, Manifest
 from store.files import DataDirectoryError, Files
-from store.web.answers import CACHE_CONTROL
-from store.web.api import LICENCES
 from store.web.hosts import host_of
 
 if TYPE_CHECKING:
@@ -58,10 +57,7 @@ def nginx(
 ) -> None:
     """A proxy that makes slow clients harmless and keeps answers while they are fresh."""
     values = _values(apps)
-    api = f"{values['base_url']}/api/v1/openapi.json"
-    links = [f'<{api}>; rel="service-desc"; type="application/json"']
-    if licence := LICENCES.get(values["licence"]):
-        links.insert(0, f'<{licence}>; rel="license"')
+    manifest = _manifest(tree) if tree else None
     click.echo(
         _render(
             "nginx.conf",
@@ -70,10 +66,9 @@ def nginx(
             tree=tree.resolve() if tree else None,
             cache=cache or f"/var/cache/nginx/{values['unit']}",
             log=log or f"/var/log/nginx/{values['unit']}.log",
-            cache_control=CACHE_CONTROL,
-            link=", ".join(links),
             pages_with_arguments=WITH_ARGUMENTS,
-            odd_types=_odd_types(tree) if tree else {},
+            headers=_headers(manifest) if manifest else {},
+            odd_types=_odd_types(manifest) if manifest else {},
         )
     )
 
@@ -115,21 +110,34 @@ def _values(apps: tuple[str, ...]) -> dict[str, Any]:
     return {
         "name": site.name,
         "unit": slugify(site.name, separator="_") or "rankings",
-        "licence": site.licence,
         "base_url": base_url,
         "host": host_of(base_url),
         "apps": apps,
     }
 
 
-def _odd_types(tree: Path) -> dict[str, tuple[str, str]]:
-    """File and media type of what nginx would not know by its ending."""
+def _manifest(tree: Path) -> Manifest:
     try:
-        manifest = msgspec.json.decode((tree / "current" / MANIFEST).read_bytes(), type=Manifest)
+        return msgspec.json.decode((tree / "current" / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.MsgspecError):
         raise click.ClickException(
             f"{tree} holds no exported tree yet; run `flask export {tree}` first."
         ) from None
+
+
+def _headers(manifest: Manifest) -> dict[str, dict[str, str]]:
+    """Name → pattern of media types → value; one that all types share stands under ``""``."""
+    types = {exported.type.partition(";")[0] for exported in manifest.files.values()}
+    return {
+        name: {"": next(iter(values.values()))}
+        if len(set(values.values())) == 1 and values.keys() == types
+        else {re.escape(type_): value for type_, value in values.items()}
+        for name, values in sorted(manifest.headers.items())
+    }
+
+
+def _odd_types(manifest: Manifest) -> dict[str, tuple[str, str]]:
+    """File and media type of what nginx would not know by its ending."""
     usual = {".md": "text/markdown", ".atom": "application/atom+xml", ".xml": "application/xml"}
     return {
         path: (exported.file, exported.type)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
 NEEDS_A_PROCESS = ("/search", "/api/v1/search", "/api/v1/history", "/mcp", "/healthz")
 """Paths, with what is below them, whose answers depend on a query or on the moment."""
+OF_ONE_ANSWER = ("content-length", "content-type", "date", "etag", "last-modified", "vary")
+"""Headers that a web server makes from a file itself."""
 KEPT = 2
 """Trees that are kept: the current one, and the one that somebody may still be reading."""
 
@@ -48,10 +50,14 @@ class Exported(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """What a tree holds: files and redirects by the path that readers ask for."""
+    """What a tree holds: files and redirects by the path that readers ask for.
+
+    ``headers`` are those that all answers of one media type share: name → media type → value.
+    """
 
     files: dict[str, Exported]
     redirects: dict[str, str]
+    headers: dict[str, dict[str, str]]
 
 
 @click.command()
@@ -102,15 +108,17 @@ class Tree:
         snapshot, client = _store(app).snapshot, app.test_client()
         files: dict[str, Exported] = {}
         redirects: dict[str, str] = {}
+        shared = SharedHeaders()
         for path in static_paths(app, snapshot):
             with client.get(path) as answer:
                 if answer.status_code == 200 and "no-store" not in _kept(answer):  # noqa: PLR2004
                     files[path] = self._write(path, answer, client)
+                    shared.meet(answer)
         for path in moved_paths(app, snapshot):
             with client.get(path) as answer:
                 if location := answer.headers.get("Location"):
                     redirects[path] = location
-        return Manifest(files, redirects)
+        return Manifest(files, redirects, shared.found())
 
     def publish(self, manifest: Manifest) -> int:
         """Put the new tree in place of the last; the number of answers that differ from it."""
@@ -168,6 +176,35 @@ class Tree:
             os.utime(file, (modified, modified))
 
 
+class SharedHeaders:
+    """The headers that every answer of one media type has; of ``Link``, the links they share."""
+
+    def __init__(self) -> None:
+        self._by_type: dict[str, dict[str, set[str]]] = {}
+
+    def meet(self, answer: Response) -> None:
+        """Take note of one answer's headers."""
+        headers = {
+            name: set(value.split(", <") if name == "Link" else [value])
+            for name, value in answer.headers
+            if name.lower() not in OF_ONE_ANSWER
+        }
+        known = self._by_type.setdefault(answer.mimetype or "", headers)
+        for name in list(known):
+            known[name] &= headers.get(name, set())
+
+    def found(self) -> dict[str, dict[str, str]]:
+        """Name → media type → value."""
+        found: dict[str, dict[str, str]] = {}
+        for type_, headers in self._by_type.items():
+            for name, values in headers.items():
+                if values:
+                    parts = sorted(value.removeprefix("<") for value in values)
+                    value = f"<{', <'.join(parts)}" if name == "Link" else parts[0]
+                    found.setdefault(name, {})[type_] = value
+        return found
+
+
 def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
     """Every path that answers the same to everybody, from the application's own rules."""
     labs = msgspec.json.decode(snapshot.documents["labs.json"].body)["experiments"]
@@ -216,7 +253,7 @@ def _manifest_in(tree: Path) -> Manifest:
     try:
         return msgspec.json.decode((tree / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.MsgspecError):
-        return Manifest({}, {})
+        return Manifest({}, {}, {})
 
 
 def _store(app: Flask) -> Store:
