@@ -23,6 +23,8 @@ import pytest
 import servers
 from builders import answered, write_data
 
+from store.history import History
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
