@@ -1,26 +1,73 @@
 """Production settings: ``gunicorn -c python:store.gunicorn 'app:create_app()'``.
 
-One worker holds the data and answers with threads; put a proxy in front (see README.md).
+One worker holds the data and answers with threads. It is never public: a proxy in front
+(``flask deploy nginx``) keeps slow clients away from the threads. Times are in seconds.
 """
 
 from __future__ import annotations
 
+import gc
+import json
+import logging
 import os
+import time
 from typing import Any
 
 from store.web.hosts import address
 
-workers = 1
+bind = "127.0.0.1:8000"
+workers = 1  # a second one would hold everything twice; more machines serve more readers
 worker_class = "gthread"
 threads = 8
 timeout = 60
-graceful_timeout = 20
-keepalive = 15
+graceful_timeout = 20  # what a request or a poll under way has to end after SIGTERM
+keepalive = 75  # longer than nginx keeps its end, so that it never uses a connection just closed
+max_requests = 0  # recycling would end the polls of the worker that runs the schedule
+control_socket_disable = True
+
+
+class OneLine(logging.Formatter):
+    """Every record as one line of JSON, a stack trace in it if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without the newline."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        line = {
+            "time": stamp,
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+logconfig_dict = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "store.gunicorn.OneLine"}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
+    },
+    "root": {"level": "INFO", "handlers": ["stderr"]},
+    "loggers": {
+        "gunicorn.error": {"level": "INFO", "handlers": ["stderr"], "propagate": False},
+        "gunicorn.access": {"level": "INFO", "handlers": [], "propagate": False},
+    },
+}
 
 
 def post_fork(server: Any, worker: Any) -> None:
     """Let the application know where it listens, for addresses when BASE_URL is not set."""
+    gc.disable()  # until the data is loaded; see post_worker_init
     listener = worker.sockets[0].getsockname()
     if isinstance(listener, tuple):
         scheme = "https" if server.cfg.is_ssl else "http"
         os.environ["LISTENING_AT"] = address(listener[0], listener[1], scheme)
+
+
+def post_worker_init(worker: Any) -> None:  # noqa: ARG001 - gunicorn calls it so
+    """Spare the collector what was loaded: it is there to stay."""
+    gc.freeze()
+    gc.enable()

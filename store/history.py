@@ -9,11 +9,15 @@ aside in ``<slug>.jsonl.torn``. Damage further up is skipped, counted and report
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
+import re
+import stat
 import zlib
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,6 +33,9 @@ Signature = tuple[int, int, int]  # modification time in ns, size in bytes, inod
 
 _CRC_SIZE = len(b',"crc":"00000000"}')
 _DECODER = msgspec.json.Decoder(Poll)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class HistoryError(Exception):
@@ -68,9 +75,16 @@ def seal(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
 def unseal(line: bytes) -> Poll:
     """Read one line, newline excluded; raise ``ValueError`` with a sentence when it is damaged."""
     poll = _DECODER.decode(line)
-    body = zlib.crc32(b"}", zlib.crc32(line[:-_CRC_SIZE]))
-    if line[-10:] != f'{body:08x}"}}'.encode() or poll.crc != f"{body:08x}":
+    if not _is_sealed(line):
         raise ValueError("the checksum does not fit the record")
+    if not _TIME.fullmatch(poll.polled_at):
+        raise ValueError(f'polledAt is "{poll.polled_at}", not a time such as 2026-11-02T06:00:00Z')
+    datetime.fromisoformat(poll.polled_at)
+    for place, pick in enumerate(poll.ranking, start=1):
+        if pick.rank != place:
+            raise ValueError("the ranks in ranking are not 1, 2, 3 and so on")
+    if (poll.pick is None) != (not poll.ranking):
+        raise ValueError("pick and ranking contradict each other")
     return poll
 
 
@@ -80,6 +94,7 @@ class History:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._broken: set[str] = set()
+        self._parent_synced = False
 
     def path(self, slug: str) -> Path:
         """The file of a category; ``slug`` is a category's, never a request's text."""
@@ -90,9 +105,9 @@ class History:
         try:
             with os.scandir(self._directory) as entries:
                 return {
-                    entry.name.removesuffix(".jsonl"): _signature(entry.stat())
+                    entry.name.removesuffix(".jsonl"): _signature(entry.stat(follow_symlinks=False))
                     for entry in entries
-                    if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False)
+                    if entry.name.endswith(".jsonl")
                 }
         except FileNotFoundError:
             return {}
@@ -102,31 +117,36 @@ class History:
         path = self.path(slug)
         name = f"history/{path.name}"
         try:
-            with path.open("rb") as file:
-                signature = _signature(os.fstat(file.fileno()))
-                data = file.read()
+            with _opened(path) as handle:
+                found = os.fstat(handle)
+                data = os.pread(handle, found.st_size, 0)
         except FileNotFoundError:
             return Log()
         except OSError as error:
             return Log(problems=(Problem(name, 1, 1, f"cannot be read: {error.strerror}"),))
         polls: list[Stored] = []
         problems: list[Problem] = []
-        for number, start, end in _lines(data):
-            line = data[start:end]
-            if not line.strip():
-                continue
+        for number, start, line in _lines(data):
+            end = start + len(line)
             try:
                 polls.append(Stored(unseal(line), start, end))
             except ValueError as error:
                 problems.append(_damage(name, number, error, torn=end == len(data)))
-        return Log(tuple(polls), tuple(problems), signature)
+        return Log(tuple(polls), tuple(problems), _signature(found))
 
-    def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The raw lines at the given byte offsets of a file, read in one piece."""
+    def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes | None]:
+        """The raw lines at the given byte offsets of a file, read in one piece.
+
+        ``None`` stands for a line that is no longer there, since somebody changed the file.
+        """
         first = min(start for start, _ in spans)
-        with self.path(slug).open("rb") as file:
-            block = os.pread(file.fileno(), max(end for _, end in spans) - first, first)
-        return [block[start - first : end - first] for start, end in spans]
+        try:
+            with _opened(self.path(slug)) as handle:
+                block = os.pread(handle, max(end for _, end in spans) - first, first)
+        except OSError:
+            return [None] * len(spans)
+        lines = (block[start - first : end - first] for start, end in spans)
+        return [line if _is_sealed(line) else None for line in lines]
 
     def append(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
         """Make polls of one category durable, then return them with their times and ids.
@@ -143,10 +163,12 @@ class History:
             raise HistoryError(f"{path.name}: an earlier fsync failed; restart after a disk check")
         try:
             with self._locked(path) as handle:
-                end, last = _committed(handle, path)
+                end, last, unfinished = _clean_end(handle, path)
+                if end == 0:
+                    self._sync_names()
                 time = max(now, last)
                 sealed = [seal(poll, time) for poll in polls]
-                self._write(handle, end, b"".join(line for _, line in sealed), slug)
+                self._write(handle, end, unfinished + b"".join(line for _, line in sealed), slug)
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be written: {error.strerror}") from error
         return tuple(poll for poll, _ in sealed)
@@ -154,20 +176,23 @@ class History:
     @contextmanager
     def _locked(self, path: Path) -> Iterator[int]:
         """An open file that no other process or thread appends to meanwhile."""
-        if not self._directory.is_dir():
-            self._directory.mkdir(mode=0o750)
+        self._directory.mkdir(mode=0o750, exist_ok=True)
+        while True:
+            handle = os.open(path, _APPENDING, 0o640)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                if _is_in_place(path, handle):
+                    yield handle
+                    return
+            finally:
+                os.close(handle)
+
+    def _sync_names(self) -> None:
+        """Make a new file's name durable, and its directory's, before the first record is."""
+        _sync_directory(self._directory)
+        if not self._parent_synced:
             _sync_directory(self._directory.parent)
-        flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            handle = os.open(path, flags)
-        except FileNotFoundError:
-            handle = os.open(path, flags | os.O_CREAT, 0o640)
-            _sync_directory(self._directory)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield handle
-        finally:
-            os.close(handle)
+            self._parent_synced = True
 
     def _write(self, handle: int, end: int, data: bytes, slug: str) -> None:
         """One write, one fsync; a write that fails leaves the file as it was.
@@ -178,7 +203,7 @@ class History:
         try:
             written = os.write(handle, data)
             if written < len(data):
-                raise OSError(0, f"only {written} of {len(data)} bytes fit")  # noqa: TRY301
+                raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes fit")  # noqa: TRY301
         except OSError:
             try:
                 os.ftruncate(handle, end)
@@ -194,34 +219,65 @@ class History:
             raise
 
 
-def _committed(handle: int, path: Path) -> tuple[int, str]:
-    """Bring a locked file to a clean end; return its size and the time of its last poll.
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A regular file, open for reading; a link or a pipe is refused."""
+    handle = os.open(path, _READING)
+    try:
+        _refuse_what_is_no_file(handle)
+        yield handle
+    finally:
+        os.close(handle)
 
-    A last line without a newline is completed when it is whole, as an editor may have left it,
-    and set aside when it is torn.
+
+def _refuse_what_is_no_file(handle: int) -> None:
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+
+
+def _is_in_place(path: Path, handle: int) -> bool:
+    """Whether an open file is still the one of that name; some editors put another in its place."""
+    _refuse_what_is_no_file(handle)
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def _is_sealed(line: bytes) -> bool:
+    """Whether a line ends in the checksum of what stands before it."""
+    crc = zlib.crc32(b"}", zlib.crc32(line[:-_CRC_SIZE]))
+    return line[-_CRC_SIZE:] == b',"crc":"%08x"}' % crc
+
+
+def _clean_end(handle: int, path: Path) -> tuple[int, str, bytes]:
+    """Bring a locked file to a clean end: its size, its last poll's time and what is to go first.
+
+    A last line without a newline is torn and set aside, unless it is whole, as an editor may have
+    left it: then the newline that it lacks goes first.
     """
     size = os.fstat(handle).st_size
     data = os.pread(handle, size, 0) if size else b""
     cut = data.rfind(b"\n") + 1
     if tail := data[cut:]:
         try:
-            unseal(tail)
+            return size, unseal(tail).polled_at, b"\n"
         except ValueError:
             _set_aside(path, tail)
             os.ftruncate(handle, cut)
-            data = data[:cut]
-        else:
-            os.write(handle, b"\n")
-            data += b"\n"
-    return len(data), _last_time(data)
+    return cut, _last_time(data[:cut]), b""
 
 
 def _set_aside(path: Path, tail: bytes) -> None:
     """Keep torn bytes beside the history, on disk before they leave it."""
-    with path.with_suffix(".jsonl.torn").open("ab") as file:
-        file.write(tail + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    handle = os.open(path.with_suffix(".jsonl.torn"), _APPENDING, 0o640)
+    try:
+        if os.write(handle, tail + b"\n") <= len(tail):
+            raise OSError(errno.ENOSPC, "no space to keep its unfinished last line")
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    _sync_directory(path.parent)
 
 
 def _last_time(data: bytes) -> str:
@@ -236,14 +292,13 @@ def _last_time(data: bytes) -> str:
     return ""
 
 
-def _lines(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Line number, start and end of every line, the newline excluded."""
-    start, number = 0, 1
-    while start < len(data):
-        end = data.find(b"\n", start)
-        end = len(data) if end < 0 else end
-        yield number, start, end
-        start, number = end + 1, number + 1
+def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Number, offset and text of every line that is not blank, the newline excluded."""
+    start = 0
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.strip():
+            yield number, start, line
+        start += len(line) + 1
 
 
 def _damage(name: str, number: int, error: ValueError, *, torn: bool) -> Problem:
@@ -254,8 +309,8 @@ def _damage(name: str, number: int, error: ValueError, *, torn: bool) -> Problem
     return Problem(name, number, 1, f"a damaged record is left out: {reason}")
 
 
-def _signature(stat: os.stat_result) -> Signature:
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+def _signature(found: os.stat_result) -> Signature:
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _sync_directory(directory: Path) -> None:

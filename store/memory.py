@@ -6,9 +6,11 @@ saved file, another process's work) goes through :meth:`Store.reload` or :meth:`
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from store.files import DataDirectoryError, Files
@@ -92,7 +94,10 @@ class Store:
         return recorded
 
     def lines(self, ledger: Ledger, positions: Sequence[int]) -> list[bytes]:
-        """The lines of history at these positions of a ledger, withheld texts replaced."""
+        """The lines of history at these positions of a ledger, withheld texts replaced.
+
+        A line that is no longer in its file is left out, as the next snapshot will leave it out.
+        """
         spans: dict[int, list[tuple[int, int]]] = {}
         for i in positions:
             spans.setdefault(ledger.file[i], []).append((ledger.start[i], ledger.end[i]))
@@ -100,14 +105,15 @@ class Store:
             file: iter(self.history.lines(ledger.files[file], wanted))
             for file, wanted in spans.items()
         }
-        lines = [(i, next(read[ledger.file[i]])) for i in positions]
-        return [ledger.withheld.get(i, line) for i, line in lines]
+        found = ((i, next(read[ledger.file[i]])) for i in positions)
+        return [ledger.withheld.get(i, line) for i, line in found if line is not None]
 
     def flush(self) -> None:
         """Bring what is over all categories up to date, if it is behind."""
         with self._lock:
             if self._overview_due:
-                self._snapshot = with_overview(self.snapshot, self._publish)
+                with _collector_paused():
+                    self._snapshot = with_overview(self.snapshot, self._publish)
                 self._overview_due = False
 
     def _advance(self, catalogue: Catalogue, changed_history: set[str]) -> None:
@@ -117,12 +123,12 @@ class Store:
             names = before.names
         else:
             names = Names(catalogue.products)
+        if before is None or catalogue is not before.catalogue:
             self._clashes = tuple(name_clashes(names, self._files))
-        fresh = {
-            slug: self._read(slug, catalogue)
-            for slug in _to_read_again(before, catalogue, names, changed_history)
-        }
-        self._snapshot = rebuild(before, catalogue, names, fresh, self._publish)
+        stale = _to_read_again(before, catalogue, names, changed_history)
+        fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
+        with _collector_paused():
+            self._snapshot = rebuild(before, catalogue, names, fresh, self._publish)
         self._overview_due = True
 
     def _read(self, slug: str, catalogue: Catalogue) -> Logs:
@@ -132,6 +138,18 @@ class Store:
             if log.signature:
                 self._signatures[file] = log.signature
         return Logs(tuple(files), tuple(logs))
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """While much is built and nothing dropped, looking for garbage would take half the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
@@ -158,8 +176,13 @@ def _to_read_again(
     categories = catalogue.categories
     if before is None or before.catalogue.withheld != catalogue.withheld:
         return set(categories)
-    old = before.catalogue.categories
-    stale = {slug for slug, category in categories.items() if old.get(slug) != category}
+    old, times = before.catalogue.categories, before.catalogue.modified
+    stale = {
+        slug
+        for slug, category in categories.items()
+        if old.get(slug) != category
+        or times.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
+    }
     for slug in categories.keys() - stale:
         files = history_files(slug, categories[slug], categories)
         if not changed_history.isdisjoint(files) or before.ledgers[slug].files != tuple(files):

@@ -8,6 +8,7 @@ the others over as they are.
 from __future__ import annotations
 
 import gzip
+import sys
 from array import array
 from collections.abc import Callable
 from datetime import datetime
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from store.records import Category, Poll, Problem, Withholding
 
 Part = TypeVar("Part")
+
+RULING = ("site.json", "models.json", "withheld.json")
+"""Files that every body follows from."""
 
 
 class Prepared:
@@ -180,12 +184,13 @@ def rebuild(
     before: Snapshot | None,
     catalogue: Catalogue,
     names: Names,
-    fresh: Mapping[str, Logs],
+    fresh: Iterable[tuple[str, Logs]],
     publish: Publish,
 ) -> Snapshot:
-    """The next snapshot; ``fresh`` holds the histories of every category that was read again.
+    """The next snapshot; ``fresh`` brings the history of every category that was read again.
 
-    Its overview and documents are still those of before; see :func:`with_overview`.
+    It is taken one category after the other, so that all polls are never in memory at once. The
+    overview and documents are still those of before; see :func:`with_overview`.
     """
     whole = before is None or _configured_anew(before.catalogue, catalogue)
     step = _Rebuild(before or _blank(catalogue, names), catalogue, names, publish, whole)
@@ -209,27 +214,29 @@ class _Rebuild:
         self.publisher = publish(catalogue)
         self.whole = whole
 
-    def run(self, fresh: Mapping[str, Logs]) -> Snapshot:
+    def run(self, fresh: Iterable[tuple[str, Logs]]) -> Snapshot:
+        ledgers: dict[str, Ledger] = {}
+        damage: dict[str, tuple[Problem, ...]] = {}
+        read: dict[str, Reading] = {}
+        for slug, logs in fresh:
+            ledgers[slug], polls = _in_order(logs, self.catalogue.withheld)
+            damage[slug] = tuple(problem for log in logs.logs for problem in log.problems)
+            read[slug] = readings.read(slug, self.catalogue.categories[slug], polls, self.names)
         gone = self.before.readings.keys() - self.catalogue.categories.keys()
-        changed = {*fresh, *gone}
-        merged = {slug: _in_order(logs, self.catalogue.withheld) for slug, logs in fresh.items()}
-        self.readings = _with(
-            self.before.readings,
-            {slug: self._reading(slug, polls) for slug, (_, polls) in merged.items()},
-            gone,
-        )
+        self.readings = _with(self.before.readings, read, gone)
+        changed = {*read, *gone}
         touched = self._touched(changed)
         self.products = self._name(touched)
-        moved = {id_ for id_ in touched if self._identity(id_)}
+        moved = {id_ for id_ in touched if self._is_other(id_)}
         stale = self._stale(changed, moved)
         self.boards = self._merge(stale)
-        affected = set(self.products) if self.whole else touched | self._listed(stale)
+        affected = touched | (set(self.products) if self.whole else self._listed(stale))
         return Snapshot(
             catalogue=self.catalogue,
             names=self.names,
-            ledgers=_with(self.before.ledgers, {s: m[0] for s, m in merged.items()}, gone),
+            ledgers=_with(self.before.ledgers, ledgers, gone),
             readings=self.readings,
-            damage=_with(self.before.damage, {s: _damage(log) for s, log in fresh.items()}, gone),
+            damage=_with(self.before.damage, damage, gone),
             products=self.products,
             product_slugs={product.slug: id_ for id_, product in self.products.items()},
             boards=self.boards,
@@ -237,9 +244,6 @@ class _Rebuild:
             overview=self.before.overview,
             documents=self.before.documents,
         )
-
-    def _reading(self, slug: str, polls: list[Poll]) -> Reading:
-        return readings.read(slug, self.catalogue.categories[slug], polls, self.names)
 
     def _touched(self, changed: Iterable[str]) -> set[ProductId]:
         """Every product that a changed category names or named, or whose file changed."""
@@ -249,8 +253,11 @@ class _Rebuild:
                 touched |= held.ids if held else set()
         old, new = self.before.catalogue.products, self.catalogue.products
         if old is not new:
-            files = {slug for slug in old.keys() | new.keys() if old.get(slug) != new.get(slug)}
-            touched |= files
+            touched |= {
+                slug
+                for slug in old.keys() | new.keys()
+                if old.get(slug) != new.get(slug) or self._is_resaved(slug)
+            }
             if old.keys() != new.keys():
                 touched |= {id_ for id_, p in self.before.products.items() if id_ not in old}
         return touched
@@ -270,12 +277,18 @@ class _Rebuild:
         }
         return _with(self.before.products, described, touched - described.keys())
 
-    def _identity(self, id_: ProductId) -> bool:
-        """Whether a product is called otherwise than before, is new, or is gone."""
+    def _is_other(self, id_: ProductId) -> bool:
+        """Whether a product is called otherwise than before, is new or gone, or was saved anew."""
         old, new = self.before.products.get(id_), self.products.get(id_)
         if old is None or new is None:
             return old is not new
-        return (old.slug, old.name, old.domain) != (new.slug, new.name, new.domain)
+        named = (old.slug, old.name, old.domain) == (new.slug, new.name, new.domain)
+        return not named or self._is_resaved(id_)
+
+    def _is_resaved(self, id_: ProductId) -> bool:
+        """Whether a product's file has another time than before, which shows in Last-Modified."""
+        name = f"products/{id_}.json"
+        return self.before.catalogue.modified.get(name) != self.catalogue.modified.get(name)
 
     def _stale(self, changed: set[str], moved: set[ProductId]) -> set[str]:
         """The categories whose board must be made again."""
@@ -334,13 +347,13 @@ class _Rebuild:
 
     def _times(self, files: set[str]) -> Iterable[int]:
         times = self.catalogue.modified
-        ruling = ("site.json", "models.json", "withheld.json")
-        return (times[file] for file in (*files, *ruling) if file in times)
+        return (times[file] for file in (*files, *RULING) if file in times)
 
 
 def _configured_anew(old: Catalogue, new: Catalogue) -> bool:
-    """Whether something changed on which every board depends."""
-    return (old.site, old.assistants) != (new.site, new.assistants)
+    """Whether something changed on which every body depends, be it only a file's time."""
+    resaved = any(old.modified.get(name) != new.modified.get(name) for name in RULING)
+    return resaved or (old.site, old.assistants) != (new.site, new.assistants)
 
 
 def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str]) -> dict[str, Part]:
@@ -366,7 +379,7 @@ def _in_order(logs: Logs, withheld: Mapping[str, Withholding]) -> tuple[Ledger, 
         file=array("H", [number for number, _ in rows]),
         start=array("Q", [stored.start for _, stored in rows]),
         end=array("Q", [stored.end for _, stored in rows]),
-        models=tuple(stored.poll.model for _, stored in rows),
+        models=tuple(sys.intern(stored.poll.model) for _, stored in rows),
         withheld=shown,
     )
     return ledger, [stored.poll for i, (_, stored) in enumerate(rows) if i not in shown]
@@ -388,10 +401,6 @@ def _redacted(poll: Poll, withholding: Withholding) -> bytes:
             withheld=True,
         )
     )
-
-
-def _damage(logs: Logs) -> tuple[Problem, ...]:
-    return tuple(problem for log in logs.logs for problem in log.problems)
 
 
 def _blank(catalogue: Catalogue, names: Names) -> Snapshot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from small_world import write_small_world
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from flask import Flask
     from flask.testing import FlaskClient, FlaskCliRunner
 
@@ -75,3 +74,17 @@ def client(app: Flask) -> FlaskClient:
 def runner(app: Flask) -> FlaskCliRunner:
     """A shell for the commands, over the shipped data."""
     return app.test_cli_runner()
+
+
+Report = Callable[[str], None]
+
+
+@pytest.fixture
+def report(capsys: pytest.CaptureFixture[str]) -> Report:
+    """Prints a figure that a long run found, past pytest's capture."""
+
+    def print_it(text: str) -> None:
+        with capsys.disabled():
+            print(f"\n{text}")  # noqa: T201 - the figure is what the run is for
+
+    return print_it

@@ -1,10 +1,12 @@
-"""The ``flask`` commands, one module for each group: poll, check, init."""
+"""The ``flask`` commands, one module for each group: poll, check, init, export, deploy."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from store.cli.checking import check
+from store.cli.deploying import deploy
+from store.cli.exporting import export
 from store.cli.polling import poll
 from store.cli.starting import init
 
@@ -14,5 +16,5 @@ if TYPE_CHECKING:
 
 def register(app: Flask) -> None:
     """Give the app its commands."""
-    for command in (poll, check, init):
+    for command in (poll, check, init, export, deploy):
         app.cli.add_command(command)

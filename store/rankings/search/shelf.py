@@ -90,13 +90,21 @@ class Shelf:
         self.rarity = _rarities((slug, words) for slug, words, _ in named)
         self.titles = [self._title(slug, words) for slug, words, _ in named]
         self._by_text = sorted((title.text, number) for number, title in enumerate(self.titles))
-        places: dict[tuple[Kind, str], list[Place]] = defaultdict(list)
+        places: defaultdict[Kind, defaultdict[str, list[Place]]]
+        places = defaultdict(lambda: defaultdict(list))
         spans: dict[tuple[int, ...], tuple[int, ...]] = {}
         for number, (_, words, domain) in enumerate(named):
+            shared: dict[tuple[int, ...], Place] = {}
             for kind, term, span in _terms(words, domain, synonyms):
-                places[kind, term].append(Place(number, spans.setdefault(span, span)))
-        self._places = {term: tuple(found) for term, found in places.items()}
-        self._words = sorted(term for kind, term in self._places if kind == "word")
+                place = shared.get(span)
+                if place is None:
+                    place = shared[span] = Place(number, spans.setdefault(span, span))
+                places[kind][term].append(place)
+        self._places: dict[Kind, dict[str, tuple[Place, ...]]] = {
+            kind: {term: tuple(found) for term, found in terms.items()}
+            for kind, terms in places.items()
+        }
+        self._words = sorted(self._places.get("word", ()))
         self._words_by_length: dict[int, list[str]] = defaultdict(list)
         for word in self._words:
             self._words_by_length[len(word)].append(word)
@@ -115,7 +123,7 @@ class Shelf:
 
     def places(self, kind: Kind, term: str) -> tuple[Place, ...]:
         """Return where a term of one kind leads, in the order of the titles."""
-        return self._places.get((kind, term), ())
+        return self._places.get(kind, {}).get(term, ())
 
     def is_ordinary(self, word: str) -> bool:
         """Tell whether a word is plain English, so neither mistyped nor by itself a name."""

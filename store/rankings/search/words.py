@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 Words = tuple[str, ...]
 
@@ -77,6 +78,7 @@ def words_of(text: str) -> Words:
     return words[1:] if len(words) > 1 and words[0] == "best" else words
 
 
+@lru_cache(maxsize=20_000)
 def singular(word: str) -> str:
     """Return one form that the singular and the plural of an English word share."""
     if len(word) > SHORTEST_STEM and not word.endswith(_NO_PLURALS):

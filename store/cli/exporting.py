@@ -1,0 +1,261 @@
+"""``flask export``: everything that can be served without a process, as files.
+
+A tree is made beside the last one, from hard links where nothing changed, and takes its place by
+one rename of a link. Whoever reads ``DIR/current`` sees one whole state or the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from flask import current_app
+from flask.cli import with_appcontext
+from msgspec import Struct
+from werkzeug.http import parse_date
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from flask import Flask
+    from flask.testing import FlaskClient
+    from werkzeug.wrappers import Response
+
+    from store.memory import Store
+    from store.snapshot import Snapshot
+
+MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
+NEEDS_A_PROCESS = ("/search", "/api/v1/search", "/api/v1/history", "/mcp", "/healthz")
+"""Paths, with what is below them, whose answers depend on a query or on the moment."""
+OF_ONE_ANSWER = ("content-length", "content-type", "date", "etag", "last-modified", "vary")
+"""Headers that a web server makes from a file itself."""
+KEPT = 2
+"""Trees that are kept: the current one, and the one that somebody may still be reading."""
+
+
+class Exported(Struct, frozen=True):
+    """One file of the tree: ``modified`` in Unix seconds, ``size`` in bytes."""
+
+    file: str
+    type: str
+    modified: int
+    size: int
+    sha256: str
+    gzip: bool
+
+
+class Manifest(Struct, frozen=True):
+    """What a tree holds: files and redirects by the path that readers ask for.
+
+    ``headers`` are those that all answers of one media type share: name → media type → value.
+    """
+
+    files: dict[str, Exported]
+    redirects: dict[str, str]
+    headers: dict[str, dict[str, str]]
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@with_appcontext
+def export(directory: Path) -> None:
+    """Write every answer that needs no process into DIRECTORY/current, for nginx or a CDN.
+
+    The bytes are those the service would send, with a gzip file beside each. Only what changed is
+    written; search, history and MCP still need the service.
+    """
+    app = current_app._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's way
+    if not (app.extensions["settings"].base_url or _store(app).snapshot.catalogue.site.base_url):
+        raise click.ClickException(
+            "BASE_URL is not set, and every exported address begins with it; set it, or base_url "
+            "in site.json."
+        )
+    try:
+        tree = Tree(directory)
+        manifest = tree.fill(app)
+        written = tree.publish(manifest)
+    except OSError as error:
+        raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
+    click.echo(
+        f"{len(manifest.files):,} answers and {len(manifest.redirects):,} redirects in "
+        f"{directory / 'current'}; {written:,} answers changed."
+    )
+
+
+class Tree:
+    """An exported tree in the making, and the one before it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._home = directory
+        self._trees = directory / "trees"
+        if directory.exists() and any(directory.iterdir()) and not self._trees.is_dir():
+            raise click.ClickException(
+                f"{directory} holds other files; name a new or an exported directory."
+            )
+        self._new = self._trees / ".new"
+        shutil.rmtree(self._new, ignore_errors=True)
+        self._new.mkdir(parents=True)
+        self._before = _manifest_in(directory / "current")
+        self._written = 0
+
+    def fill(self, app: Flask) -> Manifest:
+        """Ask the application for every path and write what it answers."""
+        snapshot, client = _store(app).snapshot, app.test_client()
+        files: dict[str, Exported] = {}
+        redirects: dict[str, str] = {}
+        shared = SharedHeaders()
+        for path in static_paths(app, snapshot):
+            with client.get(path) as answer:
+                if answer.status_code == 200 and "no-store" not in _kept(answer):  # noqa: PLR2004
+                    files[path] = self._write(path, answer, client)
+                    shared.meet(answer)
+        for path in moved_paths(app, snapshot):
+            with client.get(path) as answer:
+                if location := answer.headers.get("Location"):
+                    redirects[path] = location
+        return Manifest(files, redirects, shared.found())
+
+    def publish(self, manifest: Manifest) -> int:
+        """Put the new tree in place of the last; the number of answers that differ from it."""
+        body = msgspec.json.format(msgspec.json.encode(manifest, order="sorted"))
+        (self._new / MANIFEST).write_bytes(body)
+        (self._new / REDIRECTS).write_text(
+            "".join(f'"{old}" "{new}";\n' for old, new in sorted(manifest.redirects.items()))
+        )
+        tree = self._trees / hashlib.sha256(body).hexdigest()[:16]
+        if tree.exists():
+            shutil.rmtree(self._new)
+        else:
+            self._new.rename(tree)
+        os.sync()
+        link = self._trees / ".current"
+        link.unlink(missing_ok=True)
+        link.symlink_to(Path("trees", tree.name))
+        link.replace(self._home / "current")
+        os.utime(tree)
+        for old in sorted(self._trees.iterdir(), key=lambda path: -path.stat().st_mtime)[KEPT:]:
+            shutil.rmtree(old)
+        return self._written
+
+    def _write(self, path: str, answer: Response, client: FlaskClient) -> Exported:
+        """One answer, taken over from the last tree when it is the same."""
+        body = answer.get_data()
+        date = parse_date(answer.headers.get("Last-Modified"))
+        with client.get(path, headers={"Accept-Encoding": "gzip"}) as packed:
+            gzipped = packed.get_data() if packed.content_encoding == "gzip" else None
+        exported = Exported(
+            file=file_of(path, answer.mimetype or ""),
+            type=answer.content_type or "",
+            modified=int(date.timestamp()) if date else 0,
+            size=len(body),
+            sha256=hashlib.sha256(body).hexdigest(),
+            gzip=gzipped is not None,
+        )
+        known = self._before.files.get(path) == exported
+        self._written += not known
+        for suffix, data in (("", body), (".gz", gzipped)):
+            if data is not None:
+                self._place(f"{exported.file}{suffix}", data, exported.modified, known=known)
+        return exported
+
+    def _place(self, name: str, data: bytes, modified: int, *, known: bool) -> None:
+        file = self._new / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if known:
+            try:
+                os.link(self._home / "current" / name, file)
+            except OSError:  # no hard links here, or the last tree is not whole
+                known = False
+        if not known:
+            file.write_bytes(data)
+            os.utime(file, (modified, modified))
+
+
+class SharedHeaders:
+    """The headers that every answer of one media type has; of ``Link``, the links they share."""
+
+    def __init__(self) -> None:
+        self._by_type: dict[str, dict[str, set[str]]] = {}
+
+    def meet(self, answer: Response) -> None:
+        """Take note of one answer's headers."""
+        headers = {
+            name: set(value.split(", <") if name == "Link" else [value])
+            for name, value in answer.headers
+            if name.lower() not in OF_ONE_ANSWER
+        }
+        known = self._by_type.setdefault(answer.mimetype or "", headers)
+        for name in list(known):
+            known[name] &= headers.get(name, set())
+
+    def found(self) -> dict[str, dict[str, str]]:
+        """Name → media type → value."""
+        found: dict[str, dict[str, str]] = {}
+        for type_, headers in self._by_type.items():
+            for name, values in headers.items():
+                if values:
+                    parts = sorted(value.removeprefix("<") for value in values)
+                    value = f"<{', <'.join(parts)}" if name == "Link" else parts[0]
+                    found.setdefault(name, {})[type_] = value
+        return found
+
+
+def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
+    """Every path that answers the same to everybody, from the application's own rules."""
+    labs = msgspec.json.decode(snapshot.documents["labs.json"].body)["experiments"]
+    values = {
+        "best": sorted(snapshot.boards),
+        "product": sorted(snapshot.product_slugs),
+        "labs": [experiment["slug"] for experiment in labs],
+        "static": sorted(path.name for path in Path(app.root_path, "store/web/static").glob("*")),
+    }
+    yield from _paths(app, values)
+
+
+def moved_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
+    """Every path of an old slug."""
+    overview = snapshot.overview
+    values = {"best": overview.category_redirects, "product": overview.product_redirects}
+    general = set(_paths(app, {}))
+    yield from (path for path in _paths(app, values) if path not in general)
+
+
+def _paths(app: Flask, values: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """The paths of all rules, ``<slug>`` replaced by the values of the word before it."""
+    for rule in app.url_map.iter_rules():
+        if "GET" not in (rule.methods or ()) or rule.rule.startswith(NEEDS_A_PROCESS):
+            continue
+        before, variable, after = rule.rule.partition("<")
+        if not variable:
+            yield rule.rule
+            continue
+        after = after.partition(">")[2]
+        for value in values.get(before.rstrip("/").rpartition("/")[2], ()):
+            yield f"{before}{value}{after}"
+
+
+def file_of(path: str, mimetype: str) -> str:
+    """Where an answer stands in the tree: pages as ``.html``, all else under its own path."""
+    name = path.strip("/") or "index"
+    return f"{name}.html" if mimetype == "text/html" else name
+
+
+def _kept(answer: Response) -> str:
+    return answer.headers.get("Cache-Control", "")
+
+
+def _manifest_in(tree: Path) -> Manifest:
+    try:
+        return msgspec.json.decode((tree / MANIFEST).read_bytes(), type=Manifest)
+    except (OSError, msgspec.MsgspecError):
+        return Manifest({}, {}, {})
+
+
+def _store(app: Flask) -> Store:
+    store: Store = app.extensions["store"]
+    return store

@@ -1,0 +1,134 @@
+"""A machine that fails on purpose: operating-system calls with faults, and a disk that loses power.
+
+Both stand in for the ``os`` module that ``store.history`` uses and pass on to the real one what
+they do not change, so that real files are written.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+    from pathlib import Path
+
+SHORT = -1
+"""As an error number: no error, but only half of what was to be written is."""
+
+FAULTS = {
+    "open": (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES),
+    "write": (errno.ENOSPC, errno.EIO, errno.EFBIG, SHORT),
+    "fsync": (errno.EIO, errno.ENOSPC),
+    "ftruncate": (errno.EIO,),
+    "pread": (errno.EIO,),
+}
+"""Which calls the history makes that can fail, and how."""
+
+
+class FailingCalls:
+    """The ``os`` module whose nth call of one name fails; ``also`` names calls that always do."""
+
+    def __init__(
+        self, name: str = "", nth: int = 0, error: int = 0, also: tuple[str, ...] = ()
+    ) -> None:
+        self._name, self._nth, self._error, self._also = name, nth, error, also
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        """A function of ``os``, counted and made to fail where that was asked for."""
+        real = getattr(os, name)
+        if name not in FAULTS:
+            return real
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.calls[name] += 1
+            if name in self._also:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            if name == self._name and self.calls[name] == self._nth:
+                if self._error == SHORT:
+                    handle, data = arguments
+                    return os.write(handle, data[: len(data) // 2])
+                raise OSError(self._error, os.strerror(self._error))
+            return real(*arguments, **options)
+
+        return call
+
+
+class PiecemealWrites:
+    """The ``os`` module whose writes reach the file in pieces, any of which may be the last.
+
+    One piece in 150 ends with a ``kill -9`` of the process that writes.
+    """
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+
+    def __getattr__(self, name: str) -> Any:
+        """A function of ``os``."""
+        return getattr(os, name)
+
+    def write(self, handle: int, data: bytes) -> int:
+        """All of ``data``, 1 to 200 bytes at a time."""
+        at = 0
+        while at < len(data):
+            at += os.write(handle, data[at : at + self._chance.randint(1, 200)])
+            if self._chance.random() < 1 / 150:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return at
+
+
+class VolatileDisk:
+    """The ``os`` module over a disk that keeps through a power cut only what was fsynced.
+
+    ``honest=False`` is the control: an fsync that does nothing.
+    """
+
+    def __init__(self, directory: Path, *, honest: bool = True) -> None:
+        self._directory = directory
+        self._honest = honest
+        self._contents: dict[int, bytes] = {}
+        self._names: dict[str, int] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """A function of ``os``."""
+        return getattr(os, name)
+
+    def fsync(self, handle: int) -> None:
+        """Keep a file's bytes, or a directory's names, through the next power cut."""
+        if not self._honest:
+            return
+        found = os.fstat(handle)
+        if stat.S_ISREG(found.st_mode):
+            self._contents[found.st_ino] = os.pread(handle, found.st_size, 0)
+        elif os.path.samestat(found, self._directory.stat()):
+            self._names = {p.name: p.stat().st_ino for p in self._directory.iterdir()}
+
+    def cut_power(self, chance: random.Random) -> None:
+        """Leave each file as a disk may: what was fsynced, and any part of what was not."""
+        for path in list(self._directory.iterdir()):
+            inode = path.stat().st_ino
+            kept, written = self._contents.get(inode, b""), path.read_bytes()
+            if self._names.get(path.name) != inode and chance.random() < 0.5:
+                path.unlink()
+                continue
+            path.write_bytes(_after_power_cut(kept, written, chance))
+
+
+def _after_power_cut(kept: bytes, written: bytes, chance: random.Random) -> bytes:
+    """The fsynced bytes, then a part of the unsynced ones, zeros or garbage in their place."""
+    if not written.startswith(kept):
+        return chance.choice([kept, written])
+    tail = written[len(kept) :]
+    cut = chance.randint(0, len(tail))
+    spoiled: list[Callable[[], bytes]] = [
+        lambda: b"",
+        lambda: bytes(len(tail) - cut),
+        lambda: chance.randbytes(len(tail) - cut),
+    ]
+    return kept + tail[:cut] + chance.choice(spoiled)()

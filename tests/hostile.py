@@ -1,0 +1,251 @@
+"""Requests that nobody should send, as raw bytes: odd methods, paths, headers and bodies."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from random import Random
+
+METHODS = (
+    *["GET"] * 12,
+    "HEAD",
+    "HEAD",
+    "OPTIONS",
+    "POST",
+    "POST",
+    "PUT",
+    "DELETE",
+    "PATCH",
+    "TRACE",
+    "CONNECT",
+    "FOO",
+    "get",
+    "GET" * 40,
+    "G\x00T",
+    "",
+)
+PLACES = (
+    "/",
+    "/healthz",
+    "/mcp",
+    "/docs",
+    "/changes",
+    "/robots.txt",
+    "/sitemap.xml",
+    "/static/",
+    "/best/{}",
+    "/product/{}",
+    "/product/{}/polls",
+    "/labs/{}",
+    "/feeds/best/{}.atom",
+    "/static/{}",
+    "/api/v1/best/{}.json",
+    "/api/v1/product/{}.json",
+    "/api/v1/history",
+    "/api/v1/search",
+    "/api/v1/categories.json",
+    "/api/v1/openapi.json",
+    "/api/v1/{}",
+    "/{}",
+    "//{}",
+    "/api//v1/{}",
+)
+WORDS = (
+    "crm-software",
+    "help-desk",
+    "nope",
+    "CRM-Software",
+    "a" * 101,
+    "a" * 3500,
+    "-",
+    "--",
+    "..",
+    "../../etc/passwd",
+    "..%2f..%2fetc%2fpasswd",
+    "%2e%2e%2f%2e%2e",
+    "..\\..\\boot.ini",
+    "%00",
+    "crm%00software",
+    "%ff%fe",
+    "%C0%AF",
+    "%",
+    "%zz",
+    "%u2215",
+    "\u0663\u0665",
+    "\u202ecrm",
+    "<script>alert(1)</script>",
+    "'\"><svg/onload=alert(1)>",
+    "${jndi:ldap://x}",
+    "{{7*7}}",
+    "crm software",
+    "crm+software",
+    "crm;x=1",
+    "crm?x",
+    "crm#x",
+    "%0d%0aSet-Cookie:%20a=b",
+    "crm-software.json",
+    ".json",
+    "\u00e9",
+    "\u0130",
+    "\U0001f600",
+    "a/" * 200,
+    "*",
+    "http://evil.example/",
+)
+VERSIONS = (*["HTTP/1.1"] * 15, "HTTP/1.0", "HTTP/9", "")
+NUMBERS = (
+    "1",
+    "100",
+    "500",
+    "501",
+    "0",
+    "-1",
+    "+5",
+    " 5",
+    "5 ",
+    "1_0",
+    "\u0663",
+    "1e3",
+    "0x10",
+    "1.0",
+    "9" * 400,
+    "",
+    "NaN",
+    "null",
+    "true",
+    "[1]",
+    "5%00",
+    "\uff15",
+)
+HOSTS = (
+    *["127.0.0.1"] * 60,
+    "localhost:80",
+    "rankings.example",
+    "evil.example",
+    "",
+    "a" * 300,
+    "[::1]",
+    "[::1",
+    "127.0.0.1:99999",
+    "127.0.0.1:x",
+    "evil.example@127.0.0.1",
+    "rankings.example.",
+    "\xe9.example",
+    "a b",
+    "..",
+    "%2e",
+    "rankings.example, evil.example",
+)
+HEADERS = (
+    "If-None-Match: *",
+    'If-None-Match: W/"x"',
+    'If-None-Match: "',
+    "If-None-Match: " + 'W/"a",' * 900,
+    "If-Modified-Since: yesterday",
+    "If-Modified-Since: Sat, 99 Foo 99999 99:99:99 GMT",
+    "If-Modified-Since: Mon, 01 Jan 0001 00:00:00 GMT",
+    "If-Modified-Since: Fri, 31 Dec 9999 23:59:59 +9999",
+    "Accept-Encoding: gzip",
+    "Accept-Encoding: gzip;q=0",
+    "Accept-Encoding: gzip;q=NaN",
+    "Accept-Encoding: ;;;,,=",
+    "Accept-Encoding: *;q=1e999",
+    "Accept: " + "a/b," * 1000,
+    "Accept: text/html;q=\xff",
+    "Accept-Language: \xff\xfe",
+    "Range: bytes=0-1,2-3",
+    "Range: bytes=-",
+    "Origin: https://evil.example",
+    "Origin: null",
+    "Access-Control-Request-Method: DELETE",
+    "X-Forwarded-Host: evil.example",
+    "X-Forwarded-Proto: gopher",
+    "X-Original-URL: /admin",
+    "Forwarded: host=evil.example",
+    "Cookie: " + "a=b; " * 1000,
+    "Expect: 100-continue",
+    "Expect: 200-fast",
+    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13",
+    "Upgrade: h2c",
+    "Content-Length: -1",
+    "Content-Length: 5, 6",
+    "Content-Length: 99999999999",
+    "Transfer-Encoding: chunked",
+    "Transfer-Encoding: chunked, identity",
+    "Transfer-Encoding: \x0bchunked",
+    "Content-Encoding: gzip",
+    "Content-Type: application/json",
+    "Content-Type: text/plain; charset=utf-99",
+    "Content-Type: \xff",
+    "X: " + "y" * 9000,
+    " folded: yes",
+    "NoColon",
+    ": empty",
+    "X\x00Y: z",
+    "Authorization: Basic !!!",
+    "MCP-Protocol-Version: 1999-01-01",
+    "Mcp-Session-Id: ../../x",
+    "Host: second.example",
+)
+BODIES = (
+    b"",
+    b"{}",
+    b"[]",
+    b"null",
+    b"NaN",
+    b'"',
+    b"[" * 100_000,
+    b'{"a":' * 5_000,
+    b"\xff\xfe{}",
+    b"{" + b" " * 70_000,
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize"}',
+    b'{"jsonrpc":"2.0","id":1e999,"method":"tools/list"}',
+    (
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call",'
+        b'"params":{"name":"search_best","arguments":{"q":null}}}'
+    ),
+    b'{"jsonrpc":"2.0","id":{},"method":[]}',
+    b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+    b'{"a":"\\ud800"}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_poll_history",'
+    b'"arguments":{"slug":"../..","limit":' + b"9" * 5000 + b"}}}",
+    json.dumps({"jsonrpc": "2.0", "id": "x" * 9000, "method": "ping"}).encode(),
+)
+
+
+def request(chance: Random) -> bytes:
+    """One hostile request; the same ``chance`` makes the same bytes."""
+    method, version = (
+        chance.choice(METHODS),
+        chance.choice(["HTTP/1.1"] * 15 + ["HTTP/1.0", "HTTP/9", ""]),
+    )
+    path = chance.choice(PLACES).replace("{}", chance.choice(WORDS))
+    if chance.random() < 0.6:
+        path += "?" + "&".join(_pair(chance) for _ in range(chance.randint(1, 3)))
+    lines = [f"{method} {path} {version}"]
+    if chance.random() < 0.95:
+        lines.append(f"Host: {chance.choice(HOSTS)}")
+    lines += chance.sample(HEADERS, chance.choice([0, 0, 1, 1, 2, 4]))
+    body = chance.choice(BODIES) if method == "POST" or chance.random() < 0.05 else b""
+    if body and chance.random() < 0.9:
+        lines.append(f"Content-Length: {len(body)}")
+    head = "\r\n".join([*lines, "Connection: close", "", ""])
+    return _spoilt(head.encode("utf-8", "surrogateescape"), chance) + body
+
+
+def _pair(chance: Random) -> str:
+    name = chance.choice(["q", "slug", "model", "limit", "v", "", "x" * 500, "limit[]"])
+    values = NUMBERS if name.startswith("limit") else WORDS
+    return f"{name}={chance.choice([*values, chance.choice(WORDS) * 3])}"
+
+
+def _spoilt(head: bytes, chance: Random) -> bytes:
+    """Now and then a request that is no HTTP at all."""
+    if chance.random() < 0.04:
+        at = chance.randrange(len(head))
+        return head[:at] + chance.randbytes(3) + head[at + 3 :]
+    if chance.random() < 0.02:
+        return head.replace(b"\r\n", b"\n")
+    return head

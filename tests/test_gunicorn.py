@@ -1,0 +1,147 @@
+"""The service as it runs in production: what strangers send it, and how it stops."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import hostile
+import pytest
+import servers
+from builders import answered, app_over, write_data
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import Report
+
+HEAD = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("gunicorn") / "log"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, log: Path) -> Iterator[servers.Server]:
+    names = [f"Product {letter}" for letter in "ABCDE"]
+    data = write_data(
+        tmp_path_factory.mktemp("data") / "data",
+        categories={slug: {"title": f"Best {slug}"} for slug in ("crm-software", "help-desk")},
+        polls=[answered(model, names) for model in "ABCD"],
+    )
+    with servers.gunicorn(data, log) as running:
+        yield running
+
+
+def send(port: int, request: bytes, wait: float = 10) -> bytes:
+    """Send raw bytes and take all that comes back until the server closes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=wait) as connection:
+        received = b""
+        try:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(65_536):
+                received += part
+        except TimeoutError:
+            raise
+        except OSError:  # refused in the middle of a body that nobody wants
+            pass
+        return received
+
+
+def check(request: bytes, received: bytes, log: Path) -> int:
+    """What must hold whatever was sent; the status, 0 where the connection was just closed."""
+    received = received.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
+    if not received:
+        return 0
+    found = HEAD.match(received)
+    assert found, (request[:300], received[:300])
+    status = int(found[1])
+    assert status < 500 or status == 501, (request[:300], received[:600])
+    head, _, body = received.partition(b"\r\n\r\n")
+    for secret in (b"Traceback", b"/site-packages/", str(servers.ROOT).encode()):
+        assert secret not in received, (request[:300], received)
+    if b"text/html" not in head:  # not a refusal of gunicorn's own, which is for nginx to see
+        assert b"access-control-allow-origin: *" in head.lower(), (request[:300], head)
+        assert b"set-cookie" not in head.lower()
+        assert b"evil" not in head.partition(b"\r\nLink:")[0], (request[:300], head)
+    if status >= 400 and b"application/problem+json" in head:
+        if body:
+            length = re.search(rb"(?i)content-length: (\d+)", head)
+            assert length
+            assert json.loads(body[: int(length[1])])["status"] == status
+        assert b"no-store" in head
+    return status
+
+
+def attack(server: servers.Server, log: Path, seeds: range) -> dict[int, int]:
+    """Send a hostile request for each seed; how often each status came."""
+    found: dict[int, int] = {}
+    for seed in seeds:
+        request = hostile.request(random.Random(seed))
+        status = check(request, send(server.port, request), log)
+        found[status] = found.get(status, 0) + 1
+    healthy = json.loads(server.get("/healthz").body)
+    assert healthy["status"] == "ok"
+    errors = [line for line in log.read_text().splitlines() if '"level": "error"' in line]
+    assert errors == []
+    return dict(sorted(found.items()))
+
+
+class TestHostileTraffic:
+    """Nothing that is sent brings a 5xx, a stack trace, a hang or an answer without headers."""
+
+    def test_a_few_hundred_requests(self, server: servers.Server, log: Path) -> None:
+        """Odd methods, paths, queries, headers and bodies, over raw sockets."""
+        found = attack(server, log, range(600))
+        assert {200, 400, 404, 405} <= found.keys(), "the attack did not get through"
+
+    @pytest.mark.slow
+    def test_tens_of_thousands(self, server: servers.Server, log: Path, report: Report) -> None:
+        """The same, 30,000 times."""
+        report(f"hostile requests by status: {attack(server, log, range(1000, 31_000))}")
+
+    def test_no_request_opens_a_file(self, tmp_path: Path) -> None:
+        """Whatever is asked for is looked up in memory: a path is never made from a request."""
+        client = app_over(write_data(tmp_path / "data", polls=[answered("A", ["X"])])).test_client()
+        places = ("/api/v1/best/{}.json", "/api/v1/product/{}.json", "/product/{}", "/labs/{}")
+        client.get("/healthz")
+        with OPENED.watched() as opened:
+            for word in hostile.WORDS:
+                for place in places:
+                    client.get(place.replace("{}", word))
+        assert opened == []
+
+
+class Opened:
+    """The paths that this thread opens while it is watched; an audit hook cannot be taken away."""
+
+    def __init__(self) -> None:
+        self._paths: list[object] | None = None
+        self._thread = 0
+        sys.addaudithook(self._note)
+
+    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and self._paths is not None and threading.get_ident() == self._thread:
+            self._paths.append(arguments[0])
+
+    @contextmanager
+    def watched(self) -> Iterator[list[object]]:
+        """A list that fills with what is opened."""
+        self._thread, self._paths = threading.get_ident(), []
+        try:
+            yield self._paths
+        finally:
+            self._paths = None
+
+
+OPENED = Opened()

@@ -1,0 +1,556 @@
+"""The poll log keeps what it acknowledged, whatever the machine does."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import answered, failed
+from faults import FAULTS, SHORT, FailingCalls, PiecemealWrites, VolatileDisk
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store import history
+from store.history import History, HistoryError, seal, unseal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from conftest import Report
+
+    from store.records import Poll
+
+SLUG = "crm-software"
+NOW = "2026-11-02T06:00:00Z"
+LATER = "2026-11-09T06:00:00Z"
+
+
+APPENDER = """
+import sys; sys.path[:0] = [".", "tests"]
+from pathlib import Path
+from store.history import History; from builders import answered
+log = History(Path(sys.argv[1]))
+for n in range(20):
+    batch = [answered(f"{sys.argv[2]}{n}-{i}", ["X"]) for i in range(3)]
+    log.append(batch, batch[0].polled_at)
+"""
+"""A program that appends 20 batches to the history in argv[1], each poll marked with argv[2]."""
+
+
+def polls(*models: str) -> list[Poll]:
+    return [answered(model, ["HubSpot CRM", "Zoho — «CRM»"]) for model in models]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> History:
+    (tmp_path / "history").mkdir()
+    return History(tmp_path / "history")
+
+
+def written(log: History) -> bytes:
+    return log.path(SLUG).read_bytes()
+
+
+def models(log: History) -> list[str]:
+    return [stored.poll.model for stored in log.read(SLUG).polls]
+
+
+class TestAppending:
+    """What ``append`` promises when nothing fails."""
+
+    def test_what_is_appended_is_read_back_the_same(self, log: History) -> None:
+        """A poll returns from the file as it was acknowledged, failed ones too."""
+        acknowledged = [
+            *log.append([*polls("A", "B"), failed("C")], NOW),
+            *log.append(polls("A"), LATER),
+        ]
+        found = log.read(SLUG)
+        assert [stored.poll for stored in found.polls] == acknowledged
+        assert found.problems == ()
+        assert [written(log)[s.start : s.end] for s in found.polls] == written(log).splitlines()
+
+    def test_ids_and_checksums_need_no_code_of_ours(self, log: History) -> None:
+        """Anybody can check a line: JSON, SHA-256 and CRC-32 are all it takes."""
+        log.append([*polls("A"), failed("B")], NOW)
+        for line in written(log).splitlines():
+            record = json.loads(line)
+            crc, identity = record.pop("crc"), record["id"]
+            body = line[: -len(f',"crc":"{crc}"}}')] + b"}"
+            assert f"{zlib.crc32(body):08x}" == crc
+            bare = body.replace(f'"id":"{identity}",'.encode(), b"", 1)
+            assert hashlib.sha256(bare).hexdigest()[:16] == identity
+            compact = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+            assert compact.encode() == body
+
+    def test_a_batch_is_one_write_then_one_fsync(
+        self, log: History, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nothing is acknowledged before one write and one fsync of all of it."""
+        log.append(polls("A"), NOW)
+        calls = FailingCalls()
+        monkeypatch.setattr(history, "os", calls)
+        log.append(polls("A", "B", "C", "D"), LATER)
+        assert (calls.calls["write"], calls.calls["fsync"]) == (1, 1)
+
+    def test_a_new_file_is_durable_by_name(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Before the first record, the directories that hold its file's name are fsynced."""
+        calls = FailingCalls()
+        monkeypatch.setattr(history, "os", calls)
+        log = History(tmp_path / "history")
+        log.append(polls("A"), NOW)
+        assert calls.calls["fsync"] == 3  # history/, its parent, the file
+
+    def test_a_name_that_could_not_be_made_durable_is_tried_again(
+        self, log: History, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After a failed fsync of the directory the next append does not take it for done."""
+        monkeypatch.setattr(history, "os", FailingCalls("fsync", 1, errno.EIO))
+        with pytest.raises(HistoryError):
+            log.append(polls("A"), NOW)
+        calls = FailingCalls()
+        monkeypatch.setattr(history, "os", calls)
+        log.append(polls("A"), NOW)
+        assert calls.calls["fsync"] == 3
+
+    def test_time_never_goes_back(self, log: History) -> None:
+        """With the clock set back, a record gets the time of the one before it."""
+        log.append(polls("A"), LATER)
+        assert log.append(polls("B"), NOW)[0].polled_at == LATER
+
+    def test_the_file_is_for_its_owner_and_group(self, log: History) -> None:
+        """History is never readable by everyone on the machine."""
+        log.append(polls("A"), NOW)
+        assert log.path(SLUG).stat().st_mode & 0o7 == 0
+
+    def test_two_processes_never_mix_their_lines(self, log: History) -> None:
+        """Each batch of two processes that append at once stands in one piece, in order."""
+        running = [
+            subprocess.Popen([sys.executable, "-c", APPENDER, str(log.path(SLUG).parent), name])
+            for name in ("first", "second")
+        ]
+        assert [process.wait(60) for process in running] == [0, 0]
+        found = log.read(SLUG)
+        assert found.problems == ()
+        batches = [[s.poll.model for s in found.polls[i : i + 3]] for i in range(0, 120, 3)]
+        assert all(len({name.split("-")[0] for name in batch}) == 1 for batch in batches)
+        for name in ("first", "second"):
+            order = [batch[0] for batch in batches if batch[0].startswith(name)]
+            assert order == [f"{name}{n}-0" for n in range(20)]
+
+
+class TestReading:
+    """What readers make of a file that is not as it was written."""
+
+    def test_a_file_that_is_not_there_is_empty(self, log: History) -> None:
+        """A category without history has no polls and no problem."""
+        assert log.read(SLUG) == history.Log()
+        assert log.lines(SLUG, [(0, 10)]) == [None]
+
+    def test_damage_in_the_middle_is_skipped_counted_and_left_alone(self, log: History) -> None:
+        """One changed byte costs one record, is named by line, and is never rewritten."""
+        log.append(polls("A", "B", "C"), NOW)
+        lines = written(log).splitlines(keepends=True)
+        lines[1] = lines[1].replace(b"HubSpot", b"HubSp0t", 1)
+        log.path(SLUG).write_bytes(b"".join(lines))
+        found = log.read(SLUG)
+        assert [stored.poll.model for stored in found.polls] == ["A", "C"]
+        [problem] = found.problems
+        assert str(problem) == (
+            "history/crm-software.jsonl:2:1: a damaged record is left out: "
+            "the checksum does not fit the record"
+        )
+        log.append(polls("D"), LATER)
+        assert written(log).startswith(b"".join(lines))
+        assert models(log) == ["A", "C", "D"]
+
+    def test_a_torn_last_line_is_a_warning_and_readers_leave_it(self, log: History) -> None:
+        """A reader takes what is whole, says what is not, and repairs nothing."""
+        log.append(polls("A", "B"), NOW)
+        torn = written(log)[:-20]
+        log.path(SLUG).write_bytes(torn)
+        found = log.read(SLUG)
+        assert [stored.poll.model for stored in found.polls] == ["A"]
+        assert [problem.severity for problem in found.problems] == ["warning"]
+        assert written(log) == torn
+
+    def test_the_writer_sets_a_torn_tail_aside(self, log: History) -> None:
+        """The next append keeps the torn bytes in a file beside it and starts on a fresh line."""
+        log.append(polls("A", "B"), NOW)
+        whole = written(log)
+        tail = whole[whole.index(b"\n") + 1 : -20]
+        log.path(SLUG).write_bytes(whole[:-20])
+        log.append(polls("C"), LATER)
+        assert models(log) == ["A", "C"]
+        assert log.read(SLUG).problems == ()
+        assert log.path(SLUG).with_suffix(".jsonl.torn").read_bytes() == tail + b"\n"
+
+    def test_a_whole_last_line_without_newline_counts(self, log: History) -> None:
+        """Some editors take the last newline away; the record counts and the writer mends it."""
+        log.append(polls("A", "B"), NOW)
+        log.path(SLUG).write_bytes(written(log).rstrip(b"\n"))
+        assert models(log) == ["A", "B"]
+        log.append(polls("C"), LATER)
+        assert models(log) == ["A", "B", "C"]
+        assert log.read(SLUG).problems == ()
+
+    def test_blank_lines_are_no_damage(self, log: History) -> None:
+        """An empty line is nothing at all."""
+        log.append(polls("A"), NOW)
+        log.path(SLUG).write_bytes(written(log) + b"\n\n")
+        log.append(polls("B"), NOW)
+        assert models(log) == ["A", "B"]
+        assert log.read(SLUG).problems == ()
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("polledAt", "yesterday"),
+            ("polledAt", "2026-02-31T06:00:00Z"),
+            ("polledAt", "2026-11-02T06:00:00+01:00"),
+            ("pick", None),
+            ("ranking", []),
+            ("v", 2),
+        ],
+    )
+    def test_a_record_that_makes_no_sense_is_damage(
+        self, log: History, field: str, value: object
+    ) -> None:
+        """A line somebody made by hand, checksum and all, cannot bring the service down."""
+        record = {**json.loads(seal(polls("A")[0], NOW)[1]), field: value}
+        del record["crc"]
+        body = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
+        line = body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body)
+        log.path(SLUG).write_bytes(line)
+        found = log.read(SLUG)
+        assert found.polls == ()
+        assert len(found.problems) == 1
+
+    @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "directory"])
+    def test_only_regular_files_are_opened(self, log: History, tmp_path: Path, kind: str) -> None:
+        """A link is neither followed nor written through, and a pipe blocks no one."""
+        path, secret = log.path(SLUG), tmp_path / "secret"
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "directory":
+            path.mkdir()
+        else:
+            if kind == "link":
+                secret.write_bytes(seal(polls("A")[0], NOW)[1])
+            path.symlink_to(secret)
+        before = secret.read_bytes() if secret.exists() else None
+        found = log.read(SLUG)
+        assert found.polls == ()
+        assert len(found.problems) == 1
+        with pytest.raises(HistoryError):
+            log.append(polls("B"), NOW)
+        assert (secret.read_bytes() if secret.exists() else None) == before
+
+    def test_lines_that_changed_since_are_not_served(self, log: History) -> None:
+        """Offsets of an older version of the file bring a whole record or none."""
+        log.append(polls("A", "B"), NOW)
+        spans = [(stored.start, stored.end) for stored in log.read(SLUG).polls]
+        lines = written(log).splitlines()
+        assert log.lines(SLUG, spans) == lines
+        log.path(SLUG).write_bytes(b"x" + written(log))
+        assert log.lines(SLUG, spans) == [None, None]
+
+    @given(
+        name=st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+        reason=st.none() | st.text(st.characters(exclude_categories=["Cs"])),
+    )
+    def test_any_text_survives_sealing(self, name: str, reason: str | None) -> None:
+        """Whatever characters a model used, a line stays one line and reads back the same."""
+        poll, line = seal(answered("A", [name], reason=reason), NOW)
+        assert line.count(b"\n") == 1
+        assert unseal(line[:-1]) == poll
+
+
+def faults() -> Iterator[tuple[str, int, int]]:
+    """Every call that an append to a file with a torn tail makes, failing in every way."""
+    for name, errors in FAULTS.items():
+        for error in errors:
+            for nth in range(1, 8):
+                yield name, nth, error
+
+
+def outcome(log: History) -> tuple[tuple[Poll, ...], str]:
+    """What an append acknowledges, and the sentence with which it refuses."""
+    try:
+        return log.append(polls("D", "E"), LATER), ""
+    except HistoryError as refusal:
+        return (), str(refusal)
+
+
+def new_file(log: History) -> bytes:
+    """Nothing at all."""
+    log.path(SLUG).unlink(missing_ok=True)
+    return b""
+
+
+def torn(log: History) -> bytes:
+    """Write two records and half of a third; return the whole ones."""
+    log.append(polls("A", "B"), NOW)
+    whole = written(log)
+    log.path(SLUG).write_bytes(whole + seal(polls("C")[0], NOW)[1][:100])
+    return whole
+
+
+class TestFaults:
+    """What ``append`` promises when the machine fails."""
+
+    @pytest.mark.parametrize("start", [torn, new_file], ids=["after a torn tail", "in a new file"])
+    def test_every_call_may_fail(
+        self, log: History, monkeypatch: pytest.MonkeyPatch, start: Callable[[History], bytes]
+    ) -> None:
+        """Whichever call fails and how: what was there stays, and an append is whole or refused."""
+        happened: set[str] = set()
+        for name, nth, error in faults():
+            new_file(log)
+            whole = start(log)
+            calls = FailingCalls(name, nth, error)
+            monkeypatch.setattr(history, "os", calls)
+            writer = History(log.path(SLUG).parent)
+            acknowledged, refusal = outcome(writer)
+            monkeypatch.undo()
+            if refusal:
+                happened.add(name)
+                assert refusal.startswith("crm-software.jsonl cannot be written: ")
+            assert not log.path(SLUG).exists() or written(log).startswith(whole)
+            new = [s.poll for s in log.read(SLUG).polls if s.poll.model in "DE"]
+            assert new == list(acknowledged), (name, nth, error)
+            later = log.append(polls("F"), LATER)
+            assert log.read(SLUG).polls[-1].poll == later[0]
+            assert log.read(SLUG).problems == ()
+        assert happened >= ({*FAULTS} if whole else {"open", "write", "fsync"})
+
+    def test_after_a_failed_fsync_the_writer_goes_no_further(
+        self, log: History, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The kernel reports a lost write once only, so that a second try would lie."""
+        log.append(polls("A"), NOW)
+        monkeypatch.setattr(history, "os", FailingCalls("fsync", 1, errno.EIO))
+        with pytest.raises(HistoryError):
+            log.append(polls("B"), NOW)
+        monkeypatch.undo()
+        with pytest.raises(HistoryError, match="an earlier fsync failed"):
+            log.append(polls("B"), NOW)
+        assert models(log) == ["A"]
+        assert log.append([answered("A", ["X"], slug="other")], NOW)
+
+    def test_a_write_that_cannot_be_taken_back_stops_the_writer(
+        self, log: History, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """With half a record in the file and no way to remove it, nothing is added after it."""
+        log.append(polls("A"), NOW)
+        monkeypatch.setattr(history, "os", FailingCalls("write", 1, SHORT, also=("ftruncate",)))
+        with pytest.raises(HistoryError):
+            log.append(polls("B"), NOW)
+        monkeypatch.undo()
+        with pytest.raises(HistoryError, match="restart after a disk check"):
+            log.append(polls("B"), NOW)
+        assert models(log) == ["A"]
+        assert [problem.severity for problem in log.read(SLUG).problems] == ["warning"]
+
+    def test_a_full_disk_refuses_and_goes_on_when_there_is_room(
+        self, log: History, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A refused batch leaves the file byte for byte, and the next one fits again."""
+        log.append(polls("A"), NOW)
+        before = written(log)
+        for error in (errno.ENOSPC, SHORT):
+            monkeypatch.setattr(history, "os", FailingCalls("write", 1, error))
+            with pytest.raises(HistoryError, match=r"No space left|bytes fit"):
+                log.append(polls("B", "C"), NOW)
+            monkeypatch.undo()
+            assert written(log) == before
+        log.append(polls("B"), NOW)
+        assert models(log) == ["A", "B"]
+
+    def test_a_read_only_directory_is_read_and_refuses_appends(
+        self, log: History, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where nothing can be written, history is served all the same."""
+        log.append(polls("A"), NOW)
+        real = os.open
+
+        def read_only(path: str, flags: int, *mode: int) -> int:
+            if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+            return real(path, flags, *mode)
+
+        monkeypatch.setattr(os, "open", read_only)
+        assert models(log) == ["A"]
+        with pytest.raises(HistoryError, match="Read-only file system"):
+            log.append(polls("B"), NOW)
+
+    def test_a_file_that_was_replaced_meanwhile_is_found_again(
+        self, log: History, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An editor that puts a new file in place just before the lock loses no record."""
+        log.append(polls("A"), NOW)
+        real = fcntl.flock
+        path = log.path(SLUG)
+
+        def replaced_first(handle: int, operation: int) -> None:
+            monkeypatch.setattr(fcntl, "flock", real)
+            path.rename(path.with_suffix(".old"))
+            path.write_bytes(path.with_suffix(".old").read_bytes())
+            real(handle, operation)
+
+        monkeypatch.setattr(fcntl, "flock", replaced_first)
+        log.append(polls("B"), NOW)
+        assert models(log) == ["A", "B"]
+
+
+def crash_states(committed: bytes, batch: bytes, step: int) -> Iterator[bytes]:
+    """What a crash may leave of a batch: cut, zero-filled, garbled, from every ``step``-th byte."""
+    chance = random.Random(20261102)
+    for cut in range(0, len(batch) + 1, step):
+        rest = len(batch) - cut
+        yield committed + batch[:cut]
+        yield committed + batch[:cut] + bytes(rest)
+        yield committed + batch[:cut] + chance.randbytes(rest)
+        yield committed + bytes(cut) + batch[cut:]
+        yield committed + chance.randbytes(cut) + batch[cut:]
+
+
+def survives_crashes(log: History, step: int) -> int:
+    """Read and append after every crash state; return how many there were."""
+    acknowledged = log.append(polls("A", "B"), NOW)
+    committed = written(log)
+    batch = b"".join(seal(poll, NOW)[1] for poll in polls("C", "D", "E"))
+    number = 0
+    for state in crash_states(committed, batch, step):
+        number += 1
+        log.path(SLUG).write_bytes(state)
+        read = [stored.poll for stored in log.read(SLUG).polls]
+        assert tuple(read[:2]) == acknowledged
+        assert {poll.model for poll in read[2:]} <= set("CDE")
+        new = log.append(polls("F"), NOW)
+        assert [stored.poll for stored in log.read(SLUG).polls] == [*read, *new]
+        assert written(log).startswith(committed)
+    return number
+
+
+def do_not_wait(handle: int) -> None:
+    """An fsync for tests that look only at what a crash left."""
+
+
+def test_every_crash_state_is_survived(log: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a batch was cut, zero-filled or garbled: no record before it is lost or changed."""
+    monkeypatch.setattr(os, "fsync", do_not_wait)
+    assert survives_crashes(log, step=11) >= 500
+
+
+@pytest.mark.slow
+def test_every_single_crash_state_is_survived(
+    log: History, monkeypatch: pytest.MonkeyPatch, report: Report
+) -> None:
+    """The same at every byte and over several batches: more than 10,000 states."""
+    monkeypatch.setattr(os, "fsync", do_not_wait)
+    total = 0
+    for _ in range(2):
+        log.path(SLUG).unlink(missing_ok=True)
+        total += survives_crashes(log, step=1)
+    report(f"crash states survived: {total:,}")
+    assert total >= 10_000
+
+
+def power_cuts(directory: Path, rounds: int, *, honest: bool) -> int:
+    """Append, cut the power, look; return how many acknowledged records were lost."""
+    lost = 0
+    for number in range(rounds):
+        chance = random.Random(number)
+        home = directory / str(number) / "history"
+        home.mkdir(parents=True)
+        with pytest.MonkeyPatch.context() as patch:
+            disk = VolatileDisk(home, honest=honest)
+            patch.setattr(history, "os", disk)
+            log = History(home)
+            acknowledged: list[Poll] = []
+            for _ in range(chance.randint(1, 4)):
+                acknowledged += log.append(polls(*"ABC"[: chance.randint(1, 3)]), NOW)
+            with log.path(SLUG).open("ab") as file:
+                file.write(seal(polls("D")[0], NOW)[1])  # and never fsynced
+            disk.cut_power(chance)
+        after = [stored.poll for stored in History(home).read(SLUG).polls]
+        lost += len(acknowledged) - sum(a == b for a, b in zip(acknowledged, after, strict=False))
+    return lost
+
+
+def test_no_acknowledged_record_is_lost_in_a_power_cut(tmp_path: Path) -> None:
+    """What was acknowledged is there after the power is; the same disk without fsync loses some."""
+    assert power_cuts(tmp_path / "fsynced", 60, honest=True) == 0
+    assert power_cuts(tmp_path / "control", 60, honest=False) > 0
+
+
+def append_until_killed(log: History, pipe: int, seed: int) -> None:
+    """Append, saying each acknowledged id, until a piece of a write is the last; for a child."""
+    chance = random.Random(seed)
+    history.os = PiecemealWrites(chance)  # type: ignore[assignment,attr-defined]
+    for number in itertools.count():
+        names = [f"{seed}-{number}-{i}" for i in range(chance.randint(1, 4))]
+        batch = [answered(name, ["X", "Y"]) for name in names]
+        ids = " ".join(poll.id for poll in log.append(batch, NOW))
+        os.write(pipe, ids.encode() + b"\n")
+
+
+def kill_once(log: History, seed: int, said: list[str]) -> bool:
+    """Let a process be killed while it appends; whether a torn line was left."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reader)
+            append_until_killed(log, writer, seed)
+        finally:
+            os._exit(1)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        said += pipe.read().decode().split()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    return not written(log).endswith(b"\n")
+
+
+def kills(log: History, rounds: int) -> tuple[int, int]:
+    """Kill as often; the numbers of acknowledged records and of torn tails, all else checked."""
+    said: list[str] = []
+    tears = 0
+    for number in range(rounds):
+        tears += kill_once(log, number, said)
+    found = log.read(SLUG)
+    ids = [stored.poll.id for stored in found.polls]
+    promised = set(said)
+    order = [identity for identity in ids if identity in promised]
+    assert order == said, "an acknowledged record is lost, duplicated or out of order"
+    assert all(problem.severity == "warning" for problem in found.problems), "lines were glued"
+    return len(said), tears
+
+
+def test_a_killed_writer_loses_nothing_it_acknowledged(log: History) -> None:
+    """``kill -9`` in the middle of a write tears at most what nobody was promised."""
+    acknowledged, tears = kills(log, 20)
+    assert acknowledged
+    assert tears, "no line was torn: this test had no teeth"
+
+
+@pytest.mark.slow
+def test_hundreds_of_kills_lose_nothing(log: History, report: Report) -> None:
+    """The same over 900 kills."""
+    acknowledged, tears = kills(log, 900)
+    report(f"kill -9: 900 kills, {tears} torn tails, {acknowledged:,} acknowledged, 0 lost")
+    assert tears > 50

@@ -1,0 +1,395 @@
+"""The heart of the service's honesty: what it publishes is a pure function of the files."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import answered, app_over, append, failed, write_data, write_json
+from faults import FailingCalls
+from hypothesis import HealthCheck, Phase, assume, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from store import history
+from store.files import DataDirectoryError
+from store.history import History, HistoryError
+from store.memory import Store
+
+if TYPE_CHECKING:
+    from store.records import Poll
+
+MODELS = ("A", "B", "C", "D", "E")
+SLUGS = ("crm-software", "help-desk", "email-tool", "old-crm", "old-desk")
+SPELLINGS = (
+    "Zoho CRM", "Zoho", "zoho crm", "Acme Desk", "Desk 2", "Acme Desk 2", "Desk", "Pipedrive",
+    "Pipe-drive", "Mail+", "Mail Plus", "Mail", "Ünïversal", "!!!",
+)  # fmt: skip
+PRODUCTS = (
+    "zoho-crm",
+    "zoho",
+    "acme-desk",
+    "desk-2",
+    "pipedrive",
+    "mail-plus",
+    "mail",
+    "never-named",
+)
+DOMAINS = ("zoho.example", "acme.example", "mail.example")
+TIMES = tuple(f"2026-{day}T06:00:00Z" for day in ("07-01", "10-03", "10-26", "11-02", "11-03"))
+
+names = st.sampled_from(SPELLINGS)
+domains = st.sampled_from(DOMAINS)
+
+
+@st.composite
+def polls(draw: st.DrawFn, slug: str) -> Poll:
+    """A poll of a category: mostly an answer, now and then a failure."""
+    model = draw(st.sampled_from(MODELS))
+    if draw(st.integers(0, 5)) == 0:
+        return failed(model, slug=slug)
+    return answered(
+        model,
+        draw(st.lists(names, min_size=1, max_size=5, unique=True)),
+        slug=slug,
+        domains=draw(st.dictionaries(names, domains, max_size=2)),
+        missed=draw(st.lists(names, max_size=1)),
+        question=draw(st.sampled_from(["What is the best?", "Which is best?"])),
+    )
+
+
+def category_files() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {"title": st.sampled_from(["Best CRM software", "Best help desk", "Best help desk tool"])},
+        optional={
+            "topic": st.sampled_from(["CRM software", "customer software"]),
+            "nouns": st.lists(st.sampled_from(["CRM", "Desk", "2"]), max_size=2),
+            "aliases": st.lists(st.sampled_from(["tickets", "sales"]), max_size=2),
+            "former_slugs": st.lists(st.sampled_from(SLUGS), max_size=2, unique=True),
+        },
+    )
+
+
+def product_files() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {"name": names},
+        optional={
+            "maker": st.sampled_from(["Zoho", "Acme"]),
+            "domain": domains,
+            "domain_is_product": st.booleans(),
+            "aliases": st.lists(names, max_size=2, unique=True),
+            "not_same_as": st.lists(st.sampled_from(PRODUCTS), max_size=1),
+        },
+    )
+
+
+def site_files() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {"name": st.sampled_from(["Consensus", "Ranked"])},
+        optional={
+            "stale_after_days": st.sampled_from([1, 30]),
+            "drop_after_days": st.sampled_from([10, 90]),
+            "licence": st.sampled_from(["CC BY 4.0", "CC0 1.0"]),
+        },
+    )
+
+
+class Edits(RuleBasedStateMachine):
+    """A store that follows its files step by step, beside one that reads them afresh."""
+
+    @initialize(crm=category_files(), desk=category_files())
+    def start(self, crm: dict[str, Any], desk: dict[str, Any]) -> None:
+        """Two categories and a product."""
+        self.home = Path(tempfile.mkdtemp(prefix="edits-"))
+        self.tick = 1_700_000_000
+        self.ids: list[str] = []
+        self.data = write_data(
+            self.home / "data",
+            categories={"crm-software": crm, "help-desk": desk},
+            products={"zoho-crm": {"name": "Zoho CRM", "maker": "Zoho"}},
+        )
+        self.store = store_over(self.data)
+
+    def write(self, name: str, value: object) -> None:
+        """Save a file at a time of its own, whole seconds after the last."""
+        self.tick += 1
+        path = write_json(self.data / name, value)
+        os.utime(path, (self.tick, self.tick))
+
+    @rule(data=st.data(), slug=st.sampled_from(SLUGS), at=st.sampled_from(TIMES))
+    def record(self, data: st.DataObject, slug: str, at: str) -> None:
+        """This process polls."""
+        batch = data.draw(st.lists(polls(slug), min_size=1, max_size=3))
+        self.ids += [poll.id for poll in self.store.record(batch, at)]
+
+    @rule(data=st.data(), slug=st.sampled_from(SLUGS), at=st.sampled_from(TIMES))
+    def another_process_polls(self, data: st.DataObject, slug: str, at: str) -> None:
+        """Another process appends; this one sees it when it looks."""
+        batch = data.draw(st.lists(polls(slug), min_size=1, max_size=3))
+        self.ids += [poll.id for poll in History(self.data / "history").append(batch, at)]
+
+    @rule(fields=site_files())
+    def edit_site(self, fields: dict[str, Any]) -> None:
+        """The curator changes the rules or the name."""
+        self.write("site.json", {"version": 1, **fields})
+
+    @rule(models=st.lists(st.sampled_from(MODELS), max_size=4, unique=True))
+    def edit_models(self, models: list[str]) -> None:
+        """Assistants come, go and change places."""
+        listed = [{"name": model, "api": "sample"} for model in models]
+        self.write("models.json", {"version": 1, "models": listed})
+
+    @rule(slug=st.sampled_from(SLUGS), fields=category_files())
+    def save_category(self, slug: str, fields: dict[str, Any]) -> None:
+        """A category is added or changed."""
+        fields["former_slugs"] = [s for s in fields.get("former_slugs", []) if s != slug]
+        value = {"version": 1, "question": "What is the best?", **fields}
+        self.write(f"categories/{slug}.json", value)
+
+    @rule(slug=st.sampled_from(SLUGS))
+    def remove_category(self, slug: str) -> None:
+        """A category leaves the catalogue; its history stays."""
+        (self.data / f"categories/{slug}.json").unlink(missing_ok=True)
+
+    @rule(old=st.sampled_from(SLUGS), new=st.sampled_from(SLUGS))
+    def rename_category(self, old: str, new: str) -> None:
+        """A category under a new slug, its old one kept as a former slug."""
+        path = self.data / f"categories/{old}.json"
+        assume(old != new and path.exists())
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        path.unlink()
+        former = [s for s in (*fields.get("former_slugs", ()), old) if s != new]
+        self.write(f"categories/{new}.json", {**fields, "former_slugs": former})
+
+    @rule(slug=st.sampled_from(PRODUCTS), fields=product_files())
+    def save_product(self, slug: str, fields: dict[str, Any]) -> None:
+        """A product file is added or changed."""
+        self.write(f"products/{slug}.json", {"version": 1, **fields})
+
+    @rule(slug=st.sampled_from(PRODUCTS))
+    def remove_product(self, slug: str) -> None:
+        """A product goes back to what models call it."""
+        (self.data / f"products/{slug}.json").unlink(missing_ok=True)
+
+    @rule(data=st.data())
+    def withhold(self, data: st.DataObject) -> None:
+        """Polls are withheld, and shown again."""
+        chosen = data.draw(st.sets(st.sampled_from(sorted(self.ids or ["0" * 16])), max_size=3))
+        why = {"reason": "It was poisoned", "date": "2026-11-20"}
+        self.write("withheld.json", {"version": 1, "withheld": dict.fromkeys(sorted(chosen), why)})
+
+    @rule(slug=st.sampled_from(["one", "two"]), finding=st.sampled_from(["Yes.", "No."]))
+    def write_up(self, slug: str, finding: str) -> None:
+        """An experiment is written up."""
+        text = {"title": slug, "method": "We looked.", "finding": finding, "body": "It *is* so."}
+        self.write(f"labs/{slug}.json", {"version": 1, **text, "date": "2026-11-20"})
+
+    @rule(groups=st.lists(st.just(["crm", "sales tool"]), max_size=1))
+    def edit_synonyms(self, groups: list[list[str]]) -> None:
+        """Search learns or forgets a synonym."""
+        self.write("synonyms.json", {"version": 1, "synonyms": groups})
+
+    @rule(data=st.data())
+    def touch(self, data: st.DataObject) -> None:
+        """A file is saved as it was, perhaps in another layout: only its time and lines differ."""
+        files = sorted(str(p.relative_to(self.data)) for p in self.data.rglob("*.json"))
+        name = data.draw(st.sampled_from(files))
+        self.tick += 1
+        path = self.data / name
+        value = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text("\n" * (self.tick % 3) + json.dumps(value), encoding="utf-8")
+        os.utime(path, (self.tick, self.tick))
+
+    @rule(slug=st.sampled_from(SLUGS), at=st.integers(0, 5_000), torn=st.booleans())
+    def damage_history(self, slug: str, at: int, torn: bool) -> None:  # noqa: FBT001
+        """A history file is torn, or a byte in it changes."""
+        path = self.data / f"history/{slug}.jsonl"
+        assume(path.exists() and path.stat().st_size)
+        data = path.read_bytes()
+        at %= len(data)
+        path.write_bytes(data[: at + 1] if torn else data[:at] + b"#" + data[at + 1 :])
+
+    @rule()
+    def look(self) -> None:
+        """The scan comes round."""
+        self.store.reload()
+
+    @rule()
+    def compare(self) -> None:
+        """Step by step and afresh are the same, to the byte."""
+        self.store.reload()
+        followed, fresh = picture(self.store), picture(store_over(self.data))
+        for part, expected in fresh.items():
+            assert followed[part] == expected, part
+
+    def teardown(self) -> None:
+        """The last comparison."""
+        if hasattr(self, "store"):
+            self.compare()
+            shutil.rmtree(self.home)
+
+
+def store_over(directory: Path) -> Store:
+    store: Store = app_over(directory).extensions["store"]
+    return store
+
+
+def picture(store: Store) -> dict[str, Any]:
+    """Everything that readers can be shown, in a form that can be compared."""
+    snapshot, overview = store.snapshot, store.snapshot.overview
+    return {
+        "prepared": {p: (b.body, b.etag, b.modified) for p, b in snapshot.prepared.items()},
+        "documents": {p: (b.body, b.etag, b.modified) for p, b in snapshot.documents.items()},
+        "product redirects": overview.product_redirects,
+        "category redirects": overview.category_redirects,
+        "product slugs": snapshot.product_slugs,
+        "retired": overview.retired,
+        "problems": [str(problem) for problem in store.problems],
+        "history": {
+            slug: (ledger.models, store.lines(ledger, ledger.newest(None, 500)))
+            for slug, ledger in snapshot.ledgers.items()
+        },
+        "read": {slug: (r.last_poll, r.models) for slug, r in snapshot.readings.items()},
+        "search": [overview.index.search(q, 10) for q in ("crm", "Zoho", "help desk", "mail")],
+    }
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is durable is another test's matter (test_history.py)."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+class ManyEdits(Edits):
+    """The same machine for longer runs."""
+
+
+TestEdits = Edits.TestCase
+TestEdits.settings = settings(
+    max_examples=30,
+    stateful_step_count=16,
+    deadline=None,
+    phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes; the steps are readable as is
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+TestManyEdits = pytest.mark.slow(ManyEdits.TestCase)
+TestManyEdits.settings = settings(TestEdits.settings, max_examples=400, stateful_step_count=30)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return store_over(
+        write_data(
+            tmp_path / "data",
+            categories={slug: {"title": f"Best {slug}"} for slug in ("crm-software", "help-desk")},
+            polls=[answered("A", ["Zoho CRM", "HubSpot"]), answered("B", ["HubSpot"])],
+        )
+    )
+
+
+def verdict(store: Store, slug: str = "crm-software") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(store.snapshot.prepared[f"best/{slug}.json"].body)
+    return found
+
+
+def data_of(store: Store) -> Path:
+    return store.history.path("any").parent.parent
+
+
+def test_a_recorded_poll_shows_at_once_and_the_overview_when_flushed(store: Store) -> None:
+    """A category and its products are renewed with the append, what is over all with ``flush``."""
+    before = store.snapshot
+    [recorded] = store.record([answered("C", ["Pipedrive", "HubSpot"])], TIMES[-1])
+    assert verdict(store)["answers"]["C"]["poll"] == recorded.id
+    assert "product/pipedrive.json" in store.snapshot.prepared
+    assert store.snapshot.documents is before.documents
+    store.flush()
+    mentions = json.loads(store.snapshot.documents["mentions.json"].body)
+    assert "Pipedrive" in [product["name"] for product in mentions["products"]]
+
+
+def test_a_snapshot_that_is_held_never_changes(store: Store) -> None:
+    """A reader who took a snapshot goes on seeing one consistent state."""
+    held = store.snapshot
+    bodies = {path: prepared.body for path, prepared in held.prepared.items()}
+    store.record([answered("A", ["Pipedrive"])], TIMES[-1])
+    assert {path: prepared.body for path, prepared in held.prepared.items()} == bodies
+    assert store.snapshot is not held
+
+
+def test_what_another_process_appended_is_picked_up(store: Store) -> None:
+    """The files are the bus between processes."""
+    append(data_of(store), [answered("C", ["Pipedrive"], TIMES[-1], slug="help-desk")])
+    assert "best/help-desk.json" not in store.snapshot.prepared
+    store.reload()
+    assert verdict(store, "help-desk")["models"] == ["C"]
+
+
+def test_a_look_at_unchanged_files_keeps_the_snapshot(store: Store) -> None:
+    """Nothing is rebuilt when nothing changed."""
+    before = store.snapshot
+    store.reload()
+    assert store.snapshot is before
+
+
+def test_an_append_that_fails_shows_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What history did not acknowledge is never published."""
+    before = store.snapshot
+    monkeypatch.setattr(history, "os", FailingCalls("write", 1, errno.ENOSPC))
+    with pytest.raises(HistoryError):
+        store.record([answered("C", ["Pipedrive"])], TIMES[-1])
+    assert store.snapshot is before
+
+
+def test_a_lost_data_directory_is_a_problem_and_the_last_picture_stays(store: Store) -> None:
+    """An unmounted disk is reported and changes nothing for readers; its return mends it."""
+    data, before = data_of(store), store.snapshot
+    data.rename(data.with_suffix(".away"))
+    store.reload()
+    assert store.snapshot is before
+    assert "does not exist" in store.problems[0].message
+    data.with_suffix(".away").rename(data)
+    store.reload()
+    assert store.problems == ()
+
+
+def test_there_is_no_store_over_nothing(tmp_path: Path) -> None:
+    """A directory that is not there is refused at the start, in one sentence."""
+    store = Store(tmp_path / "nowhere", lambda _: pytest.fail("nothing is published"))
+    with pytest.raises(DataDirectoryError, match="does not exist"):
+        _ = store.snapshot
+
+
+def test_lines_are_the_file_and_withheld_texts_are_not_in_them(store: Store) -> None:
+    """History is served as it stands; a withheld poll keeps its place and loses its texts."""
+    ledger = store.snapshot.ledgers["crm-software"]
+    raw = store.history.path("crm-software").read_bytes().splitlines()
+    assert store.lines(ledger, ledger.newest(None, 10)) == raw[::-1]
+    hidden = json.loads(raw[0])["id"]
+    entry = {"reason": "It was poisoned", "date": "2026-11-20"}
+    write_json(data_of(store) / "withheld.json", {"version": 1, "withheld": {hidden: entry}})
+    store.reload()
+    ledger = store.snapshot.ledgers["crm-software"]
+    second, first = store.lines(ledger, ledger.newest(None, 10))
+    assert second == raw[1]
+    shown = json.loads(first)
+    assert (shown["id"], shown["withheld"], shown["pick"]) == (hidden, True, None)
+    assert b"Zoho" not in first
+    assert verdict(store)["models"] == ["B"]
+
+
+def test_lines_that_left_the_file_are_left_out(store: Store) -> None:
+    """Between an edit of a history file and the next look, no broken record is served."""
+    ledger = store.snapshot.ledgers["crm-software"]
+    path = store.history.path("crm-software")
+    path.write_bytes(path.read_bytes()[10:])
+    assert len(store.lines(ledger, ledger.newest(None, 10))) < 2
+    path.unlink()
+    assert store.lines(ledger, ledger.newest(None, 10)) == []

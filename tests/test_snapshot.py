@@ -1,0 +1,147 @@
+"""A snapshot is made from what changed and takes the rest over as it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import answered, app_over, failed, write_data, write_json
+
+from store.snapshot import Prepared, history_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from store.memory import Store
+
+SLUGS = ("crm-software", "help-desk", "email-tool")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_data(
+        tmp_path / "data",
+        categories={slug: {"title": f"Best {slug}"} for slug in SLUGS},
+        polls=[
+            answered("A", ["Zoho", "HubSpot"], slug="crm-software"),
+            answered("A", ["Zendesk", "Zoho"], slug="help-desk"),
+            answered("A", ["Mailer"], slug="email-tool"),
+        ],
+    )
+
+
+@pytest.fixture
+def store(data: Path) -> Store:
+    found: Store = app_over(data).extensions["store"]
+    return found
+
+
+class TestPrepared:
+    """A body as it is sent."""
+
+    def test_equal_bytes_have_equal_validators(self) -> None:
+        """The tag is weak and follows from the bytes alone; so does the compressed form."""
+        first, second = Prepared(b"x" * 5_000, 1), Prepared(b"x" * 5_000, 2)
+        assert first.etag == second.etag
+        assert first.etag.startswith('W/"')
+        assert first.etag != Prepared(b"y", 1).etag
+        assert first.gzipped == second.gzipped
+        assert gzip.decompress(first.gzipped) == first.body
+
+    def test_it_was_modified_with_its_newest_poll_or_file(self) -> None:
+        """Seconds since 1970, whichever is later."""
+        poll = "2026-11-02T06:00:00Z"
+        assert Prepared.of(b"", [5_000_000_000, 1], None).modified == 5
+        assert Prepared.of(b"", [5_000_000_000], poll).modified == 1793599200
+        assert Prepared.of(b"", [], None).modified == 0
+
+
+class TestLedger:
+    """Where polls stand."""
+
+    def test_the_newest_come_first_and_models_are_told_apart(self, store: Store) -> None:
+        """Order is that of appending, not of time; a limit counts after the filter."""
+        store.record([failed("B"), answered("A", ["Zoho"])], "2026-01-01T00:00:00Z")
+        ledger = store.snapshot.ledgers["crm-software"]
+        assert ledger.newest(None, 10) == [2, 1, 0]
+        assert ledger.newest(None, 2) == [2, 1]
+        assert ledger.newest("A", 1) == [2]
+        assert ledger.newest("nobody", 5) == []
+
+    def test_a_renamed_category_keeps_its_polls(self, store: Store, data: Path) -> None:
+        """The files of former slugs are read as its own, the oldest polls first."""
+        file = data / "categories/crm-software.json"
+        renamed = {**json.loads(file.read_text()), "former_slugs": ["crm-software"]}
+        file.unlink()
+        write_json(data / "categories/crm.json", renamed)
+        store.reload()
+        store.record([answered("B", ["Zoho"], slug="crm")], "2026-11-03T00:00:00Z")
+        assert store.snapshot.ledgers["crm"].files == ("crm-software", "crm")
+        assert store.snapshot.ledgers["crm"].models == ("A", "B")
+        assert "best/crm-software.json" not in store.snapshot.prepared
+        assert store.snapshot.overview.category_redirects == {"crm-software": "crm"}
+
+    def test_a_former_slug_that_lives_again_keeps_its_own_file(self, store: Store) -> None:
+        """A slug in the catalogue is nobody else's history."""
+        categories = store.snapshot.catalogue.categories
+        heir = categories["help-desk"].__class__(
+            version=1, title="Best", question="What?", former_slugs=("crm-software", "gone")
+        )
+        assert history_files("help-desk", heir, categories) == ["gone", "help-desk"]
+
+
+class TestRebuilding:
+    """How much of a snapshot is made anew."""
+
+    def test_what_did_not_change_keeps_its_prepared_body(self, store: Store) -> None:
+        """A poll of one category renews it and the products it names or named, nothing else."""
+        before = store.snapshot.prepared
+        store.record([answered("B", ["Zoho", "Freshsales"])], "2026-11-03T00:00:00Z")
+        after = store.snapshot.prepared
+        renewed = {path for path in after if after[path] is not before.get(path)}
+        assert renewed == {
+            "best/crm-software.json",
+            "product/zoho.json",
+            "product/hubspot.json",
+            "product/freshsales.json",
+        }
+
+    def test_a_renamed_product_renews_every_place_that_names_it(
+        self, store: Store, data: Path
+    ) -> None:
+        """A curator's product file reaches all leaderboards and their other products' records."""
+        write_json(
+            data / "products/zoho-crm.json", {"version": 1, "name": "Zoho CRM", "aliases": ["Zoho"]}
+        )
+        before = store.snapshot.prepared
+        store.reload()
+        after = store.snapshot.prepared
+        assert "product/zoho.json" not in after
+        assert store.snapshot.overview.product_redirects["zoho"] == "zoho-crm"
+        for slug in ("crm-software", "help-desk"):
+            assert b"Zoho CRM" in after[f"best/{slug}.json"].body
+        assert after["best/email-tool.json"] is before["best/email-tool.json"]
+
+    def test_another_order_of_models_is_everywhere(self, store: Store, data: Path) -> None:
+        """What every board depends on makes every board anew."""
+        before = store.snapshot.prepared
+        listed = [{"name": name, "api": "sample"} for name in ("B", "A")]
+        write_json(data / "models.json", {"version": 1, "models": listed})
+        store.reload()
+        after = store.snapshot.prepared
+        assert all(after[path] is not before[path] for path in before)
+        assert json.loads(after["best/email-tool.json"].body)["missing"] == ["B"]
+
+    def test_damage_is_reported_until_it_is_gone(self, store: Store, data: Path) -> None:
+        """A damaged line is a problem of the snapshot, by file and line."""
+        path = data / "history/email-tool.jsonl"
+        whole = path.read_bytes()
+        path.write_bytes(b"{}\n" + whole)
+        store.reload()
+        [problem] = store.snapshot.problems
+        assert str(problem).startswith("history/email-tool.jsonl:1:1: a damaged record")
+        path.write_bytes(whole)
+        store.reload()
+        assert store.snapshot.problems == ()
