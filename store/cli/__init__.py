@@ -1,4 +1,4 @@
-"""The ``flask`` commands, one module for each group: poll, check, init."""
+"""The ``flask`` commands, one module for each group: poll, check, names, withhold, init, schema."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from store.cli.checking import check
 from store.cli.polling import poll
+from store.cli.schemas import schema
 from store.cli.starting import init
 
 if TYPE_CHECKING:
@@ -14,5 +15,5 @@ if TYPE_CHECKING:
 
 def register(app: Flask) -> None:
     """Give the app its commands."""
-    for command in (poll, check, init):
+    for command in (poll, check, init, schema):
         app.cli.add_command(command)
