@@ -265,7 +265,6 @@ class Files:
 
 def load(path: Path, name: str) -> Loaded | None:
     """Read one file by its relative name, with every problem in it; ``None`` if it just went."""
-    kind = SINGLE.get(name) or FOLDERS[name.partition("/")[0]]
     signature = MISSING
     try:
         data, signature = _read(path)
@@ -278,6 +277,12 @@ def load(path: Path, name: str) -> Loaded | None:
     if not (name in SINGLE or is_slug(path.stem)):
         message = f'the file name "{path.stem}" is no slug; use a-z, 0-9 and single hyphens'
         return _unusable(name, signature, f"{message}, at most 100")
+    return understand(name, data, signature)
+
+
+def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded:
+    """What the bytes of a data file say, or every mistake in them."""
+    kind = SINGLE.get(name) or FOLDERS[name.partition("/")[0]]
     try:
         record = msgspec.json.decode(data, type=kind)
         text = data.decode()

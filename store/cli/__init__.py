@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from store.cli.checking import check
+from store.cli.naming import names_group
 from store.cli.polling import poll
 from store.cli.schemas import schema
 from store.cli.starting import init
+from store.cli.withholding import withhold
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -15,5 +17,5 @@ if TYPE_CHECKING:
 
 def register(app: Flask) -> None:
     """Give the app its commands."""
-    for command in (poll, check, init, schema):
+    for command in (poll, check, names_group, withhold, init, schema):
         app.cli.add_command(command)
