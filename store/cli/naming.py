@@ -177,6 +177,11 @@ class Desk:
         for slug in (product.slug, *own.former_slugs) if own else ():
             text = with_item(text, "former_slugs", slug, ORDER)
         edits = [self._edit(into.slug, text)]
+        if edits[0].before == text:
+            raise click.ClickException(
+                f'{edits[0].name} claims "{product.name}" already, and so does another file; '
+                "see `flask check`."
+            )
         if own:
             edits.append(self._edit(product.slug, None))
         self._carry_out(edits)
@@ -237,7 +242,6 @@ class Desk:
         """Write, show what was written, and say which spellings stand for another product now."""
         after = self._names_after(edits)
         try:
-            self._refuse_new_contests(after)
             carry_out(self._directory, edits)
         except EditError as error:
             raise click.ClickException(str(error)) from None
@@ -257,13 +261,6 @@ class Desk:
                 products[slug] = record
         return Names(dict(sorted(products.items())))
 
-    def _refuse_new_contests(self, after: Names) -> None:
-        known = {claim.key for claims in self.snapshot.names.contested() for claim in claims}
-        for claims in after.contested():
-            if claims[0].key not in known:
-                files = " and ".join(sorted({_name(claim.slug) for claim in claims}))
-                raise EditError(f'"{claims[0].title}" would be claimed by {files}; merge those.')
-
     def _moved(self, after: Names) -> Counter[tuple[str, str]]:
         """The spellings that stand for another product file than before, with their categories."""
         return Counter(
@@ -281,7 +278,7 @@ def _told(suggestion: Suggestion, files: Mapping[str, Product]) -> Iterator[str]
     where = f"products/{known.id}.json" if known.id in files else "in no file yet"
     yield f'{product.slug}: "{product.name}", {_named(product)}'
     yield f'  may be {known.slug}: "{known.name}" ({where}), {_named(known)}'
-    yield f"  because: {'; '.join(suggestion.why)}"
+    yield f"  because: {'; '.join(reason.text for reason in suggestion.why)}"
     yield f"  flask names accept {product.slug}  |  flask names reject {product.slug} {known.slug}"
 
 

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 ALIKE = 84
 """The least likeness of two spellings, of 100, that is worth a look."""
 
+_MEANS_SOMETHING = 4
 _DIGITS = re.compile(r"\d+")
+
+
+class Reason(Struct, frozen=True, order=True):
+    """Why two products may be one, in words; a greater weight is a better reason."""
+
+    weight: int
+    text: str
 
 
 class Suggestion(Struct, frozen=True):
@@ -34,7 +42,7 @@ class Suggestion(Struct, frozen=True):
     product: Named
     known: Named
     likeness: int
-    why: tuple[str, ...]
+    why: tuple[Reason, ...]
 
 
 def queue(
@@ -57,8 +65,8 @@ def queue(
             for known, likeness in neighbours.of(product)
         ]
         if options:
-            found.append(max(options, key=lambda s: (len(s.why), s.likeness, s.known.mentions)))
-    return sorted(found, key=lambda s: (-len(s.why), -s.product.mentions, s.product.slug))
+            found.append(max(options, key=lambda s: (_weight(s), s.likeness, s.known.mentions)))
+    return sorted(found, key=lambda s: (-_weight(s), -s.product.mentions, s.product.slug))
 
 
 class _Neighbours:
@@ -76,16 +84,19 @@ class _Neighbours:
         """Every known product near this one that may be the same, with its likeness."""
         near = {id_ for block in self._blocks_of(product) for id_ in self._blocks[block]}
         known = [self._named[id_] for id_ in near if self._is_known(self._named[id_], product)]
-        for score, choices in (
-            (fuzz.ratio, {i: key(each.name) for i, each in enumerate(known)}),
-            (fuzz.token_set_ratio, {i: _words(each.name) for i, each in enumerate(known)}),
+        keys = {i: key(each.name) for i, each in enumerate(known)}
+        words = {i: _words(each.name) for i, each in enumerate(known)}
+        for scorer, asked, choices, least in (
+            (fuzz.ratio, key(product.name), keys, ALIKE),
+            (fuzz.token_set_ratio, _words(product.name), words, 100),
         ):
-            asked = key(product.name) if score is fuzz.ratio else _words(product.name)
-            least = ALIKE if score is fuzz.ratio else 100
             for _, likeness, i in process.extract(
-                asked, choices, scorer=score, score_cutoff=least, limit=5
+                asked, choices, scorer=scorer, score_cutoff=least, limit=5
             ):
                 yield known[i], int(likeness)
+        for i, letters in keys.items():
+            if _starts_like(letters, key(product.name)):
+                yield known[i], int(fuzz.ratio(letters, key(product.name)))
         for each in known:
             if each.domain and each.domain == product.domain:
                 yield each, int(fuzz.ratio(key(each.name), key(product.name)))
@@ -111,31 +122,43 @@ def _reasons(
     known: Named,
     files: Mapping[str, Product],
     categories: Mapping[str, Category],
-) -> Iterator[str]:
-    """Why two products may be one, the strongest reason first."""
+) -> Iterator[Reason]:
+    """Why two products may be one, the best reason first."""
     file = files.get(known.id)
     if file and file.maker and key(f"{file.maker} {product.name}") == key(known.name):
-        yield f'the same but for its maker "{file.maker}"'
+        yield Reason(16, f'the same but for its maker "{file.maker}"')
     for slug in sorted({*product.categories, *known.categories} & categories.keys()):
         nouns = categories[slug].nouns
         if key(without_nouns(product.name, nouns)) == key(without_nouns(known.name, nouns)):
-            yield f'the same but for a noun of {slug} ("{categories[slug].title}")'
+            yield Reason(8, f'the same but for a noun of {slug} ("{categories[slug].title}")')
             break
+    if product.domain and product.domain == known.domain:
+        yield Reason(4, f"both at {product.domain}")
     ours, theirs = set(_words(product.name).split()), set(_words(known.name).split())
     if ours < theirs or theirs < ours:
         longer = known if ours < theirs else product
-        yield f'"{longer.name}" has {", ".join(sorted(ours ^ theirs))} more'
-    if product.domain and product.domain == known.domain:
-        yield f"both at {product.domain}"
+        yield Reason(2, f'"{longer.name}" has {", ".join(sorted(ours ^ theirs))} more')
+    elif _starts_like(key(product.name), key(known.name)):
+        yield Reason(2, "one name starts as the other")
     likeness = int(fuzz.ratio(key(product.name), key(known.name)))
     if likeness >= ALIKE:
-        yield f"spelt alike ({likeness} of 100)"
+        yield Reason(1, f"spelt alike ({likeness} of 100)")
+
+
+def _weight(suggestion: Suggestion) -> int:
+    return sum(reason.weight for reason in suggestion.why)
 
 
 def _numbers_agree(one: str, other: str) -> bool:
     """Whether one name has all numbers of the other: XM4 is not XM5, Pixel may be Pixel 8."""
     first, second = (Counter(_DIGITS.findall(key(name))) for name in (one, other))
     return first <= second or second <= first
+
+
+def _starts_like(one: str, other: str) -> bool:
+    """Whether one key, if it is long enough to mean something, begins the other."""
+    short, long = sorted((one, other), key=len)
+    return len(short) >= _MEANS_SOMETHING and long.startswith(short)
 
 
 def _words(name: str) -> str:
