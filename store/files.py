@@ -369,6 +369,8 @@ def _listing(directory: Path) -> _Listing:
     files = dict.fromkeys(REQUIRED, MISSING)
     problems: list[Problem] = []
     unlisted: list[str] = []
+    if not directory.is_dir():
+        return _Listing(files, (), ())
     for folder in ("", *FOLDERS):
         try:
             entries = _entries(directory / folder)

@@ -94,9 +94,9 @@ class Store:
                     raise
                 self._fault = Problem(".", 1, 1, _GONE)
             else:
-                self._fault = None
                 with self._lock:
                     self._follow(catalogue)
+                self._fault = None
             self.looked_at = self._clock()
             self._tell()
 
