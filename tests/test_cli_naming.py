@@ -79,6 +79,7 @@ def test_the_queue_lists_what_may_be_one_and_why(directory: Path) -> None:
         "  flask names accept hubspot-inc  |  flask names reject hubspot-inc hubspot\n"
     )
     assert names(directory, "queue", "--category", "office-suite").stdout.count("may be") == 1
+    assert names(directory, "queue", "--category", "crm-software").stdout.count("may be") == 3
     assert names(directory, "queue", "--limit", "1").stdout.count("may be") == 1
 
 

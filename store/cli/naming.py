@@ -46,7 +46,7 @@ def names_group() -> None:
 
 @names_group.command()
 @click.option("--limit", default=20, show_default=True, help="Show this many.")
-@click.option("--category", metavar="SLUG", help="Only products that this category names.")
+@click.option("--category", metavar="SLUG", help="Only where this category names one of the two.")
 @with_appcontext
 def queue(limit: int, category: str | None) -> None:
     """List products that may be known under another name, best reasons first."""
@@ -54,7 +54,8 @@ def queue(limit: int, category: str | None) -> None:
     waiting = [
         suggestion
         for suggestion in desk.suggestions()
-        if category is None or category in suggestion.product.categories
+        if category is None
+        or category in (*suggestion.product.categories, *suggestion.known.categories)
     ]
     for suggestion in waiting[:limit]:
         click.echo("\n".join(_told(suggestion, desk.files)))
