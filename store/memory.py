@@ -6,12 +6,16 @@ saved file, another process's work) goes through :meth:`Store.reload` or :meth:`
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import threading
 import time
 import weakref
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from store.files import DataDirectoryError, Files
 from store.history import History
@@ -33,6 +37,7 @@ log = logging.getLogger(__name__)
 
 
 _GONE = "the data directory cannot be read any more; what it last held stays served"
+_NEVER = 1 << 30
 _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
 
 
@@ -140,9 +145,9 @@ class Store:
 
     def _follow(self, catalogue: Catalogue) -> None:
         """Take in what changed in the files and in history."""
-        before, found, known = self._snapshot, self.history.signatures(), self._signatures
+        found, known = self.history.signatures(), self._signatures
         changed = {slug for slug, _ in found.items() ^ known.items()}
-        if before is None or changed or catalogue is not before.catalogue:
+        if self._snapshot is None or changed or catalogue is not self._snapshot.catalogue:
             self._signatures = found
             try:
                 self._advance(catalogue, changed)
@@ -153,8 +158,11 @@ class Store:
         self.flush()
 
     def _swap(self, snapshot: Snapshot) -> None:
+        parts = _parts(self._snapshot)
         self._snapshot = snapshot
         self.made_at = self._clock()
+        while parts:  # freed all at once, the last snapshot would stop every thread for 40 ms
+            parts.pop(0)
 
     def _tell(self) -> None:
         """Log every problem that was not there at the last look."""
@@ -225,6 +233,21 @@ def _to_read_again(
     return stale
 
 
+def _parts(snapshot: Snapshot | None) -> list[object]:
+    """A snapshot and the larger things in it, outer before inner."""
+    if snapshot is None:
+        return []
+    index = snapshot.overview.index
+    shelves = vars(index).values()
+    return [
+        snapshot,
+        *msgspec.structs.astuple(snapshot),
+        *msgspec.structs.astuple(snapshot.overview),
+        *shelves,
+        *(part for shelf in shelves for part in vars(shelf).values()),
+    ]
+
+
 class Watcher:
     """Keeps a store current while it serves: one daemon thread that looks at the files.
 
@@ -253,9 +276,29 @@ class Watcher:
 def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
     """Look again and again, until nobody holds the store any more."""
     pause = threading.Event()
+    frozen_at = 0.0
     while not pause.wait(every):
         held = store()
         if held is None:
             return
-        held.keep_current(lambda: pause.wait(settle))
+        with _without_full_collections():
+            held.keep_current(lambda: pause.wait(settle))
+        if held.made_at != frozen_at:
+            # What a snapshot holds is freed when its last reader lets go: it has no cycles.
+            gc.freeze()
+            frozen_at = held.made_at
         del held
+
+
+@contextmanager
+def _without_full_collections() -> Iterator[None]:
+    """Keep the garbage collector from going through all that is held meanwhile.
+
+    It would stop every thread for half a second over a full catalogue.
+    """
+    thresholds = gc.get_threshold()
+    gc.set_threshold(thresholds[0], thresholds[1], _NEVER)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
