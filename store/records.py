@@ -12,6 +12,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import force_setattr
 
 SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 MAX_SLUG = 100
@@ -280,9 +281,22 @@ class Problem(Struct, frozen=True, order=True):
     message: str
     severity: Literal["error", "warning", "notice"] = "error"
 
+    def __post_init__(self) -> None:
+        """See that it can be shown: one line, without half characters, whatever a file holds."""
+        for name in ("file", "message"):
+            text = getattr(self, name)
+            if not text.isprintable():
+                force_setattr(self, name, _printable(text))
+
     def __str__(self) -> str:
         """``file:line:column: message``, the form editors and compilers use."""
         return f"{self.file}:{self.line}:{self.column}: {self.message}"
+
+
+def _printable(text: str) -> str:
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def is_slug(text: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from builders import app_over
+from hypothesis import settings
 from small_world import write_small_world
 
 from store.settings import SHIPPED_DATA
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from flask import Flask
     from flask.testing import FlaskClient, FlaskCliRunner
+
+settings.register_profile("house", deadline=None)  # a busy machine is no stopwatch
+settings.load_profile("house")
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 

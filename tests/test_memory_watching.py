@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
 from builders import answered, app_over, write_json
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from store.memory import Watcher
 
@@ -219,3 +221,59 @@ def test_the_watcher_ends_with_its_store() -> None:
     thread.join(10)
     assert not thread.is_alive()
     assert gone() is None
+
+
+CATEGORIES = st.fixed_dictionaries(
+    {
+        "title": st.sampled_from(["Best CRM software", "Best VPN", "Best tea"]),
+        "nouns": st.lists(st.sampled_from(["CRM", "VPN"]), max_size=2, unique=True),
+        "former_slugs": st.lists(st.sampled_from(["crm", "vpn", "tea"]), max_size=2, unique=True),
+    }
+)
+PRODUCTS = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["Zoho CRM", "Zoho", "Pipe", "Pipe VPN"]),
+        "aliases": st.lists(st.sampled_from(["Zoho", "Pipe", "ZOHO crm"]), max_size=2),
+        "domain": st.sampled_from([None, "zoho.example"]),
+        "maker": st.sampled_from([None, "Zoho"]),
+        "former_slugs": st.lists(st.sampled_from(["zoho", "pipe", "old"]), max_size=2, unique=True),
+    }
+)
+EDITS = st.one_of(
+    st.tuples(st.sampled_from(["categories/crm", "categories/vpn", "categories/tea"]), CATEGORIES),
+    st.tuples(st.sampled_from(["products/zoho", "products/pipe", "products/z"]), PRODUCTS),
+    st.tuples(
+        st.sampled_from(["categories/vpn", "categories/tea", "products/zoho", "products/pipe"]),
+        st.sampled_from(["broken", None]),
+    ),
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(EDITS, min_size=1, max_size=8))
+def test_any_edits_taken_in_one_by_one_are_as_a_fresh_start(
+    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[str, Any]]
+) -> None:
+    """Whatever is saved, broken and removed in whatever order, mended data gives the same bytes."""
+    directory = write_one_of_each(tmp_path_factory.mktemp("edits") / "data")
+    store = app_over(directory).extensions["store"]
+    broken = {}
+    for name, fields in edits:
+        path = directory / f"{name}.json"
+        if fields is None:
+            path.unlink(missing_ok=True)
+        elif fields == "broken":
+            path.write_text("{", encoding="utf-8")
+        else:
+            question = {"question": "?"} if name.startswith("categories") else {}
+            write_json(path, {"version": 1, **question, **fields})
+        broken[name] = fields == "broken"
+        store.reload()
+    for name in (name for name, is_broken in broken.items() if is_broken):
+        (directory / f"{name}.json").unlink()
+    store.reload()
+    fresh = app_over(directory).extensions["store"]
+    assert bodies(store) == bodies(fresh)
+    assert store.problems == fresh.problems
+    assert store.snapshot.overview.product_redirects == fresh.snapshot.overview.product_redirects
+    assert store.snapshot.overview.category_redirects == fresh.snapshot.overview.category_redirects

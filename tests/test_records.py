@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from store.records import Assistant, Category, Product, Site, Withheld, is_slug
+from store.records import Assistant, Category, Problem, Product, Site, Withheld, is_slug
 
 
 def takes(kind: type[Any], **fields: Any) -> bool:
@@ -112,3 +112,14 @@ def test_what_is_not_written_has_the_documented_default() -> None:
 def test_unknown_keys_are_refused() -> None:
     """A typing mistake is never silently ignored."""
     assert not takes(Category, title="x", question="?", titel="x")
+
+
+def test_a_problem_is_always_one_line_that_can_be_sent() -> None:
+    """Whatever stands in a file or its name, a problem can be logged, printed and encoded."""
+    problem = Problem(
+        "categories/\udcff\n.json", 1, 2, 'unknown key "\ud83d\u202e\r\n\x1b[1m\u00e9"'
+    )
+    assert str(problem) == (
+        'categories/\\udcff\\n.json:1:2: unknown key "\\ud83d\\u202e\\r\\n\\x1b[1m\u00e9"'
+    )
+    str(problem).encode()

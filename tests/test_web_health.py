@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -119,3 +120,13 @@ def test_the_scheduler_speaks_for_itself(directory: Path) -> None:
     app = app_over(directory)
     app.extensions["scheduler"] = lambda: {"alive": True}
     assert healthz(app)["scheduler"] == {"alive": True}
+
+
+def test_no_file_can_break_the_answer(directory: Path) -> None:
+    """Half characters and line ends in keys and file names are told like anything else."""
+    text = '{"version": 1, "\\ud83d\\n": 1}'
+    (directory / "categories" / "vpn.json").write_text(text, encoding="utf-8")
+    (directory / "categories" / os.fsdecode(b"\xff\n.json")).write_text(text, encoding="utf-8")
+    body = healthz(app_over(directory))
+    assert body["status"] == "degraded"
+    assert all(line.isprintable() for line in body["problems"])
