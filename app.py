@@ -103,8 +103,6 @@ def _open(store: Store) -> None:
     except OSError as error:
         reason = f"{error.filename} cannot be read: {error.strerror}"
         raise click.ClickException(f"{reason}; set DATA_DIR to a data directory") from None
-    for problem in store.problems:
-        log.warning("%s", problem)
 
 
 def _is_served() -> bool:

@@ -7,16 +7,20 @@ server and ``flask check``.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat as modes
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 
 from store import positions
+from store.mistakes import explain
 from store.records import (
     Assistant,
     Category,
@@ -34,7 +38,7 @@ from store.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 MAX_BYTES = 1 << 20
 
@@ -51,9 +55,17 @@ FOLDERS: Mapping[str, type[DataFile]] = {
     "labs": WrittenExperiment,
 }
 REQUIRED = ("site.json", "models.json")
+OTHERS = ("history", "schemas", "LICENSE")
+
+_NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
+_LIKE_A_FILE, _LIKE_A_FOLDER = 80, 65
 
 Record = TypeVar("Record", bound=DataFile)
-Signature = tuple[int, int, int]
+Former = TypeVar("Former", Category, Product)
+Signature = tuple[int, int, int, int]
+"""Modification time in ns, size in bytes, inode, time of the last change of any kind in ns."""
+
+MISSING: Signature = (0, 0, 0, 0)
 
 
 class DataDirectoryError(Exception):
@@ -75,6 +87,15 @@ class Catalogue(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
+class Loaded(Struct, frozen=True):
+    """One file as it was read: its record unless there are problems, its text, its signature."""
+
+    record: DataFile | None
+    text: str
+    problems: tuple[Problem, ...]
+    signature: Signature
+
+
 class _Seen(Struct, frozen=True):
     """A file as it was last looked at; ``modified`` is that of the version in use."""
 
@@ -85,62 +106,96 @@ class _Seen(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
+class _Listing(Struct, frozen=True):
+    """What is in the directory: our files by relative name, and what looks like one and is not.
+
+    ``unlisted`` are folders that could not be looked into.
+    """
+
+    files: dict[str, Signature]
+    problems: tuple[Problem, ...]
+    unlisted: tuple[str, ...]
+
+
 class Files:
     """The hand-edited files of one data directory, re-read only where they changed."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._seen: dict[str, _Seen] = {}
+        self._odd: tuple[Problem, ...] = ()
         self._catalogue: Catalogue | None = None
 
-    def scan(self) -> Catalogue:
+    def scan(self, settle: Callable[[], object] | None = None) -> Catalogue:
         """Look at every file; the same object comes back when nothing changed.
+
+        With ``settle``, which waits a moment, a file that changed is believed only when it looks
+        the same before and after: editors empty files, rename them and write them in pieces. One
+        that does not is taken as it was, until the next scan.
 
         Raises:
             DataDirectoryError: the directory is not there, or holds none of our files.
         """
-        found, odd = _listing(self._directory)
-        if not found:
-            raise DataDirectoryError(_nothing_in(self._directory))
-        if self._catalogue is not None and {n: s.signature for n, s in self._seen.items()} == found:
+        found = self._list()
+        known = {name: seen.signature for name, seen in self._seen.items()}
+        if settle and found.files != known:
+            settle()
+            found = _settled(found, self._list(), known)
+        if self._catalogue and found.files == known and found.problems == self._odd:
             return self._catalogue
-        self._seen = {name: self._look(name, signature) for name, signature in found.items()}
-        self._catalogue = self._gather(odd)
+        looked = {
+            name: self._look(name, signature, calm=settle is not None)
+            for name, signature in sorted(found.files.items())
+        }
+        self._seen = {name: seen for name, seen in looked.items() if seen}
+        self._odd = found.problems
+        self._catalogue = self._gather()
         return self._catalogue
 
-    def _look(self, name: str, signature: Signature) -> _Seen:
+    def _list(self) -> _Listing:
+        """What is there now; a folder that cannot be looked into counts as it was."""
+        found = _listing(self._directory)
+        for folder in found.unlisted:
+            kept = (name for name in self._seen if name.startswith(f"{folder}/"))
+            found.files.update((name, self._seen[name].signature) for name in kept)
+        if all(signature == MISSING for signature in found.files.values()):
+            raise DataDirectoryError(_nothing_in(self._directory))
+        return found
+
+    def _look(self, name: str, signature: Signature, *, calm: bool) -> _Seen | None:
+        """A file as it is now; with ``calm``, as it was if it is just being written."""
         before = self._seen.get(name)
         if before and before.signature == signature:
             return before
-        kind = SINGLE.get(name) or FOLDERS[name.partition("/")[0]]
-        record, text, problems = load(self._directory / name, name, kind)
+        loaded = load(self._directory / name, name)
+        if loaded is None or (calm and loaded.signature != signature):
+            return before
+        record, modified, text = loaded.record, signature[0], loaded.text
         if record is None and before and before.record:
-            return _Seen(signature, before.record, before.modified, before.text, problems)
-        return _Seen(signature, record, signature[0], text, problems)
+            record, modified, text = before.record, before.modified, before.text
+        return _Seen(signature, record, modified, text, loaded.problems)
 
-    def _gather(self, odd: tuple[Problem, ...]) -> Catalogue:
+    def _gather(self) -> Catalogue:
         models = self._single("models.json", Models)
         synonyms = self._single("synonyms.json", Synonyms)
         words = self._single("words.json", Words)
         withheld = self._single("withheld.json", Withheld)
-        problems = [*odd, *(problem for seen in self._seen.values() for problem in seen.problems)]
-        problems += [
-            Problem(name, 1, 1, "the file is missing; `flask init DIR` writes one to start from")
-            for name in REQUIRED
-            if name not in self._seen
-        ]
-        assistants, clashes = self._assistants(models.models if models else ())
+        problems = [problem for seen in self._seen.values() for problem in seen.problems]
+        assistants, namesakes = self._assistants(models.models if models else ())
+        categories, clashes = self._former_slugs("categories", Category)
+        products, more_clashes = self._former_slugs("products", Product)
+        problems += [*self._odd, *namesakes, *clashes, *more_clashes]
         return Catalogue(
             site=self._single("site.json", Site) or Site(version=1, name="Consensus"),
             assistants=assistants,
-            categories=self._folder("categories", Category),
-            products=self._folder("products", Product),
+            categories=categories,
+            products=products,
             labs=self._folder("labs", WrittenExperiment),
             synonyms=synonyms.synonyms if synonyms else (),
             words=words.words if words else (),
             withheld=withheld.withheld if withheld else {},
             modified={name: seen.modified for name, seen in self._seen.items()},
-            problems=tuple(sorted([*problems, *clashes, *self._former_slug_clashes()])),
+            problems=tuple(sorted(problems)),
         )
 
     def _single(self, name: str, kind: type[Record]) -> Record | None:
@@ -164,57 +219,127 @@ class Files:
             self.problem_at(
                 "models.json",
                 ("models", i, "name"),
-                f'two assistants are called "{name}"; each needs a name of its own',
+                f'two assistants are called "{name}"; the first is kept, '
+                "give this one a name of its own",
             )
             for i, name in enumerate(names)
             if name in names[:i]
         ]
         return kept, clashes
 
-    def _former_slug_clashes(self) -> list[Problem]:
-        categories = self._folder("categories", Category)
-        owners: dict[str, str] = {}
+    def _former_slugs(
+        self, folder: str, kind: type[Former]
+    ) -> tuple[dict[str, Former], list[Problem]]:
+        """A folder's records; a former slug that is claimed twice stays with the first claimant."""
+        records = self._folder(folder, kind)
+        owners = {slug: slug for slug in records}
         problems = []
-        for slug, category in categories.items():
-            for i, former in enumerate(category.former_slugs):
-                other = former if former in categories else owners.setdefault(former, slug)
-                if other != slug:
-                    problems.append(
-                        self.problem_at(
-                            f"categories/{slug}.json",
-                            ("former_slugs", i),
-                            f'"{former}" already belongs to categories/{other}.json',
-                        )
-                    )
-        return problems
+        for slug, record in list(records.items()):
+            kept = tuple(f for f in record.former_slugs if owners.setdefault(f, slug) == slug)
+            if kept == record.former_slugs:
+                continue
+            records[slug] = msgspec.structs.replace(record, former_slugs=kept)
+            problems += [
+                self.problem_at(
+                    f"{folder}/{slug}.json",
+                    ("former_slugs", i),
+                    f'"{former}" belongs to {folder}/{owners[former]}.json; take it out of one',
+                )
+                for i, former in enumerate(record.former_slugs)
+                if former not in kept
+            ]
+        return records, problems
 
-    def problem_at(self, name: str, path: positions.JsonPath, message: str) -> Problem:
+    def problem_at(
+        self,
+        name: str,
+        path: positions.JsonPath,
+        message: str,
+        severity: Literal["error", "warning", "notice"] = "error",
+    ) -> Problem:
         """A problem at one value of a file that could be read."""
         text = self._seen[name].text
         offset = positions.parse(text).offsets.get(path, 0)
-        return Problem(name, *positions.line_and_column(text, offset), message)
+        return Problem(name, *positions.line_and_column(text, offset), message, severity)
 
 
-def load(
-    path: Path, name: str, kind: type[Record]
-) -> tuple[Record | None, str, tuple[Problem, ...]]:
-    """Read one file: its record (or ``None``), its text, and every problem in it."""
-    stem_problem = _file_name_problem(name)
-    if stem_problem:
-        return None, "", (stem_problem,)
+def load(path: Path, name: str) -> Loaded | None:
+    """Read one file by its relative name, with every problem in it; ``None`` if it just went."""
+    signature = MISSING
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        return None, "", (Problem(name, 1, 1, f"cannot be read: {error.strerror}"),)
-    if len(data) > MAX_BYTES:
-        return None, "", (Problem(name, 1, 1, f"is larger than {MAX_BYTES:,} bytes"),)
+        data, signature = _read(path)
+    except FileNotFoundError:
+        if name not in REQUIRED:
+            return None
+        return _unusable(name, signature, "the file is missing; `flask init DIR` shows one")
+    except (OSError, _Unusable) as error:
+        return _unusable(name, _signature(path.lstat()), _why_unreadable(error))
+    if not (name in SINGLE or is_slug(path.stem)):
+        message = f'the file name "{path.stem}" is no slug; use a-z, 0-9 and single hyphens'
+        return _unusable(name, signature, f"{message}, at most 100")
+    return understand(name, data, signature)
+
+
+def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded:
+    """What the bytes of a data file say, or every mistake in them."""
+    kind = SINGLE.get(name) or FOLDERS[name.partition("/")[0]]
     try:
-        text = data.decode()
         record = msgspec.json.decode(data, type=kind)
-        json.loads(text, object_pairs_hook=_without_duplicates)
+        text = data.decode()
+        _refuse_what_msgspec_takes(text)
     except (ValueError, RecursionError) as error:
-        return None, "", tuple(_explain(name, data, kind, error))
-    return record, text, ()
+        return Loaded(None, "", tuple(explain(name, data, kind, error)), signature)
+    return Loaded(record, text, (), signature)
+
+
+class _Unusable(Exception):
+    """Something stands where a file should be that is not read at all."""
+
+
+def _unusable(name: str, signature: Signature, message: str) -> Loaded:
+    return Loaded(None, "", (Problem(name, 1, 1, message),), signature)
+
+
+def _read(path: Path) -> tuple[bytes, Signature]:
+    """A regular file's bytes, and its signature after they were read."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not modes.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _Unusable("is not a regular file; put a file here, or take it away")
+    with os.fdopen(handle, "rb") as file:
+        data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise _Unusable(f"is larger than {MAX_BYTES:,} bytes; no data file needs to be")
+        return data, _signature(os.fstat(handle))
+
+
+def _why_unreadable(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return "is a symbolic link, which is not followed; put the file itself here"
+    if isinstance(error, OSError):
+        return f"cannot be read: {error.strerror}"
+    return str(error)
+
+
+def _refuse_what_msgspec_takes(text: str) -> None:
+    """Raise ``ValueError`` for a key that stands twice and for values nested too deep."""
+    value = json.loads(text, object_pairs_hook=_without_duplicates)
+    if text.count("{") + text.count("[") > positions.MAX_DEPTH and _is_too_deep(value, 0):
+        raise ValueError("nested too deep")
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands twice")
+    return members
+
+
+def _is_too_deep(value: Any, depth: int) -> bool:
+    if depth > positions.MAX_DEPTH:
+        return True
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(_is_too_deep(part, depth + 1) for part in parts)
 
 
 def _nothing_in(directory: Path) -> str:
@@ -225,113 +350,72 @@ def _nothing_in(directory: Path) -> str:
     )
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> None:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key stands twice")
+def _signature(stat: os.stat_result) -> Signature:
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
 
 
-def _listing(directory: Path) -> tuple[dict[str, Signature], tuple[Problem, ...]]:
-    """Signature of every hand-edited file by its relative name, and what is no regular file."""
-    found: dict[str, Signature] = {}
-    odd: list[Problem] = []
-    for folder, entry in _entries(directory):
-        name = f"{folder}/{entry.name}" if folder else entry.name
-        if not folder and name not in SINGLE:
-            continue
-        if entry.name.startswith(".") or not entry.name.endswith(".json"):
-            continue
-        try:
-            if entry.is_file(follow_symlinks=False):
-                stat = entry.stat(follow_symlinks=False)
-                found[name] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-            else:
-                odd.append(Problem(name, 1, 1, "is not a regular file; it is left out"))
-        except FileNotFoundError:
-            continue
-    return dict(sorted(found.items())), tuple(odd)
+def _settled(first: _Listing, second: _Listing, known: Mapping[str, Signature]) -> _Listing:
+    """What two looks agree on; the rest is as it was known, or not there yet."""
+    calm: dict[str, Signature] = {}
+    for name in first.files.keys() | second.files.keys():
+        now = second.files.get(name)
+        believed = now if first.files.get(name) == now else known.get(name)
+        if believed is not None:
+            calm[name] = believed
+    return _Listing(calm, second.problems, second.unlisted)
 
 
-def _entries(directory: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _listing(directory: Path) -> _Listing:
+    files = dict.fromkeys(REQUIRED, MISSING)
+    problems: list[Problem] = []
+    unlisted: list[str] = []
+    if not directory.is_dir():
+        return _Listing(files, (), ())
     for folder in ("", *FOLDERS):
         try:
-            with os.scandir(directory / folder) as entries:
-                for entry in entries:
-                    yield folder, entry
+            entries = _entries(directory / folder)
         except FileNotFoundError:
+            if folder == "categories":
+                problems.append(Problem(folder, 1, 1, "the folder is missing"))
+                unlisted.append(folder)
             continue
+        except OSError as error:
+            why = f"the folder cannot be looked into: {error.strerror}"
+            problems.append(Problem(folder or ".", 1, 1, why))
+            unlisted.append(folder)
+            continue
+        for entry in entries:
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if name in SINGLE or (folder and name.endswith(".json")):
+                with suppress(FileNotFoundError):
+                    files[name] = _signature(entry.stat(follow_symlinks=False))
+            elif message := _oddity(entry, folder):
+                problems.append(Problem(name, 1, 1, message, "warning"))
+    return _Listing(files, tuple(sorted(problems)), tuple(unlisted))
 
 
-def _file_name_problem(name: str) -> Problem | None:
-    folder, _, file = name.rpartition("/")
-    stem = file.removesuffix(".json")
-    if not folder or is_slug(stem):
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in a folder, without what editors leave beside a file.
+
+    Raises:
+        OSError: it cannot be listed, or is a symbolic link and so may lead anywhere.
+    """
+    if folder.name in FOLDERS and folder.is_symlink():
+        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed")
+    with os.scandir(folder) as entries:
+        return [entry for entry in entries if not entry.name.startswith((".", "#"))]
+
+
+def _oddity(entry: os.DirEntry[str], folder: str) -> str | None:
+    """Why a curator may wonder that something is not read; ``None`` if it is plainly not ours."""
+    is_folder = entry.is_dir(follow_symlinks=False)
+    is_nearly = entry.name.lower().endswith(_NEARLY_JSON)
+    if folder and is_folder:
+        return f"folders inside {folder} are not read"
+    if folder:
+        return "is not read: the name of a data file ends in .json" if is_nearly else None
+    if entry.name in (*FOLDERS, *OTHERS) or not (is_folder or is_nearly):
         return None
-    return Problem(
-        name, 1, 1, f'the file name "{stem}" is no slug: use a-z, 0-9 and single hyphens, ≤ 100'
-    )
-
-
-def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> Iterator[Problem]:
-    """Every mistake of a file that failed to load, with line and column."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as bad:
-        before = data[: bad.start].decode()
-        yield Problem(
-            name,
-            *positions.line_and_column(before, len(before)),
-            f"byte 0x{data[bad.start]:02x} is not UTF-8 text; save the file as UTF-8",
-        )
-        return
-    parsed = positions.parse(text)
-    found = [(slip.offset, slip.message) for slip in parsed.slips]
-    if parsed.complete:
-        found += list(_schema_errors(parsed, kind))
-    if not found:
-        found = [(0, str(error))]
-    for offset, message in sorted(set(found)):
-        yield Problem(name, *positions.line_and_column(text, offset), message)
-
-
-def _schema_errors(parsed: positions.Parsed, kind: type[DataFile]) -> Iterator[tuple[int, str]]:
-    """Offset and sentence of everything in a file that its schema does not allow."""
-    from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - 60 ms, rarely needed
-
-    schema = msgspec.json.schema(kind)
-    validator = Draft202012Validator(schema, format_checker=FormatChecker(["date"]))
-    for error in validator.iter_errors(parsed.value):
-        path = tuple(error.absolute_path)
-        if error.validator == "additionalProperties":
-            known = list(error.schema["properties"])
-            for key in error.instance:
-                if key not in known:
-                    yield parsed.offsets[(*path, key)], _unknown_key(key, known)
-        else:
-            yield parsed.offsets.get(path, 0), _sentence(path, error)
-
-
-def _unknown_key(key: str, known: list[str]) -> str:
-    close = process.extractOne(key, known, score_cutoff=60)
-    hint = f'did you mean "{close[0]}"?' if close else f"allowed are {', '.join(sorted(known))}"
-    return f'unknown key "{key}": {hint}'
-
-
-def _sentence(path: positions.JsonPath, error: Any) -> str:
-    where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
-    if error.validator == "required":
-        missing = [key for key in error.validator_value if key not in error.instance]
-        return f"{where or 'the file'} lacks {', '.join(missing)}"
-    if error.validator == "anyOf":
-        kinds = [option.get("type", "object") for option in error.validator_value]
-        return f"{where} must be {' or '.join(kinds)}, not {_shown(error.instance)}"
-    if error.validator == "pattern":
-        return f"{where} is {_shown(error.instance)}, which does not fit {error.validator_value}"
-    if error.validator == "enum":
-        allowed = ", ".join(json.dumps(value) for value in error.validator_value)
-        return f"{where} is {_shown(error.instance)}; it must be one of {allowed}"
-    return f"{where or 'the file'}: {error.message}"
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:59]}…"  # noqa: PLR2004
+    known, cutoff = (FOLDERS, _LIKE_A_FOLDER) if is_folder else (SINGLE, _LIKE_A_FILE)
+    close = process.extractOne(entry.name, known.keys(), scorer=fuzz.ratio, score_cutoff=cutoff)
+    return f"is not read; did you mean {close[0]}?" if close else None

@@ -10,8 +10,12 @@ import gc
 import logging
 import os
 import threading
+import time
+import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from store.files import DataDirectoryError, Files
 from store.history import History
@@ -21,7 +25,7 @@ from store.records import Problem
 from store.snapshot import Logs, history_files, rebuild, with_overview
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from store.files import Catalogue
@@ -31,20 +35,33 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_GONE = "the data directory cannot be read any more; what it last held stays served"
+_SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
+
 
 class Store:
-    """Holds the current snapshot of one data directory and makes the next."""
+    """Holds the current snapshot of one data directory and makes the next.
 
-    def __init__(self, directory: Path, publish: Publish) -> None:
+    ``made_at`` is when the current snapshot was made and ``looked_at`` when the files were last
+    found to be what it shows, both in Unix seconds by ``clock``.
+    """
+
+    def __init__(
+        self, directory: Path, publish: Publish, clock: Callable[[], float] = time.time
+    ) -> None:
         self.history = History(directory / "history")
+        self.made_at = self.looked_at = 0.0
         self._files = Files(directory)
         self._publish = publish
+        self._clock = clock
+        self._reloading = threading.Lock()
         self._lock = threading.RLock()
         self._signatures: dict[str, Signature] = {}
         self._snapshot: Snapshot | None = None
         self._overview_due = False
-        self._lost: Problem | None = None
+        self._fault: Problem | None = None
         self._clashes: tuple[Problem, ...] = ()
+        self._told: frozenset[Problem] = frozenset()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -61,34 +78,46 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        lost = (self._lost,) if self._lost else ()
-        return (*lost, *sorted([*self.snapshot.problems, *self._clashes]))
+        fault = (self._fault,) if self._fault else ()
+        return (*fault, *sorted([*self.snapshot.problems, *self._clashes]))
 
-    def reload(self) -> None:
+    def reload(self, settle: Callable[[], object] | None = None) -> None:
         """Look at every file, rebuild what depends on those that changed, and swap.
+
+        ``settle`` is handed to :meth:`Files.scan`; whoever records meanwhile does not wait for it.
 
         Raises:
             DataDirectoryError: there is no data directory, and never was since the start.
         """
-        with self._lock:
+        with self._reloading:
             try:
-                catalogue = self._files.scan()
-            except DataDirectoryError as error:
+                catalogue = self._files.scan(settle)
+            except DataDirectoryError:
                 if self._snapshot is None:
                     raise
-                self._lost = Problem(".", 1, 1, str(error))
-                return
-            self._lost = None
-            before, found = self._snapshot, self.history.signatures()
-            changed = {s for s, _ in found.items() ^ self._signatures.items()}
-            if before is None or changed or catalogue is not before.catalogue:
-                self._signatures = found
-                self._advance(catalogue, changed)
-            self.flush()
+                self._fault = Problem(".", 1, 1, _GONE)
+            else:
+                with self._lock:
+                    self._follow(catalogue)
+                self._fault = None
+            self.looked_at = self._clock()
+            self._tell()
+
+    def keep_current(self, settle: Callable[[], object] | None = None) -> None:
+        """Reload, come what may: a fault is logged once, is a problem, and is tried again."""
+        try:
+            self.reload(settle)
+        except Exception as error:  # else one odd file would end all watching, unseen
+            fault = Problem(".", 1, 1, f"the files could not be taken in: {type(error).__name__}")
+            if fault != self._fault:
+                log.exception("the files could not be taken in; the last good state stays served")
+            self._fault = fault
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
         """Append polls of one category to history, then show them; see :meth:`History.append`."""
         recorded = self.history.append(polls, now)
+        if self._snapshot is None:
+            self.reload()
         with self._lock:
             self._advance(self.snapshot.catalogue, {polls[0].slug})
         return recorded
@@ -113,8 +142,36 @@ class Store:
         with self._lock:
             if self._overview_due:
                 with _collector_paused():
-                    self._snapshot = with_overview(self.snapshot, self._publish)
+                    self._swap(with_overview(self.snapshot, self._publish))
                 self._overview_due = False
+
+    def _follow(self, catalogue: Catalogue) -> None:
+        """Take in what changed in the files and in history."""
+        found, known = self.history.signatures(), self._signatures
+        changed = {slug for slug, _ in found.items() ^ known.items()}
+        if self._snapshot is None or changed or catalogue is not self._snapshot.catalogue:
+            self._signatures = found
+            try:
+                self._advance(catalogue, changed)
+            except BaseException:
+                self._signatures = known
+                raise
+            self._clashes = tuple(name_clashes(self.snapshot.names, self._files))
+        self.flush()
+
+    def _swap(self, snapshot: Snapshot) -> None:
+        parts = _parts(self._snapshot)
+        self._snapshot = snapshot
+        self.made_at = self._clock()
+        while parts:  # freed all at once, the last snapshot would stop every thread for 40 ms
+            parts.pop(0)
+
+    def _tell(self) -> None:
+        """Log every problem that was not there at the last look."""
+        problems = frozenset(self.problems)
+        for problem in sorted(problems - self._told):
+            log.log(_SEVERITIES[problem.severity], "%s", problem)
+        self._told = problems
 
     def _advance(self, catalogue: Catalogue, changed_history: set[str]) -> None:
         """Swap in the snapshot that follows from these files and this much new history."""
@@ -123,12 +180,10 @@ class Store:
             names = before.names
         else:
             names = Names(catalogue.products)
-        if before is None or catalogue is not before.catalogue:
-            self._clashes = tuple(name_clashes(names, self._files))
         stale = _to_read_again(before, catalogue, names, changed_history)
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
         with _collector_paused():
-            self._snapshot = rebuild(before, catalogue, names, fresh, self._publish)
+            self._swap(rebuild(before, catalogue, names, fresh, self._publish))
         self._overview_due = True
 
     def _read(self, slug: str, catalogue: Catalogue) -> Logs:
@@ -196,16 +251,31 @@ def _to_read_again(
     return stale
 
 
+def _parts(snapshot: Snapshot | None) -> list[object]:
+    """A snapshot and the larger things in it, outer before inner."""
+    if snapshot is None:
+        return []
+    index = snapshot.overview.index
+    shelves = vars(index).values()
+    return [
+        snapshot,
+        *msgspec.structs.astuple(snapshot),
+        *msgspec.structs.astuple(snapshot.overview),
+        *shelves,
+        *(part for shelf in shelves for part in vars(shelf).values()),
+    ]
+
+
 class Watcher:
     """Keeps a store current while it serves: one daemon thread that looks at the files.
 
     It starts with the first request a process answers, so that it also runs in the workers of a
-    server that forks, and never in a command.
+    server that forks, and never in a command. It ends with its store. Times are in seconds.
     """
 
-    def __init__(self, store: Store, every: float = 2.0) -> None:
+    def __init__(self, store: Store, every: float = 2.0, settle: float = 0.2) -> None:
         self._store = store
-        self._every = every
+        self._times = (every, settle)
         self._process: int | None = None
         self._lock = threading.Lock()
 
@@ -216,17 +286,22 @@ class Watcher:
         with self._lock:
             if self._process != os.getpid():
                 self._process = os.getpid()
-                self._look()
-                threading.Thread(target=self._watch, name="watcher", daemon=True).start()
+                self._store.keep_current()
+                watched = (weakref.ref(self._store), *self._times)
+                threading.Thread(target=_watch, args=watched, name="watcher", daemon=True).start()
 
-    def _watch(self) -> None:
-        pause = threading.Event()
-        while not pause.wait(self._every):
-            self._look()
 
-    def _look(self) -> None:
-        """One look; a fault of the machine is logged and the next look tries again."""
-        try:
-            self._store.reload()
-        except (OSError, MemoryError):
-            log.exception("the data directory could not be read; trying again")
+def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
+    """Look again and again, until nobody holds the store any more."""
+    pause = threading.Event()
+    frozen_at = 0.0
+    while not pause.wait(every):
+        held = store()
+        if held is None:
+            return
+        held.keep_current(lambda: pause.wait(settle))
+        if held.made_at != frozen_at:
+            # What a snapshot holds is freed when its last reader lets go: it has no cycles.
+            gc.freeze()
+            frozen_at = held.made_at
+        del held

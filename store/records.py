@@ -12,19 +12,64 @@ import re
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import force_setattr
 
 SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 MAX_SLUG = 100
 DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
 
-Slug = Annotated[str, Meta(pattern=SLUG_PATTERN, max_length=MAX_SLUG)]
-Line = Annotated[str, Meta(pattern=r"^[^\s](.*[^\s])?$", max_length=200)]
-Prose = Annotated[str, Meta(pattern=r"\S", max_length=20_000)]
-Domain = Annotated[str, Meta(pattern=DOMAIN_PATTERN, max_length=253)]
-HttpUrl = Annotated[str, Meta(pattern=r"^https?://[^\s/?#]+[^\s?#]*$", max_length=500)]
+_NO_MORE = r"(?!\n)"  # in Python "$" also fits before a last line feed
+_INVISIBLE = r"\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ufeff"
+
+# A description is what a message says when a value does not fit, and what editors show.
+Slug = Annotated[
+    str,
+    Meta(
+        pattern=SLUG_PATTERN + _NO_MORE,
+        max_length=MAX_SLUG,
+        description="a slug: lower-case letters a-z, digits and single hyphens between them",
+    ),
+]
+Line = Annotated[
+    str,
+    Meta(
+        pattern=rf"^(?!\s)[^{_INVISIBLE}]+(?<!\s)${_NO_MORE}",
+        max_length=200,
+        description="one line of text, without spaces around it or invisible characters",
+    ),
+]
+Prose = Annotated[str, Meta(pattern=r"\S", max_length=20_000, description="text that is not blank")]
+Domain = Annotated[
+    str,
+    Meta(
+        pattern=DOMAIN_PATTERN + _NO_MORE,
+        max_length=253,
+        description="a bare domain in lower case such as zoho.com, without https:// and path",
+    ),
+]
+HttpUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^https?://[^\s/?#]+[^\s?#]*$" + _NO_MORE,
+        max_length=500,
+        description="an address such as https://api.example/v1, without ? and #",
+    ),
+]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Days = Annotated[int, Meta(ge=1, le=3_650)]
 Price = Annotated[float, Meta(ge=0)]
+Variable = Annotated[
+    str,
+    Meta(
+        pattern="^[A-Za-z_][A-Za-z0-9_]*$" + _NO_MORE,
+        max_length=100,
+        description="the name of an environment variable such as OPENAI_API_KEY, not the key",
+    ),
+]
+PollId = Annotated[
+    str,
+    Meta(pattern="^[0-9a-f]{16}$" + _NO_MORE, description="the id of a poll: 16 hex digits"),
+]
 
 FailureKind = Literal[
     "network", "timeout", "http", "rate_limited", "quota", "auth",
@@ -64,7 +109,7 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     api: Literal["responses", "chat", "messages", "gemini", "sample"]
     base_url: HttpUrl | None = None
     model: Line | None = None
-    key_env: Annotated[str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)] | None = None
+    key_env: Variable | None = None
     structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
     max_output_tokens: Count = 4000
     concurrency: Annotated[int, Meta(ge=1, le=64)] = 4
@@ -107,6 +152,7 @@ class Product(DataFile, frozen=True, kw_only=True):
     domain_is_product: bool = False
     aliases: tuple[Line, ...] = ()
     not_same_as: tuple[Slug, ...] = ()
+    former_slugs: tuple[Slug, ...] = ()
 
 
 class WrittenExperiment(DataFile, frozen=True, kw_only=True):
@@ -142,7 +188,7 @@ class Withholding(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class Withheld(DataFile, frozen=True, kw_only=True):
     """``withheld.json``: poll ids whose texts are not shown and which count nowhere."""
 
-    withheld: dict[Annotated[str, Meta(pattern="^[0-9a-f]{16}$")], Withholding]
+    withheld: dict[PollId, Withholding]
 
 
 class Pick(Struct, frozen=True):
@@ -224,17 +270,33 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Problem(Struct, frozen=True, order=True):
-    """A mistake in a data file, where it stands and what to do about it. Lines start at 1."""
+    """A mistake in a data file, where it stands and what to do about it. Lines start at 1.
+
+    A warning does no harm yet; a notice is only worth knowing.
+    """
 
     file: str
     line: int
     column: int
     message: str
-    severity: Literal["error", "warning"] = "error"
+    severity: Literal["error", "warning", "notice"] = "error"
+
+    def __post_init__(self) -> None:
+        """See that it can be shown: one line, without half characters, whatever a file holds."""
+        for name in ("file", "message"):
+            text = getattr(self, name)
+            if not text.isprintable():
+                force_setattr(self, name, _printable(text))
 
     def __str__(self) -> str:
         """``file:line:column: message``, the form editors and compilers use."""
         return f"{self.file}:{self.line}:{self.column}: {self.message}"
+
+
+def _printable(text: str) -> str:
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def is_slug(text: str) -> bool:

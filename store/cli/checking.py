@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 from flask import current_app
 from flask.cli import with_appcontext
 
+from store.cli import checks
 from store.files import DataDirectoryError, Files
 from store.history import History
 from store.memory import name_clashes
 from store.rankings.names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from store.records import Problem
@@ -23,19 +27,32 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json", "github"]),
+    default="text",
+    help="How to say it: lines for people and editors, JSON, or GitHub annotations.",
+)
 @with_appcontext
-def check() -> None:
+def check(style: str) -> None:
     """Say what is wrong in the data directory, as file:line:column: message.
 
-    Exits with 1 when there is an error; warnings alone do no harm.
+    The files are read as the server reads them: what is an error here the server leaves out or
+    keeps as it was. Exits with 1 when there is an error; warnings do no harm yet, and notices
+    are only worth knowing.
     """
     settings: Settings = current_app.extensions["settings"]
-    problems = sorted(_problems(settings.data_dir))
-    for problem in problems:
-        mark = "" if problem.severity == "error" else "warning: "
-        click.echo(f"{problem.file}:{problem.line}:{problem.column}: {mark}{problem.message}")
+    problems = sorted(set(_problems(settings.data_dir)))
     counts = Counter(problem.severity for problem in problems)
-    click.echo(f"{counts['error']} errors, {counts['warning']} warnings.", err=True)
+    if style == "json":
+        click.echo(json.dumps([msgspec.to_builtins(each) for each in problems], indent=2))
+    else:
+        say = _as_text if style == "text" else _as_annotation
+        for problem in problems:
+            click.echo(say(problem, settings.data_dir))
+    numbers = (_number(counts[each], each) for each in ("error", "warning", "notice"))
+    click.echo(f"{', '.join(numbers)}.", err=True)
     if counts["error"]:
         raise click.exceptions.Exit(1)
 
@@ -49,6 +66,31 @@ def _problems(directory: Path) -> Iterator[Problem]:
         raise click.ClickException(str(error)) from None
     yield from catalogue.problems
     yield from name_clashes(Names(catalogue.products), files)
-    history = History(directory / "history")
-    for slug in sorted(history.signatures()):
-        yield from history.read(slug).problems
+    yield from checks.advice(catalogue, files)
+    census = yield from checks.damage(History(directory / "history"))
+    yield from checks.remarks(catalogue, census, files)
+
+
+def _as_text(problem: Problem, _: Path) -> str:
+    mark = "" if problem.severity == "error" else f"{problem.severity}: "
+    return f"{problem.file}:{problem.line}:{problem.column}: {mark}{problem.message}"
+
+
+def _as_annotation(problem: Problem, directory: Path) -> str:
+    """One command of a GitHub workflow; the path is from where the command runs.
+
+    Source: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+    """
+    file = _escaped(os.path.relpath(directory / problem.file), {":": "%3A", ",": "%2C"}.items())
+    place = f"file={file},line={problem.line},col={problem.column}"
+    return f"::{problem.severity} {place}::{_escaped(problem.message)}"
+
+
+def _escaped(text: str, further: Iterable[tuple[str, str]] = ()) -> str:
+    for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *further):
+        text = text.replace(char, code)
+    return text
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

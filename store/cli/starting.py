@@ -9,6 +9,7 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
+from store.cli import schemas
 from store.settings import SHIPPED_DATA
 
 
@@ -31,6 +32,7 @@ def init(directory: Path) -> None:
         templates = Path(current_app.root_path, "templates", "init")
         for file in sorted(templates.iterdir()):
             shutil.copy(file, directory)
+        schemas.write(directory)
     except OSError as error:
         raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
     click.echo(

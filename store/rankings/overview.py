@@ -92,7 +92,10 @@ def survey(
         mentioned=tuple(sorted(named.values(), key=lambda p: (-p.mentions, p.slug))),
         experiments=experiments.compute(ranked, list(every)),
         retired=tuple(sorted(models.difference(curated.models))),
-        product_redirects=products.redirects(every, {p.id: p.slug for p in named.values()}),
+        product_redirects={
+            **products.redirects(every, {p.id: p.slug for p in named.values()}),
+            **products.former(named.values()),
+        },
         category_redirects={
             former: slug
             for slug, category in curated.categories.items()

@@ -28,6 +28,7 @@ class Named(Struct, frozen=True):
     mentions: int
     categories: tuple[str, ...]
     first_mention: str
+    former_slugs: tuple[str, ...] = ()
 
 
 def describe(
@@ -59,6 +60,7 @@ def describe(
         mentions=sum(sighting.mentions for sighting in sightings.values()),
         categories=tuple(sorted(sightings)),
         first_mention=first.polled_at,
+        former_slugs=file.former_slugs if file else (),
     )
 
 
@@ -73,6 +75,13 @@ def redirects(readings: Iterable[Reading], slugs: Mapping[ProductId, str]) -> di
             owners[old] = min(owners.get(old, owner), owner)
     borne = set(slugs.values())
     return {old: slugs[product] for old, (_, product) in owners.items() if old not in borne}
+
+
+def former(products: Iterable[Named]) -> dict[str, str]:
+    """Old address to new: the slugs that a curator says a product once had."""
+    named = list(products)
+    borne = {product.slug for product in named}
+    return {old: p.slug for p in named for old in p.former_slugs if old not in borne}
 
 
 def _slug(name: str, file_slugs: Container[str]) -> str:

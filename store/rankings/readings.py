@@ -49,10 +49,11 @@ class Sighting(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """All that a category's polls say; ``latest`` and ``recent`` are by model name.
+    """All that a category's polls say; ``latest``, ``recent``, ``polled`` are by model name.
 
-    ``addresses`` are the slugs that its spellings ever had, each with the product they stand for.
-    ``ids`` are all products named anywhere in it, ``last_poll`` and ``last_success`` times.
+    ``polled`` is when a model was last asked, in vain or not; ``addresses`` are the slugs that its
+    spellings ever had, each with the product they stand for. ``ids`` are all products named
+    anywhere in it, ``last_poll`` and ``last_success`` times.
     """
 
     slug: str
@@ -69,6 +70,7 @@ class Reading(Struct, frozen=True):
     last_poll: str | None
     last_success: str | None
     ids: frozenset[ProductId]
+    polled: Mapping[str, str]
 
 
 def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> Reading:
@@ -91,6 +93,7 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         last_poll=max((poll.polled_at for poll in polls), default=None),
         last_success=max((answered.poll.polled_at for answered in answers), default=None),
         ids=frozenset(resolver.resolved.values()),
+        polled={poll.model: poll.polled_at for poll in polls},
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, current_app, request
 
 from store.snapshot import category_path, product_path
+from store.web import health
 from store.web.addresses import LICENCES
 from store.web.answers import Passing, answer, moved
 from store.web.errors import NotFound
@@ -118,22 +120,12 @@ class Api:
         return answer(prepared, JSON, links(payloads, payloads.at.category_page(slug)))
 
     def health(self) -> Response:
-        """``/healthz``: whether the service is what its files say. The one answer that may vary.
+        """``/healthz``: whether the service is what its files say.
 
-        Where a lost data directory was is for its operator's log and not for readers.
+        ``app.extensions["scheduler"]`` may hold a function that says how the scheduler is.
         """
-        snapshot, problems = self._store.snapshot, self._store.problems
-        body = {
-            "status": "degraded" if any(p.severity == "error" for p in problems) else "ok",
-            "categories": len(snapshot.catalogue.categories),
-            "ranked": len(snapshot.boards),
-            "polls": sum(len(ledger.models) for ledger in snapshot.ledgers.values()),
-            "lastPoll": snapshot.overview.last_poll,
-            "problems": [
-                "the data directory is not there" if problem.file == "." else str(problem)
-                for problem in problems
-            ],
-        }
+        scheduler = current_app.extensions.get("scheduler")
+        body = health.examine(self._store, time.time(), scheduler)
         response = Response(msgspec.json.encode(body), mimetype=JSON)
         response.headers["Cache-Control"] = "no-store"
         return response

@@ -1,0 +1,116 @@
+"""``flask schema``: what each kind of data file may say, as JSON schemas, for editors."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from flask import current_app
+from flask.cli import with_appcontext
+
+from store.files import FOLDERS, SINGLE
+from store.settings import SHIPPED_DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from store.settings import Settings
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+KINDS = {"categories": "category", "products": "product", "labs": "lab"}
+"""What one file of a folder is called."""
+
+
+def schema_of(name: str) -> str:
+    """What ``$schema`` says in a data file, by the file's relative name."""
+    folder, _, _ = name.rpartition("/")
+    return f"../schemas/{KINDS[folder]}.json" if folder else f"./schemas/{name}"
+
+
+def documents() -> dict[str, str]:
+    """The text of every schema file, by file name."""
+    kinds = dict(SINGLE)
+    kinds |= {f"{KINDS[folder]}.json": kind for folder, kind in FOLDERS.items()}
+    return {
+        name: _text({"$schema": DRAFT, **_plain(msgspec.json.schema(kind))})
+        for name, kind in kinds.items()
+    }
+
+
+@click.command()
+@with_appcontext
+def schema() -> None:
+    """Write the JSON schema of each kind of data file, for completion and red lines in editors.
+
+    They go to schemas/ in the data directory; .vscode/settings.json makes VS Code use them. Both
+    follow from the program; run it again after an update.
+    """
+    settings: Settings = current_app.extensions["settings"]
+    try:
+        for path in write(settings.data_dir):
+            click.echo(f"wrote {path}")
+    except OSError as error:
+        raise click.ClickException(
+            f"{error.filename} cannot be written: {error.strerror}"
+        ) from None
+
+
+def write(directory: Path) -> list[Path]:
+    """Write all schemas of a data directory and its editor's settings; return what was written.
+
+    The settings of the shipped data stand at the top of the checkout, where it is opened.
+    """
+    (directory / "schemas").mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, text in documents().items():
+        path = directory / "schemas" / name
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    top = directory.parent if directory.resolve() == SHIPPED_DATA.resolve() else directory
+    path = top / ".vscode" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    prefix = f"{directory.name}/" if top != directory else ""
+    path.write_text(_text(_with_schemas(path, prefix)), encoding="utf-8")
+    return [*written, path]
+
+
+def editor_settings(prefix: str) -> list[dict[str, Any]]:
+    """Which schema is for which files, as VS Code wants it; paths start at its folder."""
+    matches = {f"{prefix}{name}": name for name in SINGLE}
+    matches |= {f"{prefix}{folder}/*.json": f"{KINDS[folder]}.json" for folder in FOLDERS}
+    return [
+        {"fileMatch": [f"/{match}"], "url": f"./{prefix}schemas/{name}"}
+        for match, name in matches.items()
+    ]
+
+
+def _with_schemas(path: Path, prefix: str) -> Mapping[str, Any]:
+    """An editor's settings with our schemas, whatever else they hold."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        held = {}
+    except ValueError as error:
+        raise click.ClickException(f"{path} is no plain JSON and was left alone: {error}") from None
+    return {**held, "json.schemas": editor_settings(prefix)}
+
+
+def _plain(value: Any) -> Any:
+    """A schema whose descriptions read well in an editor."""
+    if isinstance(value, dict):
+        return {
+            key: inspect.cleandoc(part).replace("``", "`")
+            if key == "description" and isinstance(part, str)
+            else _plain(part)
+            for key, part in value.items()
+        }
+    return [_plain(part) for part in value] if isinstance(value, list) else value
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

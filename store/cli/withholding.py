@@ -1,0 +1,58 @@
+"""``flask withhold``: take the texts of one poll out of sight, and out of every figure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+from flask import current_app
+from flask.cli import with_appcontext
+
+from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_member
+from store.history import History
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from store.records import Poll
+    from store.settings import Settings
+
+NAME = "withheld.json"
+
+
+@click.command()
+@click.argument("poll_id", metavar="ID")
+@click.option("--reason", required=True, help="Why, in one line; readers of the history see it.")
+@with_appcontext
+def withhold(poll_id: str, reason: str) -> None:
+    """Withhold the poll ID: its record stays in its place without its texts and counts nowhere.
+
+    Prints the diff it wrote to withheld.json; taking the entry out shows the poll again.
+    """
+    settings: Settings = current_app.extensions["settings"]
+    directory = settings.data_dir
+    poll = _find(directory, poll_id)
+    entry = {"reason": reason, "date": datetime.now(UTC).date().isoformat()}
+    try:
+        before = text_of(directory, NAME) if (directory / NAME).exists() else None
+        text = before or new(NAME, withheld={})
+        if f'"{poll_id}"' in text:
+            raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
+        edit = Edit(NAME, before, with_member(text, ("withheld",), poll_id, entry, ()))
+        carry_out(directory, [edit])
+    except EditError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(edit.diff, nl=False)
+    click.echo(f"Withheld: {poll.model} on {poll.slug}, {poll.polled_at}.", err=True)
+
+
+def _find(directory: Path, poll_id: str) -> Poll:
+    history = History(directory / "history")
+    for slug in history.signatures():
+        for stored in history.read(slug).polls:
+            if stored.poll.id == poll_id:
+                return stored.poll
+    raise click.ClickException(
+        f'No poll has the id "{poll_id}"; ids stand in /api/v1/history and on the pages of polls.'
+    )

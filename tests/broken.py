@@ -1,0 +1,183 @@
+"""Every way we know in which a data file goes wrong, for every kind of data file."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from builders import answered, write_data, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+KINDS = (
+    "site.json",
+    "models.json",
+    "synonyms.json",
+    "words.json",
+    "withheld.json",
+    "categories/crm-software.json",
+    "products/zoho-crm.json",
+    "labs/by-hand.json",
+)
+
+LAB = {"title": "By hand", "method": "Read.", "finding": "Much.", "date": "2026-11-01", "body": "x"}
+
+
+class Broken(NamedTuple):
+    """A way to break a good file: what it then holds, the line of the problem, words of it."""
+
+    name: str
+    write: Callable[[Path], object]
+    line: Callable[[str], int]
+    says: str
+
+
+def write_one_of_each(directory: Path) -> Path:
+    """A data directory with one file of every kind, all good, each with a key per line."""
+    polls = [
+        answered(model, names, f"2026-11-0{day}T06:00:00Z", slug=slug)
+        for day, slug in ((2, "crm-software"), (3, "vpn"))
+        for model, names in {"A": ["Zoho CRM", "Pipe"], "B": ["Pipe", "Zoho"]}.items()
+    ]
+    write_data(
+        directory,
+        categories={
+            "crm-software": {"title": "Best CRM software", "former_slugs": ["crm"]},
+            "vpn": {"title": "Best VPN"},
+        },
+        products={"zoho-crm": {"name": "Zoho CRM", "aliases": ["Zoho"]}},
+        polls=polls,
+    )
+    write_json(directory / "synonyms.json", {"version": 1, "synonyms": [["sofa", "couch"]]})
+    write_json(directory / "words.json", {"version": 1, "source": "us", "words": ["the"]})
+    gone = {polls[0].id: {"reason": "A slur", "date": "2026-11-04"}}
+    write_json(directory / "withheld.json", {"version": 1, "withheld": gone})
+    write_json(directory / "labs" / "by-hand.json", {"version": 1, **LAB})
+    return directory
+
+
+def _text(change: Callable[[str], str | bytes]) -> Callable[[Path], object]:
+    def write(path: Path) -> None:
+        text = change(path.read_text(encoding="utf-8"))
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    return write
+
+
+def _version(value: str) -> Callable[[Path], object]:
+    return _text(lambda text: text.replace('"version": 1', f'"version": {value}'))
+
+
+def _third(line: str) -> Callable[[Path], object]:
+    """A further line after the version's."""
+    return _text(lambda text: text.replace('"version": 1,\n', f'"version": 1,\n  {line}\n', 1))
+
+
+def _first_value(
+    change: Callable[[dict[str, Any]], dict[str, Any]],
+) -> Callable[[Path], object]:
+    """The first key after the version's gets a value of no right type, then ``change``."""
+
+    def write(path: Path) -> None:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        key = next(key for key in record if key != "version")
+        write_json(path, change({**record, key: False}))
+
+    return write
+
+
+def _as_something_else(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    def write(path: Path) -> None:
+        path.unlink()
+        make(path)
+
+    return write
+
+
+def _symlink(path: Path) -> None:
+    target = path.with_name(".elsewhere")
+    target.write_text('{"version": 1}', encoding="utf-8")
+    path.symlink_to(target.name)
+
+
+def _at(number: int) -> Callable[[str], int]:
+    return lambda _: number
+
+
+def _without_first(record: dict[str, Any]) -> dict[str, Any]:
+    first = next(key for key, value in record.items() if value is False)
+    return {key: value for key, value in record.items() if key != first}
+
+
+def _lines(text: str) -> int:
+    return text.count("\n")
+
+
+SLIPS = (
+    Broken("empty", _text(lambda _: ""), _at(1), "the file is empty"),
+    Broken("blank", _text(lambda _: "\n \n"), _at(3), "the file is empty"),
+    Broken("bom", _text(lambda text: b"\xef\xbb\xbf" + text.encode()), _at(1), "byte order mark"),
+    Broken("utf-16", _text(lambda text: text.encode("utf-16")), _at(1), "is not UTF-8 text"),
+    Broken(
+        "latin-1",
+        _text(lambda text: text.replace("version", "v\xe9rsion").encode("latin-1")),
+        _at(2),
+        "byte 0xe9 is not UTF-8 text",
+    ),
+    Broken("zeros", _text(lambda _: b"\0" * 100), _at(1), "a JSON value is expected"),
+    Broken("cut in a key", _text(lambda text: text[:8]), _at(2), "not closed by a double quote"),
+    Broken("cut at the end", _text(lambda t: t[:-3]), lambda t: _lines(t) - 1, "is expected here"),
+    Broken(
+        "comma too many", _text(lambda t: t[:-3] + ",\n}\n"), lambda t: _lines(t) - 1, "too many"
+    ),
+    Broken("comma missing", _text(lambda t: t.replace("1,\n", "1\n", 1)), _at(3), "is missing"),
+    Broken("colon missing", _text(lambda t: t.replace('n":', 'n"', 1)), _at(2), 'a ":" is missing'),
+    Broken("single quotes", _text(lambda t: t.replace('"', "'")), _at(2), "straight double quotes"),
+    Broken("curly quotes", _text(lambda t: t.replace('"', "\u201c")), _at(2), "straight double"),
+    Broken("a bare key", _text(lambda t: t.replace('"version"', "version")), _at(2), "a key in"),
+    Broken("a comment", _third("// mine"), _at(3), "JSON has no comments"),
+    Broken("a merge conflict", _third("<<<<<<< HEAD"), _at(3), "conflict of a merge"),
+    Broken("text behind", _text(lambda t: t + "}"), lambda t: _lines(t) + 1, "more text after"),
+    Broken("unclosed text", _third('"topic: 1,'), _at(3), "not closed by a double quote"),
+    Broken("a raw tab", _third('"a\tb": 1,'), _at(3), "write \\u0009"),
+    Broken("a wrong escape", _third('"C:\\data": 1,'), _at(3), "is no escape"),
+    Broken("half a surrogate", _third('"\\ud83d": 1,'), _at(3), "half a surrogate pair"),
+    Broken("duplicate key", _third('"version": 1,'), _at(3), "it is already in line 2"),
+    Broken("NaN", _version("NaN"), _at(2), "NaN is no JSON number"),
+    Broken("Infinity", _version("-Infinity"), _at(2), "-Infinity is no JSON number"),
+    Broken("too large a number", _version("1e999"), _at(2), "this number is too large"),
+    Broken("five thousand digits", _version("1" * 5000), _at(2), "this number is too large"),
+    Broken("a leading zero", _version("01"), _at(2), "a number goes on"),
+    Broken("True", _version("True"), _at(2), "write true, not True"),
+    Broken("None", _version("None"), _at(2), "write null, not None"),
+    Broken("deep nesting", _third(f'"x": {"[" * 99}{"]" * 99},'), _at(3), "deeper than 32 levels"),
+    Broken("endless nesting", _text(lambda _: "[" * 100_000), _at(1), "deeper than 32 levels"),
+    Broken("huge", _text(lambda t: t + " " * (1 << 20)), _at(1), "is larger than 1,048,576 bytes"),
+    Broken("a list", _text(lambda _: "[]\n"), _at(1), "the file must be an object"),
+    Broken("null", _text(lambda _: "null\n"), _at(1), "the file must be an object"),
+    Broken(
+        "no version", _text(lambda t: t.replace('"version": 1,', "")), _at(1), 'lacks "version"'
+    ),
+    Broken("another version", _version("2"), _at(2), "this program reads version 1"),
+    Broken("version in words", _version('"1"'), _at(2), "this program reads version 1"),
+    Broken("version 1.0", _version("1.0"), _at(2), "version"),
+    Broken("misspelt key", _third('"verison": 1,'), _at(3), 'did you mean "version"?'),
+    Broken("unknown key", _third('"zzz": 1,'), _at(3), "allowed are "),
+    Broken("wrong type", _first_value(lambda record: record), _at(3), "must be"),
+    Broken("a required key missing", _first_value(_without_first), _at(1), "the file lacks"),
+    Broken("symbolic link", _as_something_else(_symlink), _at(1), "is a symbolic link"),
+    Broken("a folder", _as_something_else(lambda path: path.mkdir()), _at(1), "not a regular file"),
+    Broken("a pipe", _as_something_else(os.mkfifo), _at(1), "not a regular file"),
+)
+
+
+def mend(path: Path, text: str) -> None:
+    """Put the good file back, whatever stands in its place."""
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
+    path.write_text(text, encoding="utf-8")

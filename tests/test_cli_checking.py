@@ -1,0 +1,265 @@
+"""``flask check``: every problem of every file in one run, where it stands and what to do."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+from broken import KINDS, write_one_of_each
+from builders import app_over, write_json
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from store.records import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+    from flask.testing import FlaskCliRunner
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """One good file of every kind."""
+    return write_one_of_each(tmp_path / "data")
+
+
+def check(directory: Path, *args: str) -> Result:
+    """Run the command over a data directory."""
+    return app_over(directory).test_cli_runner().invoke(args=["check", *args])
+
+
+def test_good_data_is_called_good(directory: Path) -> None:
+    """Without an error the exit code is 0."""
+    done = check(directory)
+    assert done.exit_code == 0
+    assert done.stderr.startswith("0 errors, 0 warnings")
+
+
+def test_an_alias_claimed_twice_is_named_in_both_places(directory: Path) -> None:
+    """Each of two product files that claim a name is told of the other."""
+    pipe = {"version": 1, "name": "Pipe", "aliases": ["x", "ZOHO\u2122"]}
+    write_json(directory / "products" / "pipe.json", pipe)
+    done = check(directory)
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        (
+            'products/pipe.json:6:5: "ZOHO\u2122" is also claimed by products/zoho-crm.json; '
+            "until one gives it up it belongs to neither"
+        ),
+        (
+            'products/zoho-crm.json:5:5: "Zoho" is also claimed by products/pipe.json; '
+            "until one gives it up it belongs to neither"
+        ),
+    ]
+
+
+def test_damaged_history_is_named_by_line(directory: Path) -> None:
+    """A line of history that was changed by hand is reported and fails the check."""
+    path = directory / "history" / "vpn.jsonl"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("Pipe", "Pope", 1), encoding="utf-8")
+    done = check(directory)
+    assert done.exit_code == 1
+    assert done.stdout.startswith("history/vpn.jsonl:1:1: a damaged record is left out")
+
+
+def test_an_unusable_directory_is_one_sentence(directory: Path) -> None:
+    """A data directory that is not there is said to be so."""
+    app = app_over(directory)
+    directory.rename(directory.with_name("away"))
+    done = app.test_cli_runner().invoke(args=["check"])
+    assert done.exit_code == 1
+    assert "does not exist; `flask init" in done.output
+
+
+def set_key(path: Path, **fields: object) -> None:
+    """Change keys of a data file as a curator would."""
+    write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "warning"),
+    [
+        (
+            {"topic": "Best VPN"},
+            '5:3: warning: "for Best VPN" stands in verdicts: a topic does not start with "Best"',
+        ),
+        (
+            {"topic": "the VPN"},
+            '5:3: warning: "for the VPN" stands in verdicts: a topic does not start with "the"',
+        ),
+        (
+            {"topic": "VPN?"},
+            '5:3: warning: "for VPN?" stands in verdicts: a topic does not end in punctuation',
+        ),
+        (
+            {"title": "Best VPN."},
+            '3:3: warning: "for VPN." stands in verdicts: a topic does not end in punctuation',
+        ),
+        ({"topic": "theatre tickets"}, None),
+    ],
+)
+def test_a_topic_that_reads_badly_in_a_verdict_is_a_warning(
+    directory: Path, fields: dict[str, object], warning: str | None
+) -> None:
+    """What would stand after "for" must not start with Best or The or end a sentence."""
+    set_key(directory / "categories" / "vpn.json", **fields)
+    done = check(directory)
+    assert done.exit_code == 0
+    assert done.stdout == (f"categories/vpn.json:{warning}\n" if warning else "")
+
+
+def test_polling_less_than_weekly_is_a_warning(directory: Path) -> None:
+    """Above seven days no cell is polled in both windows of a trend."""
+    set_key(directory / "site.json", poll_every_days=8)
+    done = check(directory)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("site.json:5:3: warning: poll_every_days is 8: above 7 nothing")
+    assert done.stderr == "0 errors, 1 warning, 0 notices.\n"
+
+
+def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:
+    """Models that left, categories without a poll and histories without a category are named."""
+    models = [{"name": name, "api": "sample"} for name in ("B", "C")]
+    set_key(directory / "models.json", models=models)
+    set_key(directory / "categories" / "crm-software.json", former_slugs=[])
+    (directory / "categories" / "vpn.json").rename(directory / "categories" / "vpn-service.json")
+    done = check(directory)
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        (
+            "history:1:1: notice: 1 slug (vpn) has no category any more; if one was renamed, "
+            "list its old slug in former_slugs"
+        ),
+        (
+            "history:1:1: notice: 1 slug (vpn-service) has never been polled; "
+            "`flask poll --due` asks for what is due"
+        ),
+        'models.json:1:1: notice: "A" is retired: its 2 polls count in no ranking',
+    ]
+
+
+def test_withholding_a_poll_that_is_not_there_is_a_warning(directory: Path) -> None:
+    """An id with a typing mistake withholds nothing, which somebody should know."""
+    gone = {"0" * 16: {"reason": "x", "date": "2026-11-04"}}
+    set_key(directory / "withheld.json", withheld=gone)
+    line = f"withheld.json:4:5: warning: no poll in history has the id {'0' * 16}\n"
+    assert check(directory).stdout == line
+
+
+def test_a_forged_record_is_found_by_its_id(directory: Path) -> None:
+    """Whoever changes a record and mends its checksum is found out: the id is a hash of it."""
+    path = directory / "history" / "vpn.jsonl"
+    first, second = path.read_bytes().splitlines()
+    body = second.replace(b'"product":"Pipe"', b'"product":"Pope"')[: -len(b',"crc":"00000000"}')]
+    body += b"}"
+    forged = body[:-1] + f',"crc":"{zlib.crc32(body):08x}"}}'.encode()
+    path.write_bytes(first + b"\n" + forged + b"\n")
+    done = check(directory)
+    assert done.exit_code == 1
+    assert done.stdout == (
+        "history/vpn.jsonl:2:1: the record is not what its id says: "
+        "it was changed after it was written\n"
+    )
+
+
+class TestFormats:
+    """The same problems for programs."""
+
+    @pytest.fixture(autouse=True)
+    def two_problems(self, directory: Path) -> None:
+        """An error and a warning."""
+        set_key(directory / "categories" / "vpn.json", titel="100 %", topic="VPN?")
+        set_key(directory / "site.json", poll_every_days=8)
+
+    def test_json(self, directory: Path) -> None:
+        """One list of objects, with the severity of each."""
+        done = check(directory, "--format", "json")
+        assert done.exit_code == 1
+        first, second = json.loads(done.stdout)
+        assert first == {
+            "file": "categories/vpn.json",
+            "line": 5,
+            "column": 3,
+            "message": 'unknown key "titel": did you mean "title"?',
+            "severity": "error",
+        }
+        assert second["severity"] == "warning"
+
+    def test_github(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Annotations whose paths start where the workflow runs."""
+        monkeypatch.chdir(directory.parent)
+        lines = check(directory, "--format", "github").stdout.splitlines()
+        assert lines[0] == (
+            "::error file=data/categories/vpn.json,line=5,col=3::"
+            'unknown key "titel": did you mean "title"?'
+        )
+        assert lines[1].startswith("::warning file=data/site.json,line=5,col=3::poll_every_days")
+
+    def test_unknown(self, directory: Path) -> None:
+        """Another format is refused with those there are."""
+        done = check(directory, "--format", "xml")
+        assert done.exit_code == 2
+        assert "'text', 'json', 'github'" in done.output
+
+
+def test_the_shipped_data_is_good(runner: FlaskCliRunner) -> None:
+    """Not a word is to be said about what we ship."""
+    done = runner.invoke(args=["check"])
+    assert (done.exit_code, done.stdout) == (0, "")
+
+
+JUNK = st.sampled_from(
+    [
+        "",
+        '"',
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "1",
+        "-",
+        "null",
+        "\\",
+        "\n",
+        "\0",
+        "\u00e9",
+        "NaN",
+        "  ",
+    ]
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from([*KINDS, "products/pipe.json"]), st.data())
+def test_check_accepts_exactly_what_a_server_loads(
+    directory: Path, kind: str, data: st.DataObject
+) -> None:
+    """However a file is mangled, check calls it an error if and only if a fresh server does."""
+    text = GOOD.setdefault(kind, _good_text(directory, kind))
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(start + 12, len(text))))
+    mangled = text[:start] + data.draw(JUNK) + text[end:]
+    (directory / kind).write_text(mangled, encoding="utf-8")
+    app = app_over(directory)
+    wrong = [str(p) for p in app.extensions["store"].problems if p.severity == "error"]
+    done = app.test_cli_runner().invoke(args=["check", "--format", "json"])
+    said = [Problem(**each) for each in json.loads(done.stdout)]
+    assert [str(problem) for problem in said if problem.severity == "error"] == wrong
+    assert done.exit_code == (1 if wrong else 0)
+    (directory / kind).write_text(text, encoding="utf-8")
+
+
+GOOD: dict[str, str] = {}
+
+
+def _good_text(directory: Path, kind: str) -> str:
+    if kind == "products/pipe.json":
+        return '{"version": 1, "name": "Pipe", "aliases": ["Zohoo"], "former_slugs": ["pipes"]}'
+    return (directory / kind).read_text(encoding="utf-8")

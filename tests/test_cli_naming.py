@@ -1,0 +1,224 @@
+"""``flask names``: a curator's word on spellings, written as an edit and taken back as one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import answered, app_over, write_data
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Two categories in which Zoho goes by three names, beside a file for Pipedrive."""
+    polls = [
+        answered("A", ["Zoho CRM", "Pipedrive", "Notion"], slug="crm-software"),
+        answered("B", ["Zoho", "HubSpot", "Pipedrive CRM"], slug="crm-software"),
+        answered("C", ["Zoho CRM", "Hubspot Inc"], slug="crm-software"),
+        answered("A", ["ZohoOne", "Notion AI"], slug="office-suite"),
+    ]
+    return write_data(
+        tmp_path / "data",
+        categories={
+            "crm-software": {"title": "Best CRM software", "nouns": ["CRM", "CRM software"]},
+            "office-suite": {"title": "Best office suite"},
+        },
+        products={"pipedrive": {"name": "Pipedrive"}},
+        polls=polls,
+    )
+
+
+def names(directory: Path, *args: str) -> Result:
+    """Run the command over a data directory."""
+    return app_over(directory).test_cli_runner().invoke(args=["names", *args])
+
+
+def answers(directory: Path) -> dict[str, bytes]:
+    """Every prepared answer of a fresh server, by path."""
+    snapshot = app_over(directory).extensions["store"].snapshot
+    held = {**snapshot.prepared, **snapshot.documents}
+    return {path: prepared.body for path, prepared in held.items()}
+
+
+def history(directory: Path) -> dict[str, bytes]:
+    """The history files as they are."""
+    return {path.name: path.read_bytes() for path in (directory / "history").iterdir()}
+
+
+def product(directory: Path, slug: str) -> dict[str, Any]:
+    """A product file."""
+    text = (directory / "products" / f"{slug}.json").read_text(encoding="utf-8")
+    record: dict[str, Any] = json.loads(text)
+    return record
+
+
+def test_the_queue_lists_what_may_be_one_and_why(directory: Path) -> None:
+    """Each suggestion says how often, where and why, and ends in a command to run."""
+    done = names(directory, "queue")
+    assert done.exit_code == 0
+    assert done.stdout == (
+        'zoho: "Zoho", named 1x in crm-software\n'
+        '  may be zoho-crm: "Zoho CRM" (in no file yet), named 2x in crm-software\n'
+        '  because: the same but for a noun of crm-software ("Best CRM software"); '
+        '"Zoho CRM" has crm more\n'
+        "  flask names accept zoho  |  flask names reject zoho zoho-crm\n"
+        'notion-ai: "Notion AI", named 1x in office-suite\n'
+        '  may be notion: "Notion" (in no file yet), named 1x in crm-software\n'
+        '  because: "Notion AI" has ai more; spelt alike (85 of 100)\n'
+        "  flask names accept notion-ai  |  flask names reject notion-ai notion\n"
+        'hubspot-inc: "Hubspot Inc", named 1x in crm-software\n'
+        '  may be hubspot: "HubSpot" (in no file yet), named 1x in crm-software\n'
+        '  because: "Hubspot Inc" has inc more\n'
+        "  flask names accept hubspot-inc  |  flask names reject hubspot-inc hubspot\n"
+    )
+    assert names(directory, "queue", "--category", "office-suite").stdout.count("may be") == 1
+    assert names(directory, "queue", "--category", "crm-software").stdout.count("may be") == 3
+    assert names(directory, "queue", "--limit", "1").stdout.count("may be") == 1
+
+
+def test_accepting_makes_one_product_of_two(directory: Path) -> None:
+    """The suggestion becomes an alias in a new file, and rankings and addresses follow."""
+    before = history(directory)
+    done = names(directory, "accept", "zoho")
+    assert done.exit_code == 0, done.output
+    assert product(directory, "zoho-crm") == {
+        "$schema": "../schemas/product.json",
+        "version": 1,
+        "name": "Zoho CRM",
+        "aliases": ["Zoho"],
+    }
+    assert done.stdout.startswith("--- /dev/null\n+++ b/products/zoho-crm.json\n@@ -0,0 +1,6 @@\n")
+    assert '"Zoho" is zoho-crm now, in 1 category.' in done.stderr
+    client = app_over(directory).test_client()
+    top = client.get("/api/v1/best/crm-software.json").get_json()["combined"][0]
+    assert (top["product"], top["modelRanks"]) == ("Zoho CRM", {"A": 1, "B": 1, "C": 1})
+    moved = client.get("/api/v1/product/zoho.json")
+    assert (moved.status_code, moved.headers["Location"][-18:]) == (
+        308,
+        "/product/zoho-crm.json"[-18:],
+    )
+    assert "zoho:" not in names(directory, "queue").stdout
+    assert history(directory) == before
+
+
+def test_merging_and_undoing_gives_the_same_bytes(directory: Path) -> None:
+    """Two products with files become one; taking the diff back restores every answer."""
+    assert names(directory, "accept", "zoho").exit_code == 0
+    before, kept = answers(directory), history(directory)
+    done = names(directory, "merge", "Zoho CRM", "pipedrive")
+    assert done.exit_code == 0, done.output
+    merged = product(directory, "pipedrive")
+    assert merged["aliases"] == ["Zoho CRM", "Zoho"]
+    assert merged["former_slugs"] == ["zoho-crm"]
+    assert not (directory / "products" / "zoho-crm.json").exists()
+    served = app_over(directory).test_client()
+    for path in before:
+        if path.startswith("product/"):
+            assert served.get(f"/api/v1/{path}").status_code in (200, 308)
+    assert answers(directory) != before
+    subprocess.run(["git", "apply", "-R"], cwd=directory, input=done.stdout.encode(), check=True)
+    assert answers(directory) == before
+    assert history(directory) == kept
+
+
+def test_rejecting_silences_a_suggestion_for_good(directory: Path) -> None:
+    """What a curator called two is not asked again, stays two, and cannot be merged by mistake."""
+    before = answers(directory)
+    done = names(directory, "reject", "zoho", "zoho-crm")
+    assert done.exit_code == 0, done.output
+    assert product(directory, "zoho-crm")["not_same_as"] == ["zoho"]
+    assert product(directory, "zoho")["name"] == "Zoho"
+    assert "zoho:" not in names(directory, "queue").stdout
+    assert answers(directory) == before
+    refused = names(directory, "merge", "zoho", "zoho-crm")
+    assert refused.exit_code == 1
+    assert "says in not_same_as that it is not zoho; take that out first" in refused.output
+
+
+def test_a_name_that_two_files_claim_already_is_not_claimed_once_more(directory: Path) -> None:
+    """A contested name is settled by taking it out of one file, which is what is said."""
+    for slug in ("one", "two"):
+        path = directory / "products" / f"{slug}.json"
+        path.write_text(
+            f'{{"version": 1, "name": "{slug}", "aliases": ["Zoho"]}}', encoding="utf-8"
+        )
+    done = names(directory, "merge", "zoho", "one")
+    assert done.exit_code == 1
+    assert 'claims "Zoho" already, and so does another file; see `flask check`' in done.output
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "sentence"),
+    [
+        (["accept", "notion"], 1, "The queue holds nothing for notion; use merge."),
+        (["merge", "nothing", "zoho"], 2, 'No product has the slug or the spelling "nothing".'),
+        (["merge", "zoho-crmm", "zoho"], 2, "Closest: zoho-crm"),
+        (["merge", "zoho", "ZOHO"], 1, "zoho is zoho already."),
+        (["explain", "x", "--category", "none"], 2, 'No category has the slug "none".'),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    directory: Path, args: list[str], code: int, sentence: str
+) -> None:
+    """A mistaken command changes nothing and says what to do."""
+    done = names(directory, *args)
+    assert done.exit_code == code
+    assert sentence in done.output
+    assert [path.name for path in (directory / "products").iterdir()] == ["pipedrive.json"]
+
+
+@pytest.mark.parametrize(
+    ("args", "lines"),
+    [
+        (
+            ["PIPEDRIVE\u2122"],
+            [
+                "PIPEDRIVE\u2122: Pipedrive (products/pipedrive.json)",
+                "rule: name or alias",
+                "key: pipedrive",
+                "address: /product/pipedrive",
+                "named 2x in crm-software",
+            ],
+        ),
+        (
+            ["Pipedrive CRM", "--category", "crm-software"],
+            [
+                "Pipedrive CRM: Pipedrive (products/pipedrive.json)",
+                "rule: name without maker or noun",
+                "key: pipedrivecrm",
+                "address: /product/pipedrive",
+                "named 2x in crm-software",
+            ],
+        ),
+        (
+            ["Pipedrive CRM"],
+            [
+                "Pipedrive CRM: Pipedrive CRM (a product of its own, in no file)",
+                "rule: own name",
+                "key: pipedrivecrm",
+                "address: /product/pipedrive-crm",
+                "named in no successful poll",
+            ],
+        ),
+    ],
+)
+def test_explain_says_which_rule_resolved_a_spelling(
+    directory: Path, args: list[str], lines: list[str]
+) -> None:
+    """Product, rule, key and address of any spelling, known or not."""
+    assert names(directory, "explain", *args).stdout.splitlines() == lines
+
+
+def test_every_command_has_help(directory: Path) -> None:
+    """Each command says in a sentence what it does."""
+    for command in ("queue", "accept", "merge", "reject", "explain"):
+        done = names(directory, command, "--help")
+        assert done.exit_code == 0
+        assert len(done.output.splitlines()[2].strip()) > 20

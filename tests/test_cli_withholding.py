@@ -1,0 +1,75 @@
+"""``flask withhold``: out of sight and out of every figure, and back again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import answered, app_over, write_data
+from test_cli_naming import answers, history
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POLLS = [
+    answered("A", ["Good", "Fine"], "2026-11-02T06:00:00Z"),
+    answered("B", ["A slur", "Fine"], "2026-11-02T06:00:01Z"),
+]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A category whose second answer should not be seen."""
+    return write_data(tmp_path / "data", polls=POLLS)
+
+
+def test_a_withheld_poll_is_shown_without_its_texts_and_counts_nowhere(directory: Path) -> None:
+    """Its record keeps its place; what it said is in no answer; taking it back restores all."""
+    before, kept = answers(directory), history(directory)
+    shell = app_over(directory).test_cli_runner()
+    args = ["withhold", POLLS[1].id, "--reason", "Insults a person"]
+    done = shell.invoke(args=args)
+    assert done.exit_code == 0, done.output
+    assert "Withheld: B on crm-software, 2026-11-02T06:00:01Z." in done.stderr
+    text = (directory / "withheld.json").read_text(encoding="utf-8")
+    written = json.loads(text)
+    assert list(written) == ["$schema", "version", "withheld"]
+    assert written["withheld"][POLLS[1].id]["reason"] == "Insults a person"
+    client = app_over(directory).test_client()
+    newest, oldest = client.get("/api/v1/history?slug=crm-software").get_json()
+    assert (newest["id"], newest["withheld"], newest["ranking"]) == (POLLS[1].id, True, [])
+    assert oldest["pick"] == "Good"
+    assert b"A slur" not in b"".join(answers(directory).values())
+    assert client.get("/api/v1/product/a-slur.json").status_code == 404
+    assert history(directory) == kept
+    assert "is withheld already" in shell.invoke(args=args).output
+    subprocess.run(["git", "apply", "-R"], cwd=directory, input=done.stdout.encode(), check=True)
+    assert answers(directory) == before
+
+
+def test_a_second_one_is_written_below_the_first(directory: Path) -> None:
+    """The file stays as a person would keep it."""
+    shell = app_over(directory).test_cli_runner()
+    for poll in POLLS:
+        assert shell.invoke(args=["withhold", poll.id, "--reason", "x"]).exit_code == 0
+    lines = (directory / "withheld.json").read_text(encoding="utf-8").splitlines()
+    assert lines[3].startswith('  "withheld": {')
+    assert [line[:22] for line in lines[4:6]] == [f'    "{poll.id}"'[:22] for poll in POLLS]
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["0" * 16, "--reason", "x"], f'No poll has the id "{"0" * 16}"'),
+        ([POLLS[0].id], "Missing option '--reason'"),
+        ([POLLS[0].id, "--reason", " x\n"], "withheld.json was left as it was"),
+    ],
+)
+def test_what_cannot_be_withheld_is_said(directory: Path, args: list[str], sentence: str) -> None:
+    """An unknown id or a reason that is no line writes nothing."""
+    done = app_over(directory).test_cli_runner().invoke(args=["withhold", *args])
+    assert done.exit_code != 0
+    assert sentence in done.output
+    assert not (directory / "withheld.json").exists()

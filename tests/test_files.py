@@ -1,0 +1,337 @@
+"""Hand-edited files: every mistake is named in its place, and none stops the service."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
+from builders import write_data, write_json
+
+from store.files import SINGLE, DataDirectoryError, Files, load
+from store.settings import SHIPPED_DATA
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """One good file of every kind."""
+    return write_one_of_each(tmp_path / "data")
+
+
+def said(directory: Path) -> list[str]:
+    """Every problem of a data directory, as a fresh reader finds them."""
+    return [str(problem) for problem in Files(directory).scan().problems]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("slip", SLIPS, ids=[slip.name for slip in SLIPS])
+def test_a_broken_file_is_named_and_its_last_good_version_stays(
+    directory: Path, kind: str, slip: Broken
+) -> None:
+    """A mistake is reported with its line, changes nothing, and is gone once it is mended."""
+    files, path = Files(directory), directory / kind
+    before, text = files.scan(), path.read_text(encoding="utf-8")
+    slip.write(path)
+
+    broken = files.scan()
+
+    named = [p for p in broken.problems if p.file == kind and p.severity == "error"]
+    assert named
+    assert [p.line for p in named if slip.says in p.message][:1] == [slip.line(text)], named
+    assert before == _without_problems(broken)
+    mend(path, text)
+    assert files.scan().problems == ()
+
+
+def _without_problems(catalogue: Any) -> Any:
+    return msgspec.structs.replace(catalogue, problems=())
+
+
+@pytest.mark.parametrize("slip", SLIPS, ids=[slip.name for slip in SLIPS])
+def test_at_the_start_a_broken_file_is_left_out_and_the_others_are_read(
+    directory: Path, slip: Broken
+) -> None:
+    """A fresh reader loads everything but the file that is broken."""
+    slip.write(directory / "categories" / "crm-software.json")
+    catalogue = Files(directory).scan()
+    assert list(catalogue.categories) == ["vpn"]
+    assert {problem.file for problem in catalogue.problems} == {"categories/crm-software.json"}
+
+
+def test_a_file_that_may_not_be_read_is_a_problem(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lacking permission is a problem of that file only, and the words are the system's."""
+    _refuse_to_open(monkeypatch, "site.json", PermissionError(13, "Permission denied"))
+    assert said(directory) == ["site.json:1:1: cannot be read: Permission denied"]
+
+
+def test_a_file_whose_permission_was_mended_is_read_again(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changing only the mode of a file, and neither time nor size, makes it be looked at again."""
+    files, path = Files(directory), directory / "site.json"
+    with monkeypatch.context() as patched:
+        _refuse_to_open(patched, "site.json", PermissionError(13, "Permission denied"))
+        assert files.scan().problems
+    path.chmod(0o640)
+    assert files.scan().problems == ()
+
+
+def test_a_file_that_goes_between_listing_and_reading_is_no_problem(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has just been deleted is simply not there."""
+    _refuse_to_open(monkeypatch, "vpn.json", FileNotFoundError(2, "No such file"))
+    catalogue = Files(directory).scan()
+    assert list(catalogue.categories) == ["crm-software"]
+    assert catalogue.problems == ()
+
+
+def _refuse_to_open(patch: pytest.MonkeyPatch, name: str, error: OSError) -> None:
+    really = os.open
+
+    def refuse(path: Any, *args: Any, **kwargs: Any) -> int:
+        if str(path).endswith(name):
+            raise error
+        return really(path, *args, **kwargs)
+
+    patch.setattr(os, "open", refuse)
+
+
+def test_a_file_name_must_be_a_slug(directory: Path) -> None:
+    """A file whose name cannot be an address is reported and left out."""
+    text = (directory / "categories" / "vpn.json").read_text(encoding="utf-8")
+    for name in ("Best VPN", "vpn_2", "vpn--2", "x" * 101):
+        path = directory / "categories" / f"{name}.json"
+        path.write_text(text, encoding="utf-8")
+        assert said(directory) == [
+            (
+                f'categories/{name}.json:1:1: the file name "{name}" is no slug; '
+                "use a-z, 0-9 and single hyphens, at most 100"
+            )
+        ]
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("name", "warning"),
+    [
+        ("categories/crm.JSON", "is not read: the name of a data file ends in .json"),
+        ("categories/crm.json.txt", "is not read: the name of a data file ends in .json"),
+        ("model.json", "is not read; did you mean models.json?"),
+        ("product/", "is not read; did you mean products?"),
+        ("categories/new/", "folders inside categories are not read"),
+    ],
+)
+def test_what_looks_like_a_data_file_and_is_not_read_is_mentioned(
+    directory: Path, name: str, warning: str
+) -> None:
+    """A curator who misnames a file or folder is told; it does no harm."""
+    path = directory / name
+    if name.endswith("/"):
+        path.mkdir()
+    else:
+        path.write_text("{}", encoding="utf-8")
+    (problem,) = Files(directory).scan().problems
+    assert str(problem) == f"{name.rstrip('/')}:1:1: {warning}"
+    assert problem.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "categories/.vpn.json.swp", "categories/vpn.json~", "categories/4913",
+        "categories/#vpn.json#", "categories/.#vpn.json", "categories/sedKq1x2",
+        "categories/vpn.json.bak", "categories/.goutputstream-X1", "notes.txt", "LICENSE",
+        "schemas/category.json", ".vscode/settings.json",
+    ],
+)  # fmt: skip
+def test_what_editors_leave_behind_is_passed_over(directory: Path, name: str) -> None:
+    """Swap files, backups and our own other files are no data files and no problems."""
+    path = directory / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("half a fi", encoding="utf-8")
+    assert said(directory) == []
+
+
+def test_two_assistants_of_one_name_are_named_and_the_first_is_kept(directory: Path) -> None:
+    """The second assistant of a name is reported at its line and not asked."""
+    assistants = [{"name": "A", "api": "sample"}, {"name": "A", "api": "chat"}]
+    write_json(directory / "models.json", {"version": 1, "models": assistants})
+    catalogue = Files(directory).scan()
+    assert [assistant.api for assistant in catalogue.assistants] == ["sample"]
+    assert list(map(str, catalogue.problems)) == [
+        (
+            'models.json:9:7: two assistants are called "A"; the first is kept, '
+            "give this one a name of its own"
+        )
+    ]
+
+
+@pytest.mark.parametrize(("folder", "title"), [("categories", "title"), ("products", "name")])
+def test_a_former_slug_belongs_to_one_file_only(tmp_path: Path, folder: str, title: str) -> None:
+    """Of two claims on an old address the first counts; the other is reported with its line."""
+    records: Any = {
+        slug: {title: f"Best {slug}", "former_slugs": former}
+        for slug, former in {"alpha": ["old"], "beta": ["mine", "old", "alpha"]}.items()
+    }
+    directory = write_data(tmp_path / "data", **{folder: records})
+    catalogue = Files(directory).scan()
+    assert getattr(catalogue, folder)["alpha"].former_slugs == ("old",)
+    assert getattr(catalogue, folder)["beta"].former_slugs == ("mine",)
+    assert [(p.file, p.message) for p in catalogue.problems] == [
+        (f"{folder}/beta.json", f'"old" belongs to {folder}/alpha.json; take it out of one'),
+        (f"{folder}/beta.json", f'"alpha" belongs to {folder}/alpha.json; take it out of one'),
+    ]
+
+
+@pytest.mark.parametrize("name", ["site.json", "models.json"])
+def test_a_required_file_that_goes_is_missed_and_kept_in_use(directory: Path, name: str) -> None:
+    """Deleting a file that must be there changes nothing but is a problem."""
+    files = Files(directory)
+    before = files.scan()
+    (directory / name).unlink()
+    after = files.scan()
+    assert (after.site, after.assistants) == (before.site, before.assistants)
+    assert [(p.file, p.message) for p in after.problems] == [
+        (name, "the file is missing; `flask init DIR` shows one")
+    ]
+
+
+def test_the_categories_folder_that_goes_is_missed_and_kept_in_use(directory: Path) -> None:
+    """Renaming the folder of all categories by accident takes nothing off the air."""
+    files = Files(directory)
+    before = files.scan()
+    (directory / "categories").rename(directory / "categoris")
+    after = files.scan()
+    assert after.categories == before.categories
+    assert list(map(str, after.problems)) == [
+        "categories:1:1: the folder is missing",
+        "categoris:1:1: is not read; did you mean categories?",
+    ]
+
+
+@pytest.mark.parametrize("folder", ["categories", "products", "labs"])
+def test_a_folder_that_is_a_link_or_a_file_is_a_problem(directory: Path, folder: str) -> None:
+    """What cannot be looked into is named, and what it last held stays in use."""
+    files = Files(directory)
+    before = files.scan()
+    (directory / folder).rename(directory / ".away")
+    (directory / folder).symlink_to(".away")
+    linked = files.scan()
+    (directory / folder).unlink()
+    (directory / folder).write_text("", encoding="utf-8")
+    replaced = files.scan()
+    for after, why in ((linked, "symbolic link"), (replaced, "Not a directory")):
+        assert _without_problems(after) == before
+        assert [p.file for p in after.problems] == [folder]
+        assert why in after.problems[0].message
+
+
+def test_a_directory_without_data_is_no_data_directory(tmp_path: Path) -> None:
+    """One sentence says what is wrong with it and what to do."""
+    with pytest.raises(DataDirectoryError, match=r"does not exist; `flask init .*` fills one"):
+        Files(tmp_path / "nowhere").scan()
+    with pytest.raises(DataDirectoryError, match=r"holds no data files; `flask init"):
+        Files(tmp_path).scan()
+
+
+def test_only_what_changed_is_read_again(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan after an edit opens the edited file and no other; without one, none at all."""
+    files = Files(directory)
+    first = files.scan()
+    opened: list[str] = []
+    really = os.open
+
+    def note(path: Path, *args: Any) -> int:
+        opened.append(path.name)
+        return really(path, *args)
+
+    monkeypatch.setattr(os, "open", note)
+    assert files.scan() is first
+    path = directory / "categories" / "vpn.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("VPN", "VPNs"), encoding="utf-8")
+    assert files.scan().categories["vpn"].title == "Best VPNs"
+    assert opened == ["vpn.json"]
+
+
+def test_files_come_go_and_are_renamed(directory: Path) -> None:
+    """A new file is read, a deleted one forgotten, a renamed one known by its new name."""
+    files, folder = Files(directory), directory / "categories"
+    files.scan()
+    (folder / "vpn.json").rename(folder / "vpn-service.json")
+    (folder / "crm-software.json").unlink()
+    assert list(files.scan().categories) == ["vpn-service"]
+
+
+class TestSettling:
+    """A file is believed when it looks the same twice."""
+
+    def test_a_file_being_written_is_taken_as_it_was(self, directory: Path) -> None:
+        """What an editor has half written is neither used nor reported."""
+        files, path = Files(directory), directory / "categories" / "vpn.json"
+        before, text = files.scan(), path.read_text(encoding="utf-8")
+        path.write_text("", encoding="utf-8")
+        assert files.scan(lambda: path.write_text(text[:20], encoding="utf-8")) == before
+        path.write_text(text.replace("VPN", "VPNs"), encoding="utf-8")
+        assert files.scan(lambda: None).categories["vpn"].title == "Best VPNs"
+
+    def test_a_file_that_is_away_for_a_moment_stays(self, directory: Path) -> None:
+        """Editors that rename the old file and write a new one never make a category vanish."""
+        files, path = Files(directory), directory / "categories" / "vpn.json"
+        before, text = files.scan(), path.read_text(encoding="utf-8")
+        path.rename(path.with_suffix(".json~"))
+        assert files.scan(lambda: path.write_text(text, encoding="utf-8")) == before
+        path.unlink()
+        assert list(files.scan(lambda: None).categories) == ["crm-software"]
+
+    def test_a_busy_file_does_not_hold_up_another(self, directory: Path) -> None:
+        """While one file is being written, an edit of another is taken in."""
+        files, folder = Files(directory), directory / "categories"
+        files.scan()
+        text = (folder / "vpn.json").read_text(encoding="utf-8")
+        (folder / "vpn.json").write_text(text.replace("VPN", "VPNs"), encoding="utf-8")
+        (folder / "new.json").write_text("{", encoding="utf-8")
+        after = files.scan(lambda: (folder / "new.json").write_text(text, encoding="utf-8"))
+        assert after.categories["vpn"].title == "Best VPNs"
+        assert list(after.categories) == ["crm-software", "vpn"]
+
+    def test_nothing_is_waited_for_when_nothing_changed(self, directory: Path) -> None:
+        """A quiet directory is looked at once."""
+        files = Files(directory)
+        files.scan()
+        waits: list[None] = []
+        files.scan(lambda: waits.append(None))
+        assert waits == []
+
+
+def test_an_api_key_in_the_wrong_place_is_not_repeated(directory: Path) -> None:
+    """Problems are public, so a key pasted into models.json never stands in one."""
+    key = "sk-CANARY-1234"
+    assistants = [{"name": "A", "api": "chat", "key_env": key, "extra": key}]
+    path = write_json(directory / "models.json", {"version": 1, "models": assistants})
+    assert len(said(directory)) == 2
+    path.write_text(f'{{"version": 1, "models": [{{"key_env": {key}}}]}}', encoding="utf-8")
+    assert "CANARY" not in json.dumps(said(directory))
+
+
+def test_the_shipped_files_are_good() -> None:
+    """Whoever serves the checkout starts without a problem."""
+    assert Files(SHIPPED_DATA).scan().problems == ()
+    assert set(SINGLE) >= {path.name for path in SHIPPED_DATA.glob("*.json")}
+
+
+def test_load_reads_one_file(directory: Path) -> None:
+    """A good file gives its record and text, and no problem."""
+    loaded = load(directory / "products" / "zoho-crm.json", "products/zoho-crm.json")
+    assert loaded is not None
+    assert loaded.record is not None
+    assert loaded.text.startswith("{\n")
+    assert loaded.problems == ()

@@ -1,0 +1,279 @@
+"""Keeping up with the files while serving: what a curator saves, removes, renames or breaks."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
+from builders import answered, app_over, write_json
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from store.memory import Watcher
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask import Flask
+
+    from store.memory import Store
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """One good file of every kind."""
+    return write_one_of_each(tmp_path / "data")
+
+
+@pytest.fixture
+def app(directory: Path) -> Flask:
+    """A server over it."""
+    return app_over(directory)
+
+
+@pytest.fixture
+def store(app: Flask) -> Store:
+    """Its store."""
+    held: Store = app.extensions["store"]
+    return held
+
+
+def bodies(store: Store) -> dict[str, bytes]:
+    """Every prepared answer, by path."""
+    snapshot = store.snapshot
+    return {path: p.body for path, p in {**snapshot.prepared, **snapshot.documents}.items()}
+
+
+@pytest.mark.parametrize("slip", SLIPS, ids=[slip.name for slip in SLIPS])
+def test_no_mistake_changes_an_answer(
+    directory: Path, store: Store, slip: Broken, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All kinds of file broken at once: every byte stays, each is named once in the log."""
+    before = bodies(store)
+    texts = {kind: (directory / kind).read_text(encoding="utf-8") for kind in KINDS}
+    for kind in KINDS:
+        slip.write(directory / kind)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            store.reload()
+    assert bodies(store) == before
+    assert {problem.file for problem in store.problems} == set(KINDS)
+    told = [record.getMessage() for record in caplog.records]
+    assert sorted(told) == sorted(map(str, store.problems))
+    for kind, text in texts.items():
+        mend(directory / kind, text)
+    store.reload()
+    assert store.problems == ()
+    assert bodies(store) == before
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """Change a file's text."""
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def same_as_fresh(store: Store, directory: Path) -> bool:
+    """Whether a server started now would answer the same."""
+    return bodies(store) == bodies(app_over(directory).extensions["store"])
+
+
+def test_every_kind_of_file_can_be_edited_live(directory: Path, store: Store) -> None:
+    """A saved file is what a fresh start would read, whatever kind it is."""
+    for kind, old, new in (
+        ("site.json", "Consensus Test", "Consensus Two"),
+        ("models.json", '"D"', '"E"'),
+        ("categories/vpn.json", "Best VPN", "Best VPNs"),
+        ("products/zoho-crm.json", '"Zoho CRM"', '"Zoho"'),
+        ("labs/by-hand.json", "By hand", "By eye"),
+        ("withheld.json", "A slur", "An insult"),
+        ("synonyms.json", "couch", "settee"),
+        ("words.json", '"the"', '"and"'),
+    ):
+        before = store.snapshot
+        edit(directory / kind, old, new)
+        store.reload()
+        assert store.snapshot is not before, kind
+        assert same_as_fresh(store, directory), kind
+
+
+def test_categories_come_and_go(directory: Path, app: Flask, store: Store) -> None:
+    """A new file is a category at once; a deleted one is none, and its history stays."""
+    client = app.test_client()
+    record = {"version": 1, "title": "Best tea", "question": "What is the best tea?"}
+    write_json(directory / "categories" / "tea.json", record)
+    (directory / "categories" / "vpn.json").unlink()
+    store.reload()
+    assert client.get("/api/v1/history?slug=tea").get_json() == []
+    assert client.get("/api/v1/best/vpn.json").status_code == 404
+    assert (directory / "history" / "vpn.jsonl").exists()
+    assert same_as_fresh(store, directory)
+
+
+def test_a_renamed_category_keeps_its_history_and_its_links(
+    directory: Path, app: Flask, store: Store
+) -> None:
+    """With its old slug in former_slugs, old links lead to the new page with the old polls."""
+    client = app.test_client()
+    before = client.get("/api/v1/history?slug=vpn").data
+    folder = directory / "categories"
+    (folder / "vpn.json").rename(folder / "vpn-service.json")
+    edit(folder / "vpn-service.json", '"version": 1,', '"version": 1,\n  "former_slugs": ["vpn"],')
+    store.reload()
+    moved = client.get("/api/v1/best/vpn.json")
+    assert moved.status_code == 308
+    assert moved.headers["Location"].endswith("/api/v1/best/vpn-service.json")
+    assert client.get("/api/v1/history?slug=vpn-service").data == before
+    assert same_as_fresh(store, directory)
+
+
+def test_a_renamed_product_keeps_its_links(directory: Path, app: Flask, store: Store) -> None:
+    """A product file's old slug in former_slugs leads to the new one."""
+    client, folder = app.test_client(), directory / "products"
+    (folder / "zoho-crm.json").rename(folder / "zoho.json")
+    edit(folder / "zoho.json", '"version": 1,', '"version": 1,\n  "former_slugs": ["zoho-crm"],')
+    store.reload()
+    moved = client.get("/api/v1/product/zoho-crm.json")
+    assert moved.status_code == 308
+    assert moved.headers["Location"].endswith("/api/v1/product/zoho.json")
+    assert same_as_fresh(store, directory)
+
+
+def test_an_unforeseen_fault_is_a_problem_and_is_tried_again(
+    directory: Path, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If rebuilding ever fails, the old state stays served, it is logged once, and it recovers."""
+
+    def fail(*_: object) -> None:
+        raise KeyError
+
+    before = bodies(store)
+    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
+    with monkeypatch.context() as patched:
+        patched.setattr("store.memory.rebuild", fail)
+        for _ in range(3):
+            store.keep_current()
+    assert bodies(store) == before
+    assert [str(problem) for problem in store.problems] == [
+        ".:1:1: the files could not be taken in: KeyError"
+    ]
+    assert len(caplog.records) == 1
+    store.keep_current()
+    assert store.problems == ()
+    assert same_as_fresh(store, directory)
+
+
+def test_recording_does_not_wait_for_a_file_to_settle(directory: Path, store: Store) -> None:
+    """While the watcher waits for an editor to finish, a poll is recorded and shown."""
+    waiting, go_on = threading.Event(), threading.Event()
+
+    def settle() -> None:
+        waiting.set()
+        assert go_on.wait(10)
+
+    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
+    watcher = threading.Thread(target=store.reload, args=(settle,))
+    watcher.start()
+    assert waiting.wait(10)
+    store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
+    assert b"Late" in store.snapshot.prepared["best/vpn.json"].body
+    go_on.set()
+    watcher.join(10)
+    assert b"Best VPNs" in store.snapshot.prepared["best/vpn.json"].body
+    assert b"Late" in store.snapshot.prepared["best/vpn.json"].body
+    assert same_as_fresh(store, directory)
+
+
+def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> None:
+    """With nobody asking, an edit is served within moments, once it holds still."""
+    Watcher(store, every=0.01, settle=0.01).ensure_running()
+    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
+    deadline = time.monotonic() + 30
+    while b"Best VPNs" not in store.snapshot.prepared["best/vpn.json"].body:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_the_watcher_ends_with_its_store() -> None:
+    """Nothing keeps looking at files that nobody serves any more."""
+
+    class Fleeting:
+        looks = 0
+
+        def keep_current(self, *_: Any) -> None:
+            self.looks += 1
+
+    store: Any = Fleeting()
+    others = set(threading.enumerate())
+    watcher = Watcher(store, every=0.01)
+    watcher.ensure_running()
+    (thread,) = set(threading.enumerate()) - others
+    gone = weakref.ref(store)
+    del store, watcher
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert gone() is None
+
+
+CATEGORIES = st.fixed_dictionaries(
+    {
+        "title": st.sampled_from(["Best CRM software", "Best VPN", "Best tea"]),
+        "nouns": st.lists(st.sampled_from(["CRM", "VPN"]), max_size=2, unique=True),
+        "former_slugs": st.lists(st.sampled_from(["crm", "vpn", "tea"]), max_size=2, unique=True),
+    }
+)
+PRODUCTS = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["Zoho CRM", "Zoho", "Pipe", "Pipe VPN"]),
+        "aliases": st.lists(st.sampled_from(["Zoho", "Pipe", "ZOHO crm"]), max_size=2),
+        "domain": st.sampled_from([None, "zoho.example"]),
+        "maker": st.sampled_from([None, "Zoho"]),
+        "former_slugs": st.lists(st.sampled_from(["zoho", "pipe", "old"]), max_size=2, unique=True),
+    }
+)
+EDITS = st.one_of(
+    st.tuples(st.sampled_from(["categories/crm", "categories/vpn", "categories/tea"]), CATEGORIES),
+    st.tuples(st.sampled_from(["products/zoho", "products/pipe", "products/z"]), PRODUCTS),
+    st.tuples(
+        st.sampled_from(["categories/vpn", "categories/tea", "products/zoho", "products/pipe"]),
+        st.sampled_from(["broken", None]),
+    ),
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(EDITS, min_size=1, max_size=8))
+def test_any_edits_taken_in_one_by_one_are_as_a_fresh_start(
+    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[str, Any]]
+) -> None:
+    """Whatever is saved, broken and removed in whatever order, mended data gives the same bytes."""
+    directory = write_one_of_each(tmp_path_factory.mktemp("edits") / "data")
+    store = app_over(directory).extensions["store"]
+    broken = {}
+    for name, fields in edits:
+        path = directory / f"{name}.json"
+        if fields is None:
+            path.unlink(missing_ok=True)
+        elif fields == "broken":
+            path.write_text("{", encoding="utf-8")
+        else:
+            question = {"question": "?"} if name.startswith("categories") else {}
+            write_json(path, {"version": 1, **question, **fields})
+        broken[name] = fields == "broken"
+        store.reload()
+    for name in (name for name, is_broken in broken.items() if is_broken):
+        (directory / f"{name}.json").unlink()
+    store.reload()
+    fresh = app_over(directory).extensions["store"]
+    assert bodies(store) == bodies(fresh)
+    assert store.problems == fresh.problems
+    assert store.snapshot.overview.product_redirects == fresh.snapshot.overview.product_redirects
+    assert store.snapshot.overview.category_redirects == fresh.snapshot.overview.category_redirects
