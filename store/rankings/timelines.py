@@ -15,6 +15,7 @@ from store.rankings.merging import Answered, Choice, count, merge
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from store.rankings.merging import Entry
     from store.rankings.names import ProductId
     from store.rankings.readings import Spelling
     from store.records import Poll, Site
@@ -29,10 +30,14 @@ class Mark(Struct, frozen=True):
 
 
 class Day(Struct, frozen=True):
-    """One day with polls; ``ranks`` is the merged ranking at its end, ``marks`` are by model."""
+    """One day with polls: the merged ranking at its end, and what came of each model's polls.
+
+    ``ranks`` are positions, ``places`` the same with a tie's best rank for all it holds.
+    """
 
     date: str
     ranks: Mapping[ProductId, int]
+    places: Mapping[ProductId, int]
     marks: Mapping[str, Mark]
 
     @property
@@ -60,7 +65,18 @@ def follow(
             elif poll.model not in marks or marks[poll.model].kind != "first":
                 marks[poll.model] = Mark(poll, "withheld" if poll.withheld is True else "failed")
         counted = count(latest, models, site.stale_after_days, site.drop_after_days)
-        yield Day(date, {entry.product: entry.rank for entry in merge(counted, slugs)}, marks)
+        entries = merge(counted, slugs)
+        ranks = {entry.product: entry.rank for entry in entries}
+        yield Day(date, ranks, places(entries), marks)
+
+
+def places(entries: Sequence[Entry]) -> dict[ProductId, int]:
+    """The rank of every entry, or the best of those it is truly tied with."""
+    best: dict[tuple[int, ...], int] = {}
+    return {
+        entry.product: best.setdefault(tuple(sorted(entry.model_ranks.values())), entry.rank)
+        for entry in entries
+    }
 
 
 def _answered(poll: Poll, resolved: Mapping[Spelling, ProductId]) -> Answered:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from store.rankings.names import ProductId
+    from store.rankings.products import Named
     from store.rankings.timelines import Day
 
-DAYS = 24
+DAYS = 16
 """Days a chart shows at most: that many dots still stand apart on a phone."""
 LINES = 5
 ROW = 40
@@ -109,7 +110,10 @@ def bump(days: Sequence[Day], products: Sequence[ProductId]) -> Bump:
 
 
 def strips(
-    days: Sequence[Day], models: Sequence[str], products: Sequence[ProductId], names: dict[str, str]
+    days: Sequence[Day],
+    models: Sequence[str],
+    products: Sequence[ProductId],
+    named: Mapping[ProductId, Named],
 ) -> tuple[Strip, ...]:
     """Each model's #1 on days, coloured like the lines of the chart above."""
     numbers = {product: number for number, product in enumerate(products[:LINES], 1)}
@@ -119,7 +123,7 @@ def strips(
         dots = []
         for x, day in zip(xs, days, strict=True):
             if mark := day.marks.get(model):
-                said = names[mark.product] if mark.product else mark.poll.failure or mark.kind
+                said = named[mark.product].name if mark.product else mark.poll.failure or mark.kind
                 title = f"{day.date}: {said}"
                 number = numbers.get(mark.product or "", 0)
                 dots.append(Dot(x, STRIP_ROW / 2, title, mark.kind, number))
@@ -129,11 +133,10 @@ def strips(
 
 def bars(counts: Sequence[tuple[str, int, int]]) -> tuple[Bar, ...]:
     """Columns for (date, part, whole), oldest first; full height is the whole."""
-    slot = 100 / max(len(counts), 6)
-    start = 100 - slot * len(counts)
+    slot = 100 / max(len(counts), 1)
     return tuple(
         Bar(
-            x=round(start + slot * (i + 0.15), 2),
+            x=round(slot * (i + 0.15), 2),
             width=round(slot * 0.7, 2),
             height=round(BARS * part / whole, 1) if whole else 0,
             date=date,

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from store.rankings import sentences
 from store.rankings.merging import PLACES
+from store.rankings.timelines import places
 from store.web.api import LICENCES
 from store.web.pages import charts, discovery
 from store.web.payloads import standings
@@ -109,7 +110,6 @@ def category(
     verdict = payloads.category_verdict(board, snapshot.products)
     ranking = rows(board, days, snapshot)
     order = [entry.product for entry in board.entries]
-    names = {id_: product.name for id_, product in snapshot.products.items()}
     return {
         "board": board,
         "verdict": verdict,
@@ -120,7 +120,7 @@ def category(
         "alike": overlap_in_words(board.agreement.overlap) if board.agreement else None,
         "days": days,
         "bump": charts.bump(days, order),
-        "strips": charts.strips(days, snapshot.models, order, names),
+        "strips": charts.strips(days, snapshot.models, order, snapshot.products),
         "products": snapshot.products,
         "fixes": _fixes_by_product(board, ranking),
         "caveats": [(a.model, a.answered.poll.caveat) for a in board.counted],
@@ -138,21 +138,22 @@ def product(
 ) -> dict[str, Any]:
     """A product: its leaderboards and how often it is named."""
     record = payloads.product_record(named, snapshot.boards)
+    found = [
+        Standing(
+            board=board,
+            entry=entry,
+            place=places(board.entries)[entry.product],
+            fixes=tuple((fix.model, fix.fix) for fix in told.fixes),
+        )
+        for (board, entry), told in zip(
+            standings(named, snapshot.boards), record.entries, strict=True
+        )
+    ]
     return {
         "product": named,
         "record": record,
-        "models": snapshot.models,
-        "standings": [
-            Standing(
-                board=board,
-                entry=entry,
-                place=shown_place(board.entries, entry),
-                fixes=tuple((fix.model, fix.fix) for fix in told.fixes),
-            )
-            for (board, entry), told in zip(
-                standings(named, snapshot.boards), record.entries, strict=True
-            )
-        ],
+        "standings": found,
+        "best": min(found, key=_verdict_order, default=None),
         "bars": charts.bars(mentions),
     }
 
@@ -166,7 +167,7 @@ def changes(snapshot: Snapshot) -> dict[str, Any]:
         "shown": len(newest),
         "confirmed": sum(change.confirmed for change in overview.changes),
         "days": [
-            (date, list(flips))
+            (date, sorted(flips, key=lambda f: (f.title.casefold(), f.change.model)))
             for date, flips in groupby(newest, key=lambda f: sentences.dated(f.change.current_at))
         ],
     }
@@ -186,23 +187,19 @@ def methodology(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def shown_place(entries: Sequence[Entry], entry: Entry) -> int:
-    """The rank that an entry shares with all it ties with: the best of them."""
-    if not entry.tied:
-        return entry.rank
-    return min(e.rank for e in entries if e.tied and _merit(e) == _merit(entry))
-
-
 def rows(board: Board, days: Sequence[Day], snapshot: Snapshot) -> list[Row]:
     """The merged ranking with what moved between the last two days that brought answers."""
     answered = [day for day in days if day.answered]
-    before = answered[-2].ranks if len(answered) > 1 else None
+    before = answered[-2].places if len(answered) > 1 else None
+    now = places(board.entries)
     return [
         Row(
             entry=entry,
             product=snapshot.products[entry.product],
-            place=shown_place(board.entries, entry),
-            move=before[entry.product] - entry.rank if before and entry.product in before else None,
+            place=now[entry.product],
+            move=before[entry.product] - now[entry.product]
+            if before and entry.product in before
+            else None,
             new=before is not None and entry.product not in before,
         )
         for entry in board.entries
@@ -210,8 +207,9 @@ def rows(board: Board, days: Sequence[Day], snapshot: Snapshot) -> list[Row]:
 
 
 def votes(board: Board, snapshot: Snapshot) -> list[Vote]:
-    """Every configured model's #1, the missing ones last."""
-    top = board.agreement.product if board.agreement else board.entries[0].product
+    """Every configured model's #1, the missing ones last; one vote alone is no agreement."""
+    shared = board.agreement and board.agreement.votes > 1
+    top = board.agreement.product if board.agreement and shared else None
     found = [
         Vote(
             model=answer.model,
@@ -242,8 +240,9 @@ def overlap_in_words(overlap: float) -> str:
     return "hardly alike"
 
 
-def _merit(entry: Entry) -> list[int]:
-    return sorted(entry.model_ranks.values())
+def _verdict_order(standing: Standing) -> tuple[int, int, str]:
+    """The place that a product's verdict quotes: best rank, then most entries, then slug."""
+    return (standing.entry.rank, -len(standing.board.entries), standing.board.slug)
 
 
 def _letter(board: Board) -> str:

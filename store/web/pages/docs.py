@@ -128,7 +128,9 @@ def _fields(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[F
     if resolved.get("type") == "array":
         resolved = _resolved(resolved["items"], schemas)
     for name, member in resolved.get("properties", {}).items():
-        yield Field(name, _type(member), _resolved(member, schemas).get("description", ""))
+        options = member.get("anyOf", [member])
+        told = (_resolved(option, schemas).get("description", "") for option in options)
+        yield Field(name, _type(member), next(filter(None, told), ""))
 
 
 def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -51,7 +51,7 @@ class Evidence:
             snapshot.readings[slug].resolved,
             snapshot.models,
             snapshot.catalogue.site,
-            {id_: product.slug for id_, product in snapshot.products.items()},
+            {id_: snapshot.products[id_].slug for id_ in snapshot.readings[slug].sightings},
         )
         return list(days)[-DAYS:]
 
