@@ -15,7 +15,7 @@ from store.web.pages import charts, discovery
 from store.web.payloads import standings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from store.rankings.boards import Board
     from store.rankings.changes import Change
@@ -85,7 +85,7 @@ def home(snapshot: Snapshot) -> dict[str, Any]:
     confirmed = (change for change in overview.changes if change.confirmed)
     return {
         "snapshot": snapshot,
-        "confirmed": [flip(change, snapshot) for change in islice(confirmed, FEW)],
+        "confirmed": list(islice(flips(confirmed, snapshot), FEW)),
         "mentioned": overview.mentioned[:MOST],
         "together": _labelled(overview.ranked, "unanimous", -1, snapshot),
         "apart": _labelled(overview.ranked, "split", 1, snapshot),
@@ -161,14 +161,14 @@ def product(
 def changes(snapshot: Snapshot) -> dict[str, Any]:
     """The newest flips of a #1, by day."""
     overview = snapshot.overview
-    newest = [flip(change, snapshot) for change in overview.changes[:SHOWN_CHANGES]]
+    newest = list(flips(overview.changes[:SHOWN_CHANGES], snapshot))
     return {
         "overview": overview,
         "shown": len(newest),
         "confirmed": sum(change.confirmed for change in overview.changes),
         "days": [
-            (date, sorted(flips, key=lambda f: (f.title.casefold(), f.change.model)))
-            for date, flips in groupby(newest, key=lambda f: sentences.dated(f.change.current_at))
+            (date, sorted(group, key=lambda f: (f.title.casefold(), f.change.model)))
+            for date, group in groupby(newest, key=lambda f: sentences.dated(f.change.current_at))
         ],
     }
 
@@ -222,14 +222,17 @@ def votes(board: Board, snapshot: Snapshot) -> list[Vote]:
     return found + [Vote(model, None, agrees=False, stale=False) for model in board.missing]
 
 
-def flip(change: Change, snapshot: Snapshot) -> Flip:
-    """A change in current names."""
-    return Flip(
-        change=change,
-        title=snapshot.readings[change.slug].category.title,
-        before=snapshot.products[change.previous],
-        after=snapshot.products[change.current],
-    )
+def flips(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Flip]:
+    """Changes in current names.
+
+    What is over all categories may be a moment behind the rest; a change between products that
+    have gone meanwhile is left out.
+    """
+    products = snapshot.products
+    for change in changes:
+        before, after = products.get(change.previous), products.get(change.current)
+        if before and after and (reading := snapshot.readings.get(change.slug)):
+            yield Flip(change=change, title=reading.category.title, before=before, after=after)
 
 
 def overlap_in_words(overlap: float) -> str:
@@ -253,13 +256,10 @@ def _letter(board: Board) -> str:
 def _labelled(boards: Iterable[Board], label: str, sign: int, snapshot: Snapshot) -> list[Sum]:
     """A few categories of one label, those first whose lists are most alike (or least)."""
     found = [
-        (
-            sign * board.agreement.overlap,
-            board.slug,
-            Sum(board, snapshot.products[board.agreement.product]),
-        )
+        (sign * board.agreement.overlap, board.slug, Sum(board, top))
         for board in boards
         if board.agreement and board.agreement.label == label
+        if (top := snapshot.products.get(board.agreement.product))
     ]
     found.sort(key=lambda row: row[:2])
     return [row[2] for row in found[:FEW]]

@@ -43,7 +43,8 @@ def site_map(snapshot: Snapshot, payloads: Payloads) -> list[Place]:
     for board in snapshot.overview.ranked:
         for entry in board.entries:
             dates[entry.product] = max(board.updated, dates.get(entry.product, ""))
-    products = sorted((snapshot.products[id_].slug, date) for id_, date in dates.items())
+    named = ((snapshot.products.get(id_), date) for id_, date in dates.items())
+    products = sorted((product.slug, date) for product, date in named if product)
     places += [Place(payloads.at.product_page(slug), date) for slug, date in products]
     return places[:MOST_URLS]
 

@@ -67,7 +67,7 @@ class Evidence:
         named: Counter[str] = Counter()
         asked: Counter[str] = Counter()
         for slug in product.categories:
-            for poll in self._newest(slug):
+            for poll in self._newest(slug, 2 * DAYS * len(self._snapshot.models)):
                 if poll.succeeded:
                     date = poll.polled_at[:10]
                     asked[date] += 1
@@ -85,8 +85,8 @@ class Evidence:
         named = (p for p in poll.ranking if resolved.get((p.product, p.domain)) == product.id)
         return next(named, None)
 
-    def _newest(self, slug: str) -> Iterator[Poll]:
+    def _newest(self, slug: str, limit: int = MOST_POLLS) -> Iterator[Poll]:
         """The newest polls of a category, newest first."""
         ledger = self._snapshot.ledgers[slug]
-        for line in self._store.lines(ledger, ledger.newest(None, MOST_POLLS)):
+        for line in self._store.lines(ledger, ledger.newest(None, limit)):
             yield _DECODER.decode(line)

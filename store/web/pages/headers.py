@@ -32,10 +32,11 @@ def register(app: Flask, serving: Serving) -> None:
 
     @app.after_request
     def finish(response: Response) -> Response:
-        if response.mimetype == MEDIA_TYPE and not request.path.startswith(MACHINES):
+        for_people = not request.path.startswith(MACHINES)
+        if response.mimetype == MEDIA_TYPE and for_people:
             _show(response, serving)
         response.headers["X-Content-Type-Options"] = "nosniff"
-        if response.mimetype == "text/html":
+        if response.mimetype == "text/html" and for_people:
             response.headers["Content-Security-Policy"] = POLICY
             response.headers["Referrer-Policy"] = "strict-origin-when-cross-origin"
         return response

@@ -262,8 +262,7 @@ class Pages:
 
         def context() -> dict[str, Any]:
             changes = now.snapshot.readings[slug].changes[-feeds.ENTRIES :]
-            flips = (contexts.flip(change, now.snapshot) for change in reversed(changes))
-            items = feeds.items(flips, now.payloads)
+            items = feeds.items(contexts.flips(reversed(changes), now.snapshot), now.payloads)
             return {"board": board, "items": items, "id": feeds.identity("feed", slug)}
 
         return self._serving.of(
@@ -290,7 +289,7 @@ class Pages:
 
 def _newest_items(now: Moment) -> list[feeds.Item]:
     newest = islice(now.snapshot.overview.changes, feeds.ENTRIES)
-    return feeds.items((contexts.flip(change, now.snapshot) for change in newest), now.payloads)
+    return feeds.items(contexts.flips(newest, now.snapshot), now.payloads)
 
 
 def _no_category(slug: str, now: Moment, address: Callable[[str], str]) -> Response:
