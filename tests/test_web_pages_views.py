@@ -6,8 +6,11 @@ import html
 import json
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
+
+from store.web.pages import contexts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -262,3 +265,51 @@ def test_docs_show_every_endpoint_with_calls(reader: FlaskClient) -> None:
         assert f"<b>GET</b> {path}</code>" in text
     assert text.count("<code>curl &#39;") >= len(paths)
     assert text.count("urlopen(") == text.count("await fetch(") == len(paths)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/search", "/search?q=crm", "/changes", "/mentions", "/labs", "/methodology",
+             "/docs", *TEXTS[:6]],
+)  # fmt: skip
+def test_pages_stand_before_the_first_poll(tmp_path: Path, path: str) -> None:
+    """A new service with no poll has every general page, feed and crawler's file."""
+    assert app_over(write_data(tmp_path)).test_client().get(path).status_code == 200
+
+
+def test_a_single_answer_is_not_called_agreement(tmp_path: Path) -> None:
+    """With one model counted the page says that there is nothing to compare."""
+    write_data(tmp_path, polls=[answered("A", ["x"])])
+    text = app_over(tmp_path).test_client().get("/best/crm-software").text
+    assert "Only one assistant has answered" in text
+    assert "The only model that answered; 5 of 5 points." in text
+
+
+def test_a_product_on_no_leaderboard_keeps_its_page(tmp_path: Path) -> None:
+    """A product once named says that it is on no board, and still shows the polls that named it."""
+    write_data(
+        tmp_path,
+        polls=[
+            answered("A", ["x"], "2026-01-01T06:00:00Z"),
+            answered("A", ["y"], "2026-01-08T06:00:00Z"),
+        ],
+    )
+    reader = app_over(tmp_path).test_client()
+    assert "on no current leaderboard" in reader.get("/product/x").text
+    assert "All 1 answer," in reader.get("/product/x/polls").text
+
+
+def test_a_retired_models_polls_stay_in_the_evidence(tmp_path: Path) -> None:
+    """A model that left the configuration is in no chart, yet its polls still bear witness."""
+    write_data(tmp_path, models=["A"], polls=[answered("A", ["x"]), answered("Old", ["x", "y"])])
+    reader = app_over(tmp_path).test_client()
+    assert "Old" not in reader.get("/best/crm-software").text.partition("<main")[2]
+    assert ">Old<" in reader.get("/product/x/polls").text
+
+
+def test_an_overview_behind_the_rest_is_survived(directory: Path) -> None:
+    """Between a poll and the next flush, a change of a product that has gone is left out."""
+    snapshot = app_over(directory).extensions["store"].snapshot
+    assert len(list(contexts.flips(snapshot.overview.changes, snapshot))) == 2
+    gone = msgspec.structs.replace(snapshot, products={})
+    assert list(contexts.flips(snapshot.overview.changes, gone)) == []
+    assert contexts.home(gone)["together"] == []
