@@ -11,7 +11,7 @@ from store import cli
 from store.files import DataDirectoryError
 from store.memory import Store, Watcher
 from store.settings import Settings, SettingsError
-from store.web import crossorigin, errors, hosts
+from store.web import crossorigin, errors, hosts, pages
 from store.web.api import Api
 from store.web.mcp.endpoint import Mcp
 from store.web.payloads import Payloads
@@ -65,6 +65,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     crossorigin.register(app)
     app.register_blueprint(Api(store, payloads).blueprint())
     app.register_blueprint(Mcp(store, payloads).blueprint())
+    pages.register(app, store, payloads)
     cli.register(app)
     if _is_served():
         _open(store)

@@ -54,6 +54,10 @@ class Addresses(Struct, frozen=True):
         """The page of a search."""
         return self.page("search?" + urlencode({"q": query}))
 
+    def category_feed(self, slug: str) -> str:
+        """The feed of a category's changes."""
+        return self.page(f"feeds/best/{slug}.atom")
+
     def experiment_page(self, slug: str) -> str:
         """The write-up of an experiment."""
         return self.page(f"labs/{slug}")

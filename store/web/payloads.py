@@ -82,9 +82,17 @@ class Payloads:
             counted=board.counted,
             entries=board.entries,
             names=names,
-            wording=sentences.agreement_wording(
-                board.counted, board.configured, board.entries, names, self.site.stale_after_days
-            ),
+            wording=self.wording(board, products),
+        )
+
+    def wording(self, board: Board, products: Mapping[ProductId, Named]) -> str:
+        """How a category's #1 came about, as its verdict says it."""
+        return sentences.agreement_wording(
+            board.counted,
+            board.configured,
+            board.entries,
+            _names(board, products),
+            self.site.stale_after_days,
         )
 
     def product_record(self, product: Named, boards: Mapping[str, Board]) -> wire.ProductRecord:

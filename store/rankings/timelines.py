@@ -1,0 +1,87 @@
+"""Timelines: a category's merged ranking and each model's #1 on every day on which it was polled.
+
+The same counting and merging as the leaderboards, applied to the answers known at the end of a day.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from store.rankings.merging import Answered, Choice, count, merge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from store.rankings.merging import Entry
+    from store.rankings.names import ProductId
+    from store.rankings.readings import Spelling
+    from store.records import Poll, Site
+
+
+class Mark(Struct, frozen=True):
+    """What came of a model's polls of one day; ``product`` is its #1 if one succeeded."""
+
+    poll: Poll
+    kind: Literal["first", "failed", "withheld"]
+    product: ProductId | None = None
+
+
+class Day(Struct, frozen=True):
+    """One day with polls: the merged ranking at its end, and what came of each model's polls.
+
+    ``ranks`` are positions, ``places`` the same with a tie's best rank for all it holds.
+    """
+
+    date: str
+    ranks: Mapping[ProductId, int]
+    places: Mapping[ProductId, int]
+    marks: Mapping[str, Mark]
+
+    @property
+    def answered(self) -> bool:
+        """Whether any poll of the day brought an answer."""
+        return any(mark.kind == "first" for mark in self.marks.values())
+
+
+def follow(
+    polls: Iterable[Poll],
+    resolved: Mapping[Spelling, ProductId],
+    models: Sequence[str],
+    site: Site,
+    slugs: Mapping[ProductId, str],
+) -> Iterator[Day]:
+    """The days of a category's polls, oldest first; a failure never hides an answer of its day."""
+    latest: dict[str, Answered] = {}
+    for date, group in groupby(polls, key=lambda poll: poll.polled_at[:10]):
+        marks: dict[str, Mark] = {}
+        for poll in group:
+            if poll.succeeded:
+                answered = _answered(poll, resolved)
+                latest[poll.model] = answered
+                marks[poll.model] = Mark(poll, "first", answered.first)
+            elif poll.model not in marks or marks[poll.model].kind != "first":
+                marks[poll.model] = Mark(poll, "withheld" if poll.withheld is True else "failed")
+        counted = count(latest, models, site.stale_after_days, site.drop_after_days)
+        entries = merge(counted, slugs)
+        ranks = {entry.product: entry.rank for entry in entries}
+        yield Day(date, ranks, places(entries), marks)
+
+
+def places(entries: Sequence[Entry]) -> dict[ProductId, int]:
+    """The rank of every entry, or the best of those it is truly tied with."""
+    best: dict[tuple[int, ...], int] = {}
+    return {
+        entry.product: best.setdefault(tuple(sorted(entry.model_ranks.values())), entry.rank)
+        for entry in entries
+    }
+
+
+def _answered(poll: Poll, resolved: Mapping[Spelling, ProductId]) -> Answered:
+    choices: dict[ProductId, Choice] = {}
+    for pick in poll.ranking:
+        product = resolved[pick.product, pick.domain]
+        choices.setdefault(product, Choice(product, pick))
+    return Answered(poll.model, poll, tuple(choices.values()), ())

@@ -1,0 +1,166 @@
+"""Charts as geometry: what the templates draw as inline SVG.
+
+Positions along x are percentages of the drawing's width and y are CSS pixels, so that a chart
+fills any screen while its text and dots keep their size.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from store.rankings.names import ProductId
+    from store.rankings.products import Named
+    from store.rankings.timelines import Day
+
+DAYS = 16
+"""Days a chart shows at most: that many dots still stand apart on a phone."""
+LINES = 5
+ROW = 40
+"""Height of a row in CSS pixels; the style sheet gives the labels beside it the same."""
+STRIP_ROW = 32
+BARS = 120
+MARGIN = 5.0
+
+
+class Dot(Struct, frozen=True):
+    """A mark at ``x`` percent and ``y`` pixels; ``title`` says what it stands for."""
+
+    x: float
+    y: float
+    title: str
+    kind: str = "first"
+    line: int = 0
+
+
+class Segment(Struct, frozen=True):
+    """A straight piece of a line."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+class Line(Struct, frozen=True):
+    """One product's ranks over time; ``number`` picks its colour and mark, from 1."""
+
+    number: int
+    product: ProductId
+    dots: tuple[Dot, ...]
+    segments: tuple[Segment, ...]
+
+
+class Bump(Struct, frozen=True):
+    """Ranks over time; ``beyond`` when a last row stands for every rank below the ones shown."""
+
+    lines: tuple[Line, ...]
+    rows: int
+    beyond: bool
+    height: int
+    dates: tuple[str, ...]
+
+
+class Strip(Struct, frozen=True):
+    """One model's #1 on every day, failed polls marked."""
+
+    model: str
+    dots: tuple[Dot, ...]
+
+
+class Bar(Struct, frozen=True):
+    """A column: ``part`` of ``whole`` on a date; ``height`` of :data:`BARS` pixels."""
+
+    x: float
+    width: float
+    height: float
+    date: str
+    part: int
+    whole: int
+
+
+def places(number: int) -> list[float]:
+    """The x of every column, in percent, evenly spread; a single one stands at the end."""
+    if number == 1:
+        return [100 - MARGIN]
+    step = (100 - 2 * MARGIN) / (number - 1)
+    return [round(MARGIN + step * i, 2) for i in range(number)]
+
+
+def bump(days: Sequence[Day], products: Sequence[ProductId]) -> Bump:
+    """The ranks of products (best first, now) on days (oldest first)."""
+    shown = products[:LINES]
+    xs = places(len(days))
+    beyond = any(day.ranks.get(product, 0) > len(shown) for day in days for product in shown)
+    lines = tuple(
+        _line(number, product, days, xs, len(shown)) for number, product in enumerate(shown, 1)
+    )
+    return Bump(
+        lines=lines,
+        rows=len(shown),
+        beyond=beyond,
+        height=ROW * (len(shown) + beyond),
+        dates=tuple(day.date for day in days),
+    )
+
+
+def strips(
+    days: Sequence[Day],
+    models: Sequence[str],
+    products: Sequence[ProductId],
+    named: Mapping[ProductId, Named],
+) -> tuple[Strip, ...]:
+    """Each model's #1 on days, coloured like the lines of the chart above."""
+    numbers = {product: number for number, product in enumerate(products[:LINES], 1)}
+    xs = places(len(days))
+    found = []
+    for model in models:
+        dots = []
+        for x, day in zip(xs, days, strict=True):
+            if mark := day.marks.get(model):
+                said = named[mark.product].name if mark.product else mark.poll.failure or mark.kind
+                title = f"{day.date}: {said}"
+                number = numbers.get(mark.product or "", 0)
+                dots.append(Dot(x, STRIP_ROW / 2, title, mark.kind, number))
+        found.append(Strip(model, tuple(dots)))
+    return tuple(found)
+
+
+def bars(counts: Sequence[tuple[str, int, int]]) -> tuple[Bar, ...]:
+    """Columns for (date, part, whole), oldest first; full height is the whole."""
+    slot = 100 / max(len(counts), 1)
+    return tuple(
+        Bar(
+            x=round(slot * (i + 0.15), 2),
+            width=round(slot * 0.7, 2),
+            height=round(BARS * part / whole, 1) if whole else 0,
+            date=date,
+            part=part,
+            whole=whole,
+        )
+        for i, (date, part, whole) in enumerate(counts)
+    )
+
+
+def _line(
+    number: int, product: ProductId, days: Sequence[Day], xs: Sequence[float], rows: int
+) -> Line:
+    dots: list[Dot | None] = []
+    for x, day in zip(xs, days, strict=True):
+        rank = day.ranks.get(product)
+        if rank is None:
+            dots.append(None)
+        else:
+            y = ROW * (min(rank, rows + 1) - 0.5)
+            dots.append(Dot(x, y, f"{day.date}: #{rank}", line=number))
+    return Line(
+        number=number,
+        product=product,
+        dots=tuple(dot for dot in dots if dot),
+        segments=tuple(Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(dots) if a and b),
+    )

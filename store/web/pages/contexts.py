@@ -1,0 +1,277 @@
+"""What templates are given beside the wire resources: rows and figures worked out beforehand."""
+
+from __future__ import annotations
+
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from store.rankings import sentences
+from store.rankings.merging import PLACES
+from store.rankings.timelines import places
+from store.web.api import LICENCES
+from store.web.pages import charts, discovery
+from store.web.payloads import standings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from store.rankings.boards import Board
+    from store.rankings.changes import Change
+    from store.rankings.merging import Entry
+    from store.rankings.products import Named
+    from store.rankings.timelines import Day
+    from store.snapshot import Snapshot
+    from store.web.payloads import Payloads
+
+FEW = 6
+MOST = 10
+SHOWN_CHANGES = 100
+
+
+class Row(Struct, frozen=True):
+    """A place of a merged ranking as it is shown.
+
+    ``place`` is the best rank among those it ties with. ``move`` is how many ranks it rose (or
+    fell, below 0) since the last poll, ``None`` when there was none before; ``new`` when it was
+    not ranked then.
+    """
+
+    entry: Entry
+    product: Named
+    place: int
+    move: int | None
+    new: bool
+
+
+class Vote(Struct, frozen=True):
+    """One model's #1; ``agrees`` when it is the product with most first places."""
+
+    model: str
+    product: Named | None
+    agrees: bool
+    stale: bool
+
+
+class Flip(Struct, frozen=True):
+    """A change with the products it is between."""
+
+    change: Change
+    title: str
+    before: Named
+    after: Named
+
+
+class Sum(Struct, frozen=True):
+    """A category in one line: the product that most of its models rank first."""
+
+    board: Board
+    top: Named
+
+
+class Standing(Struct, frozen=True):
+    """A product's place on one leaderboard, and what the models say of it there."""
+
+    board: Board
+    entry: Entry
+    place: int
+    fixes: tuple[tuple[str, str], ...]
+
+
+def home(snapshot: Snapshot) -> dict[str, Any]:
+    """The home page: what is new, what is named most, where models agree and where not."""
+    overview = snapshot.overview
+    confirmed = (change for change in overview.changes if change.confirmed)
+    return {
+        "snapshot": snapshot,
+        "confirmed": list(islice(flips(confirmed, snapshot), FEW)),
+        "mentioned": overview.mentioned[:MOST],
+        "together": _labelled(overview.ranked, "unanimous", -1, snapshot),
+        "apart": _labelled(overview.ranked, "split", 1, snapshot),
+    }
+
+
+def by_letter(boards: Iterable[Board]) -> list[tuple[str, list[Board]]]:
+    """Ranked categories, sorted by subject, under their first letters; digits under ``0-9``."""
+    ordered = sorted(boards, key=lambda b: (b.category.subject.casefold(), b.slug))
+    return [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]
+
+
+def search(query: str, snapshot: Snapshot, payloads: Payloads) -> dict[str, Any]:
+    """What fits a query."""
+    return {"results": payloads.search_results(query, snapshot)}
+
+
+def category(
+    board: Board, days: Sequence[Day], snapshot: Snapshot, payloads: Payloads
+) -> dict[str, Any]:
+    """A category: its ranking, how sure it is, what each model said, and how it got there."""
+    verdict = payloads.category_verdict(board, snapshot.products)
+    ranking = rows(board, days, snapshot)
+    order = [entry.product for entry in board.entries]
+    return {
+        "board": board,
+        "verdict": verdict,
+        "rows": ranking,
+        "votes": votes(board, snapshot),
+        "points": PLACES * len(board.counted),
+        "wording": payloads.wording(board, snapshot.products),
+        "alike": overlap_in_words(board.agreement.overlap) if board.agreement else None,
+        "days": days,
+        "bump": charts.bump(days, order),
+        "strips": charts.strips(days, snapshot.models, order, snapshot.products),
+        "products": snapshot.products,
+        "fixes": _fixes_by_product(board, ranking),
+        "caveats": [(a.model, a.answered.poll.caveat) for a in board.counted],
+        "structured": discovery.structured(
+            verdict, ranking, payloads, LICENCES.get(payloads.site.licence)
+        ),
+    }
+
+
+def product(
+    named: Named,
+    mentions: Sequence[tuple[str, int, int]],
+    snapshot: Snapshot,
+    payloads: Payloads,
+) -> dict[str, Any]:
+    """A product: its leaderboards and how often it is named."""
+    record = payloads.product_record(named, snapshot.boards)
+    found = [
+        Standing(
+            board=board,
+            entry=entry,
+            place=places(board.entries)[entry.product],
+            fixes=tuple((fix.model, fix.fix) for fix in told.fixes),
+        )
+        for (board, entry), told in zip(
+            standings(named, snapshot.boards), record.entries, strict=True
+        )
+    ]
+    return {
+        "product": named,
+        "record": record,
+        "standings": found,
+        "best": min(found, key=_verdict_order, default=None),
+        "bars": charts.bars(mentions),
+    }
+
+
+def changes(snapshot: Snapshot) -> dict[str, Any]:
+    """The newest flips of a #1, by day."""
+    overview = snapshot.overview
+    newest = list(flips(overview.changes[:SHOWN_CHANGES], snapshot))
+    return {
+        "overview": overview,
+        "shown": len(newest),
+        "confirmed": sum(change.confirmed for change in overview.changes),
+        "days": [
+            (date, sorted(group, key=lambda f: (f.title.casefold(), f.change.model)))
+            for date, group in groupby(newest, key=lambda f: sentences.dated(f.change.current_at))
+        ],
+    }
+
+
+def methodology(snapshot: Snapshot) -> dict[str, Any]:
+    """The figures that the methodology quotes."""
+    labels = [b.agreement.label for b in snapshot.overview.ranked if b.agreement]
+    boards = snapshot.overview.ranked
+    return {
+        "snapshot": snapshot,
+        "labels": {label: labels.count(label) for label in ("unanimous", "majority", "split")},
+        "tied": sum(any(entry.tied for entry in board.entries) for board in boards),
+        "stale": sum(answer.stale for board in boards for answer in board.counted),
+        "polls": sum(len(ledger.models) for ledger in snapshot.ledgers.values()),
+        "confirmed": sum(change.confirmed for change in snapshot.overview.changes),
+    }
+
+
+def rows(board: Board, days: Sequence[Day], snapshot: Snapshot) -> list[Row]:
+    """The merged ranking with what moved between the last two days that brought answers."""
+    answered = [day for day in days if day.answered]
+    before = answered[-2].places if len(answered) > 1 else None
+    now = places(board.entries)
+    return [
+        Row(
+            entry=entry,
+            product=snapshot.products[entry.product],
+            place=now[entry.product],
+            move=before[entry.product] - now[entry.product]
+            if before and entry.product in before
+            else None,
+            new=before is not None and entry.product not in before,
+        )
+        for entry in board.entries
+    ]
+
+
+def votes(board: Board, snapshot: Snapshot) -> list[Vote]:
+    """Every configured model's #1, the missing ones last; one vote alone is no agreement."""
+    shared = board.agreement and board.agreement.votes > 1
+    top = board.agreement.product if board.agreement and shared else None
+    found = [
+        Vote(
+            model=answer.model,
+            product=snapshot.products[answer.answered.first],
+            agrees=answer.answered.first == top,
+            stale=answer.stale,
+        )
+        for answer in board.counted
+    ]
+    return found + [Vote(model, None, agrees=False, stale=False) for model in board.missing]
+
+
+def flips(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Flip]:
+    """Changes in current names.
+
+    What is over all categories may be a moment behind the rest; a change between products that
+    have gone meanwhile is left out.
+    """
+    products = snapshot.products
+    for change in changes:
+        before, after = products.get(change.previous), products.get(change.current)
+        if before and after and (reading := snapshot.readings.get(change.slug)):
+            yield Flip(change=change, title=reading.category.title, before=before, after=after)
+
+
+def overlap_in_words(overlap: float) -> str:
+    """How alike the models' lists are, in words."""
+    for least, words in ((0.75, "much alike"), (0.5, "partly alike"), (0.25, "little alike")):
+        if overlap >= least:
+            return words
+    return "hardly alike"
+
+
+def _verdict_order(standing: Standing) -> tuple[int, int, str]:
+    """The place that a product's verdict quotes: best rank, then most entries, then slug."""
+    return (standing.entry.rank, -len(standing.board.entries), standing.board.slug)
+
+
+def _letter(board: Board) -> str:
+    first = board.category.subject[0].upper()
+    return first if first.isalpha() else "0\N{EN DASH}9"
+
+
+def _labelled(boards: Iterable[Board], label: str, sign: int, snapshot: Snapshot) -> list[Sum]:
+    """A few categories of one label, those first whose lists are most alike (or least)."""
+    found = [
+        (sign * board.agreement.overlap, board.slug, Sum(board, top))
+        for board in boards
+        if board.agreement and board.agreement.label == label
+        if (top := snapshot.products.get(board.agreement.product))
+    ]
+    found.sort(key=lambda row: row[:2])
+    return [row[2] for row in found[:FEW]]
+
+
+def _fixes_by_product(
+    board: Board, ranking: Sequence[Row]
+) -> list[tuple[Row, list[tuple[str, str]]]]:
+    """What each model says it would take to rank higher, by product, best rank first."""
+    said: dict[str, list[tuple[str, str]]] = {}
+    for answer in board.counted:
+        for choice in answer.answered.choices:
+            for fix in choice.pick.fixes:
+                said.setdefault(choice.product, []).append((answer.model, fix))
+    return [(row, said[row.entry.product]) for row in ranking if row.entry.product in said]

@@ -1,0 +1,119 @@
+"""What crawlers and agents read first: the site map, the API catalog, and structured data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from store.snapshot import Snapshot
+    from store.web.pages.contexts import Row
+    from store.web.payloads import Payloads
+    from store.web.resources import CategoryVerdict
+
+MOST_URLS = 50_000
+"""Addresses one site map may hold (sitemaps.org)."""
+
+PAGES = ("", "changes", "mentions", "labs", "methodology", "docs", "search")
+
+
+class Place(Struct, frozen=True):
+    """An address of the site map; ``date`` is that of its newest answer."""
+
+    url: str
+    date: str | None
+
+
+def site_map(snapshot: Snapshot, payloads: Payloads) -> list[Place]:
+    """Every page worth finding: the general ones, all ranked categories, all ranked products."""
+    newest = (snapshot.overview.last_poll or "")[:10] or None
+    places = [Place(payloads.at.page(page), newest) for page in PAGES]
+    places += [
+        Place(experiment.url, experiment.date) for experiment in payloads.labs(snapshot).experiments
+    ]
+    places += [
+        Place(payloads.at.category_page(board.slug), board.updated)
+        for board in snapshot.overview.ranked
+    ]
+    dates: dict[str, str] = {}
+    for board in snapshot.overview.ranked:
+        for entry in board.entries:
+            dates[entry.product] = max(board.updated, dates.get(entry.product, ""))
+    named = ((snapshot.products.get(id_), date) for id_, date in dates.items())
+    products = sorted((product.slug, date) for product, date in named if product)
+    places += [Place(payloads.at.product_page(slug), date) for slug, date in products]
+    return places[:MOST_URLS]
+
+
+def api_catalog(payloads: Payloads) -> bytes:
+    """The API catalog of RFC 9727, as a link set (RFC 9264)."""
+    at = payloads.at
+    description = {"href": at.api("openapi.json"), "type": "application/json"}
+    catalog: dict[str, Any] = {
+        "linkset": [
+            {
+                "anchor": at.api(""),
+                "service-desc": [description],
+                "service-doc": [
+                    {"href": at.page("docs"), "type": "text/html"},
+                    {"href": at.api("README.md"), "type": "text/markdown"},
+                ],
+                "status": [{"href": at.page("healthz"), "type": "application/json"}],
+            },
+            {
+                "anchor": at.page("mcp"),
+                "service-doc": [{"href": at.page("docs") + "#mcp", "type": "text/html"}],
+            },
+        ]
+    }
+    return msgspec.json.encode(catalog)
+
+
+def structured(
+    verdict: CategoryVerdict, rows: list[Row], payloads: Payloads, licence: str | None
+) -> dict[str, Any]:
+    """A category in the words of schema.org: a list, and the data set it comes from."""
+    at = payloads.at
+    elements = [
+        {
+            "@type": "ListItem",
+            "position": row.entry.rank,
+            "name": row.product.name,
+            "url": at.product_page(row.product.slug),
+        }
+        for row in rows
+    ]
+    dataset = {
+        "@type": "Dataset",
+        "name": f"{verdict.title}: what AI assistants recommend",
+        "description": f'Answers of AI assistants to "{verdict.question}", merged into a ranking. '
+        "It measures what assistants recommend, not what is true.",
+        "url": verdict.url,
+        "dateModified": verdict.updated,
+        "isAccessibleForFree": True,
+        "creator": {"@type": "Organization", "name": payloads.site.name, "url": at.page()},
+        "distribution": list(_distributions(verdict, payloads)),
+        **({"license": licence} if licence else {}),
+    }
+    ranking = {
+        "@type": "ItemList",
+        "name": verdict.title,
+        "url": verdict.url,
+        "itemListOrder": "https://schema.org/ItemListOrderAscending",
+        "numberOfItems": len(elements),
+        "itemListElement": elements,
+    }
+    return {"@context": "https://schema.org", "@graph": [ranking, dataset]}
+
+
+def _distributions(verdict: CategoryVerdict, payloads: Payloads) -> Iterator[dict[str, str]]:
+    for address in (payloads.at.category(verdict.slug), payloads.at.history(verdict.slug)):
+        yield {
+            "@type": "DataDownload",
+            "contentUrl": address,
+            "encodingFormat": "application/json",
+        }

@@ -1,0 +1,81 @@
+"""Feeds of changes: Atom (RFC 4287) and JSON Feed 1.1, with ids that never change."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from store.web.pages.contexts import Flip
+    from store.web.payloads import Payloads
+
+ENTRIES = 100
+
+
+class Item(Struct, frozen=True):
+    """A change as a feed tells it."""
+
+    id: str
+    title: str
+    text: str
+    page: str
+    at: str
+    confirmed: bool
+
+
+def identity(kind: str, key: str) -> str:
+    """A stable id that depends on neither the site's name nor its address."""
+    return uuid.uuid5(uuid.NAMESPACE_OID, f"consensus-ranking:{kind}:{key}").urn
+
+
+def items(flips: Iterable[Flip], payloads: Payloads) -> list[Item]:
+    """Changes as feed items; the id follows from the poll that brought the change."""
+    return [_item(flip, payloads) for flip in flips]
+
+
+def json_feed(found: Iterable[Item], payloads: Payloads) -> bytes:
+    """The JSON Feed of all changes."""
+    feed: dict[str, Any] = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": f"{payloads.site.name}: changes of a #1",
+        "home_page_url": payloads.at.page("changes"),
+        "feed_url": payloads.at.page("feeds/changes.json"),
+        "description": "When an assistant's #1 pick for a category becomes another product.",
+        "language": "en",
+        "items": [
+            {
+                "id": item.id,
+                "url": item.page,
+                "title": item.title,
+                "content_text": item.text,
+                "date_published": item.at,
+                "tags": ["confirmed" if item.confirmed else "unconfirmed"],
+            }
+            for item in found
+        ],
+    }
+    return msgspec.json.encode(feed)
+
+
+def _item(flip: Flip, payloads: Payloads) -> Item:
+    change = flip.change
+    said = f' {change.model}\'s reason: "{change.reason}"' if change.reason else ""
+    status = (
+        "Confirmed by its next answer." if change.confirmed else "Not confirmed by a second answer."
+    )
+    return Item(
+        id=identity("change", change.poll),
+        title=f"{flip.title}: {change.model} now ranks {flip.after.name} #1",
+        text=(
+            f"{change.model} moved from {flip.before.name} ({change.previous_at[:10]}) to "
+            f"{flip.after.name} ({change.current_at[:10]}). {status}{said}"
+        ),
+        page=payloads.at.category_page(change.slug),
+        at=change.current_at,
+        confirmed=change.confirmed,
+    )

@@ -1,0 +1,70 @@
+"""What every page is sent with, and errors shown as pages to people."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import msgspec
+from flask import Flask, Response, request
+
+from store.records import MAX_SLUG
+from store.web.errors import MEDIA_TYPE
+from store.web.pages.serving import HTML
+from store.web.resources import ProblemDetails
+
+if TYPE_CHECKING:
+    from store.web.pages.serving import Moment, Serving
+    from store.web.resources import Suggestion
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""The content security policy of pages: nothing inline, nothing from anybody else."""
+
+MACHINES = ("/api/", "/mcp", "/healthz", "/.well-known/", "/feeds/", "/static/", "/search/suggest")
+"""Where programs read; their errors stay problem details."""
+
+
+def register(app: Flask, serving: Serving) -> None:
+    """Give every page its security headers, and show errors on page paths as pages."""
+
+    @app.after_request
+    def finish(response: Response) -> Response:
+        for_people = not request.path.startswith(MACHINES)
+        if response.mimetype == MEDIA_TYPE and for_people:
+            _show(response, serving)
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        if response.mimetype == "text/html" and for_people:
+            response.headers["Content-Security-Policy"] = POLICY
+            response.headers["Referrer-Policy"] = "strict-origin-when-cross-origin"
+        return response
+
+
+def _show(response: Response, serving: Serving) -> None:
+    """Turn a problem detail into a page that says the same, status and headers kept."""
+    problem = msgspec.json.decode(response.get_data(), type=ProblemDetails)
+    now = serving.now()
+    found = problem.suggestions or _suggestions(problem, now)
+    api = now.payloads.at.api("")
+    body = serving.renderer.render(
+        "error.html",
+        now.payloads,
+        licence=now.licence,
+        problem=problem,
+        suggestions=[(s.title, s.api.removeprefix(api).removesuffix(".json")) for s in found],
+    )
+    response.set_data(body)
+    response.content_type = HTML
+
+
+def _suggestions(problem: ProblemDetails, now: Moment) -> list[Suggestion]:
+    """The categories or products that a mistyped path may have meant."""
+    kind, _, wanted = request.path.strip("/").rpartition("/")
+    if problem.status != HTTPStatus.NOT_FOUND and kind not in ("best", "product"):
+        return []
+    wanted = wanted[:MAX_SLUG].casefold()
+    if kind == "product":
+        return now.payloads.suggested_products(wanted, now.snapshot)
+    return now.payloads.suggested_categories(wanted, now.snapshot)

@@ -1,0 +1,85 @@
+"""Rendering: the template environment of pages, what every page is given, and text made safe."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from jinja2 import StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from store.records import DOMAIN_PATTERN
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from store.web.pages.assets import Assets
+    from store.web.payloads import Payloads
+
+_DOMAIN = re.compile(DOMAIN_PATTERN)
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+"""Characters that XML 1.0 forbids or HTML calls an error; nobody can see them."""
+
+
+class Renderer:
+    """Renders page templates; names, reasons and all other data are escaped."""
+
+    def __init__(self, environment: Environment, assets: Assets) -> None:
+        self._templates = environment.overlay(
+            trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+        )
+        self._templates.filters["website"] = website
+        self._templates.filters["markdown"] = markdown
+        self._templates.filters["percent"] = percent
+        self._templates.filters["thousands"] = thousands
+        self._assets = assets
+
+    def render(self, template: str, payloads: Payloads, /, **context: Any) -> bytes:
+        """A page of a site; ``root`` stands before every path of the site's own links."""
+        root = urlsplit(payloads.at.base).path
+        text = self._templates.get_template(template).render(
+            site=payloads.site,
+            at=payloads.at,
+            root=root,
+            asset=lambda name: f"{root}/static/{name}?v={self._assets.version(name)}",
+            **context,
+        )
+        return _UNSHOWABLE.sub("", text).encode()
+
+
+def website(domain: str | None) -> str | None:
+    """The address of a product's domain, or ``None`` when it is not a plain host name."""
+    if domain is None or len(domain) > 253 or not _DOMAIN.fullmatch(domain):  # noqa: PLR2004 - DNS
+        return None
+    return f"https://{domain}/"
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1 in words: ``52 %``."""
+    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+
+
+def thousands(number: int) -> str:
+    """A whole number with its thousands set apart: ``1,425``."""
+    return f"{number:,}"
+
+
+def markdown(text: str) -> Markup:
+    """An operator's own Markdown as HTML: no raw HTML, no images, links to the web only.
+
+    Headings begin one level below the page's own.
+    """
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    reader.validateLink = _is_web_link  # type: ignore[method-assign, assignment]
+    tokens = reader.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1]) + 1, 6)}"
+    html = reader.renderer.render(tokens, reader.options, {})
+    return Markup(html)  # noqa: S704 - markdown-it escapes all text while HTML is disabled
+
+
+def _is_web_link(address: str) -> bool:
+    return address.startswith(("https://", "http://", "/", "#")) and not address.startswith("//")

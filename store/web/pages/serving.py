@@ -1,0 +1,143 @@
+"""Serving pages: rendered on first request, kept while current, answered like the API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from store.snapshot import Prepared
+from store.web.answers import answer
+from store.web.api import LICENCES
+from store.web.pages.cache import Cache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+    from flask import Response
+
+    from store.memory import Store
+    from store.snapshot import Snapshot
+    from store.web.pages.rendering import Renderer
+    from store.web.payloads import Payloads
+
+HTML = "text/html; charset=utf-8"
+
+
+class Moment(Struct, frozen=True):
+    """What one request sees: a snapshot, and the resources made from it."""
+
+    snapshot: Snapshot
+    payloads: Payloads
+
+    @property
+    def licence(self) -> str | None:
+        """The address of the licence, if it is a well-known one."""
+        return LICENCES.get(self.payloads.site.licence)
+
+
+class Serving:
+    """Renders pages over one store and keeps them while the data they show is current."""
+
+    def __init__(
+        self, store: Store, payloads: Callable[[Snapshot], Payloads], renderer: Renderer
+    ) -> None:
+        self.store = store
+        self.renderer = renderer
+        self._payloads = payloads
+        self._cache = Cache()
+
+    def now(self) -> Moment:
+        """The current picture."""
+        snapshot = self.store.snapshot
+        return Moment(snapshot, self._payloads(snapshot))
+
+    def overall(
+        self,
+        moment: Moment,
+        template: str,
+        context: Callable[[], Mapping[str, Any]],
+        *,
+        key: Hashable = None,
+        resource: str | None = None,
+        media_type: str = HTML,
+    ) -> Response:
+        """A page over all categories, current as long as the snapshot's documents are."""
+        return self.page(
+            moment,
+            template,
+            context,
+            key=key or template,
+            part=moment.snapshot.documents,
+            modified=newest(moment.snapshot),
+            resource=resource,
+            media_type=media_type,
+        )
+
+    def of(
+        self,
+        moment: Moment,
+        path: str,
+        template: str,
+        context: Callable[[], Mapping[str, Any]],
+        *,
+        media_type: str = HTML,
+    ) -> Response:
+        """A page of one category or product, current as long as its prepared resource is."""
+        prepared = moment.snapshot.prepared[path]
+        return self.page(
+            moment,
+            template,
+            context,
+            key=(template, path),
+            part=prepared,
+            modified=prepared.modified,
+            resource=path,
+            media_type=media_type,
+        )
+
+    def page(  # noqa: PLR0913 - the same
+        self,
+        moment: Moment,
+        template: str,
+        context: Callable[[], Mapping[str, Any]],
+        *,
+        key: Hashable,
+        part: object,
+        modified: int,
+        resource: str | None,
+        media_type: str,
+    ) -> Response:
+        """A page with the links that every page carries."""
+
+        def make() -> Prepared:
+            body = self.renderer.render(
+                template, moment.payloads, licence=moment.licence, **context()
+            )
+            return Prepared(body, modified)
+
+        return answer(self._cache.get(key, part, make), media_type, links(moment, resource))
+
+    def encoded(self, moment: Moment, body: bytes, media_type: str) -> Response:
+        """A body that no template makes, small enough to be made anew each time."""
+        prepared = Prepared(body, newest(moment.snapshot))
+        return answer(prepared, media_type, links(moment, None))
+
+
+def newest(snapshot: Snapshot) -> int:
+    """When the newest of what is over all categories changed, in Unix seconds."""
+    return max(prepared.modified for prepared in snapshot.documents.values())
+
+
+def links(moment: Moment, resource: str | None) -> str:
+    """The ``Link`` header: licence, API catalog, description, and the same as JSON."""
+    at = moment.payloads.at
+    found = [
+        f'<{at.page(".well-known/api-catalog")}>; rel="api-catalog"',
+        f'<{at.api("openapi.json")}>; rel="service-desc"; type="application/json"',
+    ]
+    if moment.licence:
+        found.insert(0, f'<{moment.licence}>; rel="license"')
+    if resource:
+        found.append(f'<{at.api(resource)}>; rel="alternate"; type="application/json"')
+    return ", ".join(found)

@@ -1,0 +1,68 @@
+"""Feeds are valid, complete, and name every change by the same id for ever."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+from builders import answered, app_over, write_data
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+POLLS = [
+    answered("A", ["x"], "2026-01-01T06:00:00Z"),
+    answered("A", ["y"], "2026-01-08T06:00:00Z"),
+    answered("A", ["y"], "2026-01-15T06:00:00Z"),
+    answered("A", ["x"], "2026-01-22T06:00:00Z"),
+]
+
+
+def ids(directory: Path, path: str, **settings: str) -> list[str]:
+    """The ids of a feed's entries, newest first."""
+    answer = app_over(directory, **settings).test_client().get(path)
+    if answer.is_json or path.endswith(".json"):
+        return [item["id"] for item in answer.get_json(force=True)["items"]]
+    feed = ET.fromstring(answer.data)  # noqa: S314 - our own
+    return [entry.findtext(f"{ATOM}id", "") for entry in feed.findall(f"{ATOM}entry")]
+
+
+def test_all_feeds_name_a_change_alike(tmp_path: Path) -> None:
+    """Atom, JSON Feed and the category's own feed use one id for one change."""
+    write_data(tmp_path, polls=POLLS)
+    atom = ids(tmp_path, "/feeds/changes.atom")
+    assert len(atom) == len(set(atom)) == 2
+    assert ids(tmp_path, "/feeds/changes.json") == atom
+    assert ids(tmp_path, "/feeds/best/crm-software.atom") == atom
+
+
+def test_ids_outlive_a_move_and_a_rename(tmp_path: Path) -> None:
+    """Another address, another site name and a renamed product leave every id as it was."""
+    before = ids(write_data(tmp_path / "a", polls=POLLS), "/feeds/changes.atom")
+    product = {"better-name": {"name": "Better Name", "aliases": ["x"]}}
+    moved = write_data(tmp_path / "b", polls=POLLS, products=product, name="Other")
+    assert ids(moved, "/feeds/changes.atom", base_url="https://else.example") == before
+
+
+@pytest.mark.parametrize("path", ["/feeds/changes.atom", "/feeds/best/crm-software.atom"])
+def test_atom_feeds_hold_what_the_format_demands(tmp_path: Path, path: str) -> None:
+    """RFC 4287: id, title, updated and an author of the feed; id, title, updated of each entry."""
+    client = app_over(write_data(tmp_path, polls=POLLS)).test_client()
+    answer = client.get(path)
+    assert answer.mimetype == "application/atom+xml"
+    feed = ET.fromstring(answer.data)  # noqa: S314 - our own
+    assert all(feed.findtext(f"{ATOM}{name}") for name in ("id", "title", "updated"))
+    assert feed.findtext(f"{ATOM}author/{ATOM}name") == "Consensus Test"
+    for entry in feed.findall(f"{ATOM}entry"):
+        assert all(entry.findtext(f"{ATOM}{name}") for name in ("id", "title", "updated"))
+
+
+def test_the_json_feed_says_which_changes_are_confirmed(tmp_path: Path) -> None:
+    """JSON Feed 1.1, newest first; a change that the next answer agreed with is tagged so."""
+    feed = app_over(write_data(tmp_path, polls=POLLS)).test_client().get("/feeds/changes.json").json
+    assert feed is not None
+    assert feed["version"] == "https://jsonfeed.org/version/1.1"
+    assert [item["tags"] for item in feed["items"]] == [["unconfirmed"], ["confirmed"]]
+    assert [item["date_published"][:10] for item in feed["items"]] == ["2026-01-22", "2026-01-08"]

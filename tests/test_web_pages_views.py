@@ -1,0 +1,315 @@
+"""Pages are answered like the API, carry strict headers, and say what they rest on."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
+
+from store.web.pages import contexts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask.testing import FlaskClient
+
+PAGES = (
+    "/", "/search", "/search?q=crm", "/best/crm-software", "/product/zoho-crm",
+    "/product/zoho-crm/polls", "/changes", "/mentions", "/labs", "/labs/one", "/methodology",
+    "/docs",
+)  # fmt: skip
+
+TEXTS = (
+    "/llms.txt", "/robots.txt", "/sitemap.xml", "/.well-known/api-catalog", "/feeds/changes.atom",
+    "/feeds/changes.json", "/feeds/best/crm-software.atom", "/search/suggest?q=zo",
+)  # fmt: skip
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Two categories, one without a poll; a failure, a tie, a missing model, a renamed slug."""
+    crm = {"title": "Best CRM software", "topic": "CRM software", "former_slugs": ["crm"]}
+    write_data(
+        tmp_path,
+        categories={"crm-software": crm, "vpn": {"title": "Best VPN"}},
+        products={"zoho-crm": {"name": "Zoho CRM", "domain": "zoho.com", "aliases": ["ZohoCRM"]}},
+        polls=[
+            answered("A", ["Zoho CRM", "Attio"], "2026-10-05T06:00:00Z", caveat="It is big."),
+            answered("B", ["Attio", "ZohoCRM"], "2026-10-05T06:00:00Z", missed=["Close"]),
+            failed("C", "rate_limited", "2026-10-05T06:00:00Z"),
+            answered("A", ["Attio", "Zoho CRM", "Close"], "2026-10-12T06:00:00Z"),
+            answered("A", ["Zoho CRM", "Attio"], "2026-10-19T06:00:00Z"),
+        ],
+    )
+    lab = {"title": "One", "method": "Ask.", "finding": "It is so.", "body": "Why: *because*."}
+    write_json(tmp_path / "labs" / "one.json", {"version": 1, "date": "2026-10-01", **lab})
+    return tmp_path
+
+
+@pytest.fixture
+def reader(directory: Path) -> FlaskClient:
+    return app_over(directory).test_client()
+
+
+@pytest.mark.parametrize("path", PAGES + TEXTS)
+def test_every_page_is_cached_like_the_api(reader: FlaskClient, path: str) -> None:
+    """A page has a weak tag, a date and a lifetime, and answers 304 to whoever has it."""
+    first = reader.get(path)
+    assert first.status_code == 200
+    assert first.headers["ETag"].startswith('W/"')
+    assert "stale-while-revalidate" in first.headers["Cache-Control"]
+    assert first.headers["Access-Control-Allow-Origin"] == "*"
+    again = reader.get(path, headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.data) == (304, b"")
+    dated = reader.get(path, headers={"If-Modified-Since": first.headers["Last-Modified"]})
+    assert dated.status_code == 304
+    head = reader.head(path)
+    assert (head.status_code, head.headers["ETag"]) == (200, first.headers["ETag"])
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/nowhere", "/best/vpn"])
+def test_every_page_carries_strict_headers(reader: FlaskClient, path: str) -> None:
+    """No page may run or load anything inline or foreign, be framed, or be sniffed."""
+    headers = reader.get(path).headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "strict-origin-when-cross-origin"
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/nowhere", "/best/vpn"])
+def test_sample_data_says_so_on_every_page(directory: Path, path: str) -> None:
+    """While site.json says sample, every page says that names and answers are invented."""
+    assert "are invented" in app_over(directory).test_client().get(path).text
+    write_json(directory / "site.json", {"version": 1, "name": "Real"})
+    assert "are invented" not in app_over(directory).test_client().get(path).text
+
+
+def test_a_page_is_compressed_for_readers_who_accept_it(reader: FlaskClient) -> None:
+    """Gzip is used as on the API, and caches are told."""
+    answer = reader.get("/best/crm-software", headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert answer.headers["Vary"] == "Accept-Encoding"
+
+
+def test_a_category_page_shows_how_sure_it_is(reader: FlaskClient) -> None:
+    """Verdict, agreement, missing models, failures, near misses and fixes all stand there."""
+    text = html.unescape(reader.get("/best/crm-software").text)
+    verdict = reader.get("/api/v1/best/crm-software.json").json["verdict"]  # type: ignore[index]
+    for said in (
+        verdict, "How sure is this?", "No answer counted from C, D", "failed: rate limited",
+        "Near miss", "A would fix Zoho CRM", "overlap", "tie", "<strong>No two</strong>",
+    ):  # fmt: skip
+        assert said in text, said
+
+
+def test_a_true_tie_is_shown_as_one(reader: FlaskClient) -> None:
+    """Tied products bear the same rank with a sign, whatever their slugs."""
+    text = reader.get("/best/crm-software").text
+    assert "Tied for #1" in text
+    assert text.count('<span class="away">tied at </span><span aria-hidden="true">=</span>1') == 2
+
+
+def test_what_moved_is_measured_since_the_poll_before(reader: FlaskClient) -> None:
+    """A product that lost its lead to a tie has not moved; one named anew would be new."""
+    text = reader.get("/best/crm-software").text
+    assert text.count("same<span") == 1
+    assert text.count('aria-hidden="true">▲</span> 1') == 1
+
+
+def test_a_stale_answer_is_marked(directory: Path) -> None:
+    """An answer that lags more than the site's limit is marked in panel, table and list."""
+    append(directory, [answered("A", ["Zoho CRM"], "2026-11-28T06:00:00Z")])
+    text = app_over(directory).test_client().get("/best/crm-software").text
+    assert (
+        "B\N{RIGHT SINGLE QUOTATION MARK}s answer is of 2026-10-05, over 30 days behind the newest"
+        in text
+    )
+    assert text.count('<span class="tag">stale</span>') == 3
+
+
+def test_a_category_without_a_poll_says_so(reader: FlaskClient) -> None:
+    """Not yet ranked is 404 with a sentence, not an empty ranking."""
+    answer = reader.get("/best/vpn")
+    assert answer.status_code == 404
+    assert "no successful poll yet" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/best/crm", "/best/crm-software"),
+        ("/feeds/best/crm.atom", "/feeds/best/crm-software.atom"),
+        ("/product/zohocrm", "/product/zoho-crm"),
+        ("/product/zohocrm/polls", "/product/zoho-crm/polls"),
+    ],
+)
+def test_old_addresses_lead_to_the_new(reader: FlaskClient, old: str, new: str) -> None:
+    """A former slug answers 308 with the absolute address of today."""
+    answer = reader.get(old)
+    assert (answer.status_code, answer.headers["Location"]) == (308, BASE_URL + new)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/best/crm-softwere", 404, "/best/crm-software"),
+        ("/product/zoho-crn", 404, "/product/zoho-crm"),
+        ("/crm-software", 404, "/best/crm-software"),
+        ("/best/CRM-Software", 400, "/best/crm-software"),
+        ("/labs/two", 404, "/labs lists them all"),
+        ("/search?q=" + "x" * 201, 400, "200 are allowed"),
+    ],
+)
+def test_an_error_page_helps(reader: FlaskClient, path: str, status: int, said: str) -> None:
+    """People who err get a page with the same status, what went wrong, and the closest pages."""
+    answer = reader.get(path)
+    assert answer.status_code == status
+    assert answer.mimetype == "text/html"
+    assert said in answer.text
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+
+
+def test_an_error_page_keeps_the_headers_of_the_refusal(reader: FlaskClient) -> None:
+    """A write to a page is refused with the methods that are allowed."""
+    answer = reader.post("/best/crm-software")
+    assert answer.status_code == 405
+    assert "GET" in answer.headers["Allow"]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/best/x.json", "/api/v1/nope", "/mcp", "/static/x.css"])
+def test_programs_keep_their_problem_details(reader: FlaskClient, path: str) -> None:
+    """Errors where programs read stay JSON."""
+    assert reader.get(path).mimetype != "text/html"
+
+
+def test_pages_stand_below_the_base_urls_path(directory: Path) -> None:
+    """With a base URL that has a path, links of the site's own begin with that path."""
+    reader = app_over(directory, base_url="https://host.example/rankings").test_client()
+    text = reader.get("/best/crm-software").text
+    assert 'href="/rankings/product/zoho-crm"' in text
+    assert 'href="/product' not in text
+    assert 'rel="canonical" href="https://host.example/rankings/best/crm-software"' in text
+
+
+def test_evidence_counts_every_naming_poll_in_the_models_spelling(reader: FlaskClient) -> None:
+    """The evidence page lists each poll that named the product, newest first, as it was spelled."""
+    text = reader.get("/product/zoho-crm/polls").text
+    assert "All 4 answers" in text
+    assert "as “<bdi>ZohoCRM</bdi>”" in text
+    assert text.index("2026-10-19") < text.index("2026-10-12") < text.index("2026-10-05")
+    assert "B on ZohoCRM" in text
+
+
+def test_withheld_words_stand_on_no_page(directory: Path) -> None:
+    """A withheld poll's texts appear on no page, and the chart says that it is withheld."""
+    bad = answered("D", ["Slander Inc"], "2026-10-20T06:00:00Z")
+    append(directory, [bad])
+    reason = {bad.id: {"reason": "Defamatory", "date": "2026-10-21"}}
+    write_json(directory / "withheld.json", {"version": 1, "withheld": reason})
+    reader = app_over(directory).test_client()
+    assert "Slander" not in "".join(reader.get(path).text for path in PAGES)
+    assert ">withheld<" in reader.get("/best/crm-software").text
+
+
+def test_suggestions_are_titles_and_paths(reader: FlaskClient) -> None:
+    """What is offered while typing is small: what to show and where it leads."""
+    assert reader.get("/search/suggest?q=zo").json == [
+        {"title": "Zoho CRM", "path": "product/zoho-crm"}
+    ]
+
+
+def test_assets_are_kept_for_good_only_under_their_own_version(reader: FlaskClient) -> None:
+    """The address a page gives may be cached for ever; any other address of the file may not."""
+    text = reader.get("/").text
+    address = text.partition('rel="stylesheet" href="')[2].partition('"')[0]
+    assert "immutable" in reader.get(address).headers["Cache-Control"]
+    assert "immutable" not in reader.get("/static/site.css?v=old").headers["Cache-Control"]
+
+
+def test_a_page_follows_the_data(directory: Path) -> None:
+    """After a poll its category's page shows the new answer at once."""
+    app = app_over(directory)
+    reader, store = app.test_client(), app.extensions["store"]
+    before = reader.get("/best/crm-software").headers["ETag"]
+    append(directory, [answered("C", ["Close"], "2026-10-20T06:00:00Z")])
+    store.reload()
+    assert reader.get("/best/crm-software").headers["ETag"] != before
+    assert "C ranks Close #1" in reader.get("/best/crm-software").text
+
+
+def test_robots_and_agents_find_everything(reader: FlaskClient) -> None:
+    """robots.txt names the site map; that lists every page; llms.txt and the catalog the API."""
+    assert f"Sitemap: {BASE_URL}/sitemap.xml" in reader.get("/robots.txt").text
+    site_map = reader.get("/sitemap.xml").text
+    for path in ("/best/crm-software", "/product/zoho-crm", "/labs/one", "/methodology"):
+        assert f"<loc>{BASE_URL}{path}</loc>" in site_map
+    assert f"<loc>{BASE_URL}/best/crm-software</loc><lastmod>2026-10-19</lastmod>" in site_map
+    assert f"({BASE_URL}/api/v1/openapi.json)" in reader.get("/llms.txt").text
+    catalog = json.loads(reader.get("/.well-known/api-catalog").data)
+    assert catalog["linkset"][0]["service-desc"][0]["href"] == f"{BASE_URL}/api/v1/openapi.json"
+
+
+def test_docs_show_every_endpoint_with_calls(reader: FlaskClient) -> None:
+    """Every path of the OpenAPI document stands on the docs page with a call in three languages."""
+    text = reader.get("/docs").text
+    paths = reader.get("/api/v1/openapi.json").json["paths"]  # type: ignore[index]
+    for path in paths:
+        assert f"<b>GET</b> {path}</code>" in text
+    assert text.count("<code>curl &#39;") >= len(paths)
+    assert text.count("urlopen(") == text.count("await fetch(") == len(paths)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/search", "/search?q=crm", "/changes", "/mentions", "/labs", "/methodology",
+             "/docs", *TEXTS[:6]],
+)  # fmt: skip
+def test_pages_stand_before_the_first_poll(tmp_path: Path, path: str) -> None:
+    """A new service with no poll has every general page, feed and crawler's file."""
+    assert app_over(write_data(tmp_path)).test_client().get(path).status_code == 200
+
+
+def test_a_single_answer_is_not_called_agreement(tmp_path: Path) -> None:
+    """With one model counted the page says that there is nothing to compare."""
+    write_data(tmp_path, polls=[answered("A", ["x"])])
+    text = app_over(tmp_path).test_client().get("/best/crm-software").text
+    assert "Only one assistant has answered" in text
+    assert "The only model that answered; 5 of 5 points." in text
+
+
+def test_a_product_on_no_leaderboard_keeps_its_page(tmp_path: Path) -> None:
+    """A product once named says that it is on no board, and still shows the polls that named it."""
+    write_data(
+        tmp_path,
+        polls=[
+            answered("A", ["x"], "2026-01-01T06:00:00Z"),
+            answered("A", ["y"], "2026-01-08T06:00:00Z"),
+        ],
+    )
+    reader = app_over(tmp_path).test_client()
+    assert "on no current leaderboard" in reader.get("/product/x").text
+    assert "All 1 answer," in reader.get("/product/x/polls").text
+
+
+def test_a_retired_models_polls_stay_in_the_evidence(tmp_path: Path) -> None:
+    """A model that left the configuration is in no chart, yet its polls still bear witness."""
+    write_data(tmp_path, models=["A"], polls=[answered("A", ["x"]), answered("Old", ["x", "y"])])
+    reader = app_over(tmp_path).test_client()
+    assert "Old" not in reader.get("/best/crm-software").text.partition("<main")[2]
+    assert ">Old<" in reader.get("/product/x/polls").text
+
+
+def test_an_overview_behind_the_rest_is_survived(directory: Path) -> None:
+    """Between a poll and the next flush, a change of a product that has gone is left out."""
+    snapshot = app_over(directory).extensions["store"].snapshot
+    assert len(list(contexts.flips(snapshot.overview.changes, snapshot))) == 2
+    gone = msgspec.structs.replace(snapshot, products={})
+    assert list(contexts.flips(snapshot.overview.changes, gone)) == []
+    assert contexts.home(gone)["together"] == []
