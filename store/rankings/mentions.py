@@ -29,7 +29,7 @@ CHI_SQUARE_95 = 3.84
 """The 95 % point of χ² with one degree of freedom, for McNemar's test."""
 
 
-class CellPoll(Struct, frozen=True):
+class CellPoll(Struct, frozen=True, gc=False):
     """One model's answer to one category as far as a trend needs it: its day and the products."""
 
     day: dt.date

@@ -24,14 +24,17 @@ def points(rank: int) -> int:
     return PLACES + 1 - rank
 
 
-class Choice(Struct, frozen=True):
+# As in records: answers are many and cannot form cycles, so the collector is spared them.
+
+
+class Choice(Struct, frozen=True, gc=False):
     """One place of a model's answer and the product it stands for."""
 
     product: ProductId
     pick: Pick
 
 
-class Answered(Struct, frozen=True):
+class Answered(Struct, frozen=True, gc=False):
     """A model's answer with its names resolved; a product named twice keeps its better rank."""
 
     model: str
