@@ -106,6 +106,8 @@ def _forged(history: History, slug: str, log: Log) -> Iterator[Problem]:
         return
     lines = history.lines(slug, [(stored.start, stored.end) for stored in log.polls])
     for stored, line in zip(log.polls, lines, strict=True):
+        if line is None:  # set aside since it was read
+            continue
         bare = msgspec.json.decode(line)
         del bare["id"], bare["crc"]
         identity = hashlib.sha256(msgspec.json.encode(bare)).hexdigest()[:16]
