@@ -92,7 +92,7 @@ def pages_of(client: FlaskClient) -> list[str]:
     products = client.application.extensions["store"].snapshot.product_slugs
     return [
         "/", "/search", "/search?q=item", "/changes", "/mentions", "/labs", "/labs/one",
-        "/methodology", "/docs", "/best/crm", "/nowhere",
+        "/methodology", "/docs", "/best/crm",
         *(f"/best/{slug}" for slug in SLUGS),
         *(f"/product/{slug}" for slug in sorted(products)),
         *(f"/product/{slug}/polls" for slug in sorted(products)),

@@ -52,7 +52,10 @@ def directory(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reader(directory: Path) -> FlaskClient:
-    return app_over(directory).test_client()
+    """Somebody with a browser."""
+    client = app_over(directory).test_client()
+    client.environ_base["HTTP_ACCEPT"] = "text/html,*/*;q=0.8"
+    return client
 
 
 @pytest.mark.parametrize("path", PAGES + TEXTS)
@@ -83,7 +86,7 @@ def test_every_page_carries_strict_headers(reader: FlaskClient, path: str) -> No
     assert headers["Referrer-Policy"] == "strict-origin-when-cross-origin"
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/nowhere", "/best/vpn"])
+@pytest.mark.parametrize("path", [*PAGES, "/best/vpn"])
 def test_sample_data_says_so_on_every_page(directory: Path, path: str) -> None:
     """While site.json says sample, every page says that names and answers are invented."""
     assert "are invented" in app_over(directory).test_client().get(path).text
@@ -184,10 +187,20 @@ def test_an_error_page_keeps_the_headers_of_the_refusal(reader: FlaskClient) -> 
     assert "GET" in answer.headers["Allow"]
 
 
-@pytest.mark.parametrize("path", ["/api/v1/best/x.json", "/api/v1/nope", "/mcp", "/static/x.css"])
+@pytest.mark.parametrize(
+    "path", ["/api/v1/best/x.json", "/api/v1/nope", "/mcp", "/static/x.css", "/feeds/best/x.atom"]
+)
 def test_programs_keep_their_problem_details(reader: FlaskClient, path: str) -> None:
-    """Errors where programs read stay JSON."""
+    """Errors where programs read stay JSON, even to a browser."""
     assert reader.get(path).mimetype != "text/html"
+
+
+def test_an_unknown_path_is_a_page_only_to_a_browser(directory: Path, reader: FlaskClient) -> None:
+    """Who does not ask for HTML gets a problem detail where no page ever was."""
+    assert reader.get("/nowhere").mimetype == "text/html"
+    client = app_over(directory).test_client()
+    assert client.get("/nowhere").mimetype == "application/problem+json"
+    assert client.get("/best/nowhere").mimetype == "text/html"
 
 
 def test_pages_stand_below_the_base_urls_path(directory: Path) -> None:

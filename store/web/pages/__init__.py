@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.web.pages import headers
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
     from store.web.payloads import Payloads
 
 
+TEMPLATES = Path(__file__).parents[3] / "templates"
+
+
 def register(app: Flask, store: Store, payloads: Callable[[Snapshot], Payloads]) -> None:
     """Serve every page of a store, and show errors on page paths as pages."""
     assets = Assets()
-    serving = Serving(store, payloads, Renderer(app.jinja_env, assets))
+    serving = Serving(store, payloads, Renderer(TEMPLATES, assets))
     app.register_blueprint(Pages(serving, assets).blueprint())
     headers.register(app, serving)

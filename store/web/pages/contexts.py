@@ -10,7 +10,7 @@ from msgspec import Struct
 from store.rankings import sentences
 from store.rankings.merging import PLACES
 from store.rankings.timelines import places
-from store.web.api import LICENCES
+from store.web.addresses import LICENCES
 from store.web.pages import charts, discovery
 from store.web.payloads import standings
 

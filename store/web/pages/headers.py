@@ -32,14 +32,23 @@ def register(app: Flask, serving: Serving) -> None:
 
     @app.after_request
     def finish(response: Response) -> Response:
-        for_people = not request.path.startswith(MACHINES)
-        if response.mimetype == MEDIA_TYPE and for_people:
+        if request.path.startswith(MACHINES):
+            return response
+        if response.mimetype == MEDIA_TYPE and _is_for_people():
             _show(response, serving)
         response.headers["X-Content-Type-Options"] = "nosniff"
-        if response.mimetype == "text/html" and for_people:
+        if response.mimetype == "text/html":
             response.headers["Content-Security-Policy"] = POLICY
             response.headers["Referrer-Policy"] = "strict-origin-when-cross-origin"
         return response
+
+
+def _is_for_people() -> bool:
+    """Whether an error belongs to one of our pages, or a browser asks for something unknown.
+
+    No cache keeps an error, so this may depend on what is accepted.
+    """
+    return request.blueprint == "pages" or "text/html" in request.headers.get("Accept", "")
 
 
 def _show(response: Response, serving: Serving) -> None:

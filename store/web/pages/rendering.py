@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from jinja2 import StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from store.records import DOMAIN_PATTERN
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from pathlib import Path
+
+    from jinja2 import Template
 
     from store.web.pages.assets import Assets
     from store.web.payloads import Payloads
@@ -26,20 +29,14 @@ _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufff
 class Renderer:
     """Renders page templates; names, reasons and all other data are escaped."""
 
-    def __init__(self, environment: Environment, assets: Assets) -> None:
-        self._templates = environment.overlay(
-            trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
-        )
-        self._templates.filters["website"] = website
-        self._templates.filters["markdown"] = markdown
-        self._templates.filters["percent"] = percent
-        self._templates.filters["thousands"] = thousands
+    def __init__(self, directory: Path, assets: Assets) -> None:
+        self._templates = compiled(directory)
         self._assets = assets
 
     def render(self, template: str, payloads: Payloads, /, **context: Any) -> bytes:
         """A page of a site; ``root`` stands before every path of the site's own links."""
         root = urlsplit(payloads.at.base).path
-        text = self._templates.get_template(template).render(
+        text = self._templates[template].render(
             site=payloads.site,
             at=payloads.at,
             root=root,
@@ -47,6 +44,27 @@ class Renderer:
             **context,
         )
         return _UNSHOWABLE.sub("", text).encode()
+
+
+@cache
+def compiled(directory: Path) -> dict[str, Template]:
+    """Every page template of a directory, compiled once, so that no request reads a file."""
+    environment = Environment(
+        loader=FileSystemLoader(directory),
+        autoescape=select_autoescape(("html", "xml"), default_for_string=True),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        auto_reload=False,
+    )
+    environment.filters |= {
+        "website": website,
+        "markdown": markdown,
+        "percent": percent,
+        "thousands": thousands,
+    }
+    names = [path.name for path in directory.iterdir() if path.suffix in (".html", ".xml", ".txt")]
+    return {name: environment.get_template(name) for name in names}
 
 
 def website(domain: str | None) -> str | None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from store.snapshot import Prepared
+from store.web.addresses import LICENCES
 from store.web.answers import answer
-from store.web.api import LICENCES
 from store.web.pages.cache import Cache
 
 if TYPE_CHECKING:
@@ -130,14 +130,12 @@ def newest(snapshot: Snapshot) -> int:
 
 
 def links(moment: Moment, resource: str | None) -> str:
-    """The ``Link`` header: licence, API catalog, description, and the same as JSON."""
+    """The ``Link`` header: what every answer has, the API catalog, and the same as JSON."""
     at = moment.payloads.at
     found = [
+        moment.payloads.service_links,
         f'<{at.page(".well-known/api-catalog")}>; rel="api-catalog"',
-        f'<{at.api("openapi.json")}>; rel="service-desc"; type="application/json"',
     ]
-    if moment.licence:
-        found.insert(0, f'<{moment.licence}>; rel="license"')
     if resource:
         found.append(f'<{at.api(resource)}>; rel="alternate"; type="application/json"')
     return ", ".join(found)
