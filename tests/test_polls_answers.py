@@ -1,5 +1,7 @@
 """What is taken from a model's text, what is mended, and what is refused."""
 
+# ruff: noqa: RUF001 - look-alike letters are what some of these tests are about
+
 from __future__ import annotations
 
 import json
