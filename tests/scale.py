@@ -24,14 +24,14 @@ if __name__ == "__main__":
 
 from store.files import Files
 from store.history import seal
-from store.polls.asking import ask
+from store.polls.asking import Asked, ask
 from store.polls.sending import Sender
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from store.records import Assistant, Category
+    from store.records import Assistant, Category, Poll
 
 NEWEST = dt.datetime(2026, 11, 9, 6, tzinfo=dt.UTC)
 

@@ -1,7 +1,5 @@
 """The waits that providers ask for, in every form they use."""
 
-# ruff: noqa: RUF001 - look-alike letters are what some of these tests are about
-
 from __future__ import annotations
 
 from datetime import UTC, datetime

@@ -236,10 +236,10 @@ def test_jitter_is_full(provider: Replaying) -> None:
     provider.follow({"m": [{"status": 500}]})
     send(provider, sender(Waits(), random=draws))
     assert draws.bounds[:3] == [(0, 2), (0, 4), (0, 8)]
-    draws, stop = Draws(), Waits()
+    hinted, stop = Draws(), Waits()
     provider.follow({"m": [{"status": 429, "headers": {"retry-after": "7"}}, GOOD]})
-    send(provider, sender(stop, random=draws))
-    assert draws.bounds[1] == (0, 1)
+    send(provider, sender(stop, random=hinted))
+    assert (0, 1) in hinted.bounds
     assert sum(stop.seconds) == pytest.approx(7, abs=0.5)
 
 
