@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import signal
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
+from flask.helpers import get_debug_flag
+from werkzeug.serving import is_running_from_reloader
 
 from store import cli
 from store.files import DataDirectoryError
 from store.memory import Store, Watcher
+from store.polls.schedule import Schedule
 from store.settings import Settings, SettingsError
 from store.web import crossorigin, errors, hosts, pages
 from store.web.api import Api
@@ -71,6 +75,10 @@ def create_app(settings: Settings | None = None) -> Flask:
         _open(store)
         _say_how_it_is_reached(settings, store, reached_at)
         app.before_request(Watcher(store).ensure_running)
+        if settings.poll_enabled and _is_flask_run():
+            schedule = Schedule(store, settings)
+            schedule.stop_on(signal.SIGTERM, signal.SIGINT)
+            schedule.start()
     return app
 
 
@@ -110,6 +118,16 @@ def _is_served() -> bool:
     """Whether this is a server (``flask run``, gunicorn, a test's client) and not a command."""
     context = click.get_current_context(silent=True)
     return context is None or context.info_name == "run"
+
+
+def _is_flask_run() -> bool:
+    """Whether this is the process of ``flask run`` that serves, not its reloader's parent."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.info_name != "run":
+        return False
+    reload = context.params.get("reload")
+    reloads = get_debug_flag() if reload is None else reload
+    return not reloads or is_running_from_reloader()
 
 
 def _reached_at(settings: Settings) -> str:

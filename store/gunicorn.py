@@ -10,9 +10,11 @@ import gc
 import json
 import logging
 import os
+import signal
 import time
 from typing import Any
 
+from store.polls.schedule import Schedule
 from store.web.hosts import address
 
 bind = "127.0.0.1:8000"
@@ -67,7 +69,21 @@ def post_fork(server: Any, worker: Any) -> None:
         os.environ["LISTENING_AT"] = address(listener[0], listener[1], scheme)
 
 
-def post_worker_init(worker: Any) -> None:  # noqa: ARG001 - gunicorn calls it so
-    """Spare the collector what was loaded: it is there to stay."""
+def post_worker_init(worker: Any) -> None:
+    """Spare the collector what was loaded: it is there to stay. Then stand ready to poll.
+
+    With POLL_ENABLED=1 every worker is ready, and one of all polls.
+    """
     gc.freeze()
     gc.enable()
+    extensions = worker.wsgi.extensions
+    if extensions["settings"].poll_enabled:
+        worker.schedule = Schedule(extensions["store"], extensions["settings"])
+        worker.schedule.stop_on(signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+        worker.schedule.start()
+
+
+def worker_exit(server: Any, worker: Any) -> None:  # noqa: ARG001 - gunicorn calls it so
+    """Let polls that are under way be recorded before the worker is gone."""
+    if hasattr(worker, "schedule"):
+        worker.schedule.stop()

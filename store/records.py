@@ -122,8 +122,12 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Models(DataFile, frozen=True, kw_only=True):
-    """``models.json``: the assistants that are asked, in the order in which they are listed."""
+    """``models.json``: the assistants that are asked, in the order in which they are listed.
 
+    ``as_of`` is the date on which model names and prices were looked up.
+    """
+
+    as_of: dt.date | None = None
     models: tuple[Assistant, ...]
 
 

@@ -23,6 +23,7 @@ class SettingsError(Exception):
 class Settings(Struct, frozen=True, kw_only=True):
     """Where the data is and how the service is reached.
 
+    With ``poll_enabled`` a serving process polls on schedule and looks every ``poll_tick`` seconds.
     ``environ`` is kept only to look up API keys, whose variable names stand in ``models.json``.
     """
 
@@ -31,18 +32,25 @@ class Settings(Struct, frozen=True, kw_only=True):
     listening_at: str | None = None
     hosts: tuple[str, ...] = ()
     proxy: str | None = None
+    poll_enabled: bool = False
+    poll_tick: float = 60.0
     environ: dict[str, str] = {}
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
         """Read the settings from the environment, or from a mapping in its place."""
         env = dict(os.environ if environ is None else environ)
+        enabled = env.get("POLL_ENABLED", "").strip()
+        if enabled not in ("", "0", "1"):
+            raise SettingsError(f'POLL_ENABLED is "{enabled}"; set 1 to poll on schedule, or 0')
         return cls(
             data_dir=Path(env["DATA_DIR"]) if env.get("DATA_DIR") else SHIPPED_DATA,
             base_url=_base_url(env.get("BASE_URL", "").strip()),
             listening_at=env.get("LISTENING_AT") or None,
             hosts=tuple(env.get("HOSTS", "").replace(",", " ").split()),
             proxy=env.get("POLL_PROXY") or None,
+            poll_enabled=enabled == "1",
+            poll_tick=_seconds(env, "POLL_TICK_SECONDS", 60.0),
             environ=env,
         )
 
@@ -82,3 +90,15 @@ def _base_url(given: str) -> str | None:
             f'BASE_URL is "{given}"; it must be an address such as https://rankings.example'
         )
     return given.rstrip("/")
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+    """A time span from the environment, 0.1 s to a day."""
+    text = env.get(name, "").strip()
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = 0.0
+    if not 0.1 <= value <= 86_400:  # noqa: PLR2004 - a day
+        raise SettingsError(f'{name} is "{text}"; it must be a number of seconds, 0.1 to 86400')
+    return value

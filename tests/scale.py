@@ -24,14 +24,14 @@ if __name__ == "__main__":
 
 from store.files import Files
 from store.history import seal
-from store.polls.asking import ask
+from store.polls.asking import Asked, ask
 from store.polls.sending import Sender
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from store.records import Assistant, Category
+    from store.records import Assistant, Category, Poll
 
 NEWEST = dt.datetime(2026, 11, 9, 6, tzinfo=dt.UTC)
 
@@ -47,7 +47,7 @@ def fill(directory: Path, weeks: int = 13, times: int = 1, most: int | None = No
         _copy(SHIPPED_DATA / "categories" / name, directory / "categories", times)
     catalogue = Files(directory).scan()
     moments = [NEWEST - dt.timedelta(weeks=week) for week in reversed(range(weeks))]
-    sender = Sender(threading.Event(), None)
+    sender = Sender(threading.Event(), rpm=1)
     for slug, category in catalogue.categories.items():
         lines = _lines(slug, category, catalogue.assistants, moments, sender)
         (directory / "history" / f"{slug}.jsonl").write_bytes(b"".join(lines))
@@ -64,6 +64,15 @@ def _copy(file: Path, into: Path, times: int) -> None:
         variant.write_text(json.dumps(category), encoding="utf-8")
 
 
+def _sample(
+    slug: str, category: Category, assistant: Assistant, moment: dt.datetime, sender: Sender
+) -> Poll:
+    """What a sample assistant says; it is always asked."""
+    came = ask(slug, category, assistant, moment, sender=sender, key=None)
+    assert isinstance(came, Asked)
+    return came.poll
+
+
 def _lines(
     slug: str,
     category: Category,
@@ -73,7 +82,7 @@ def _lines(
 ) -> list[bytes]:
     return [
         seal(
-            ask(slug, category, assistant, moment, sender, None),
+            _sample(slug, category, assistant, moment, sender),
             moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         )[1]
         for moment in moments

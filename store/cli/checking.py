@@ -16,6 +16,7 @@ from store.cli import checks
 from store.files import DataDirectoryError, Files
 from store.history import History
 from store.memory import name_clashes
+from store.polls.assistants import mistakes
 from store.rankings.names import Names
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def _problems(directory: Path) -> Iterator[Problem]:
     except DataDirectoryError as error:
         raise click.ClickException(str(error)) from None
     yield from catalogue.problems
+    yield from mistakes(catalogue, files)
     yield from name_clashes(Names(catalogue.products), files)
     yield from checks.advice(catalogue, files)
     census = yield from checks.damage(History(directory / "history"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import signal
 import threading
 from datetime import UTC, datetime
@@ -14,16 +16,23 @@ from rapidfuzz import process
 
 from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
-from store.polls.asking import Unready, check_ready
-from store.polls.runner import ANSWERED, LEFT, SKIPPED, Pair, Runner, Tally, due_pairs
-from store.polls.sending import Sender
+from store.polls.asking import Unready, key_of, request_for
+from store.polls.assistants import mistakes
+from store.polls.claims import Claims, is_held
+from store.polls.due import Agenda, Pair
+from store.polls.edges import daily_account, edges_of, files_of, locks_in
+from store.polls.providers import Tokens
+from store.polls.runner import ANSWERED, LEFT, SKIPPED, Runner, Tally
+from store.polls.schedule import LOCK
+from store.polls.spending import RunAccount, at_most, is_priced, usd
+from store.polls.status import status
 from store.settings import Settings, SettingsError
-from store.snapshot import history_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from store.records import Assistant, Poll
+    from store.polls.spending import Account
+    from store.records import Assistant
 
 
 class Instant(click.ParamType[datetime]):
@@ -55,14 +64,25 @@ class Instant(click.ParamType[datetime]):
     metavar="TIME",
     help="Pretend it is this time; only for sample assistants.",
 )
+@click.option(
+    "--max-usd",
+    type=click.FloatRange(min=0),
+    metavar="USD",
+    help="Send nothing that could bring the run's cost above this.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what it would cost; send nothing.")
+@click.option("--status", "show", is_flag=True, help="Say what is due, running, paused and spent.")
 @with_appcontext
-def poll(
+def poll(  # noqa: PLR0913 - a command's options
     slugs: tuple[str, ...],
     models: tuple[str, ...],
     at: datetime | None,
+    max_usd: float | None,
     *,
     everything: bool,
     due: bool,
+    dry_run: bool,
+    show: bool,
 ) -> None:
     """Ask the assistants and append what they say to history.
 
@@ -71,42 +91,42 @@ def poll(
     """
     settings: Settings = current_app.extensions["settings"]
     catalogue = _catalogue(settings)
+    chosen = _assistants(catalogue, models, at)
+    history = History(settings.data_dir / "history")
+    agenda = Agenda(history)
+    if show:
+        _show_status(settings, catalogue, chosen, agenda)
+        return
     if not (slugs or everything or due):
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
-    chosen = _assistants(catalogue, models, at, settings)
     wanted = _categories(catalogue, slugs)
-    pairs = [
-        Pair(slug, catalogue.categories[slug], assistant) for slug in wanted for assistant in chosen
-    ]
-    history = History(settings.data_dir / "history")
+    pairs = [Pair(slug, catalogue.categories[slug], a) for slug in wanted for a in chosen]
     every_days = catalogue.site.poll_every_days
 
     def clock() -> datetime:
         return at or datetime.now(UTC)
 
-    def polls_of(slug: str) -> list[Poll]:
-        files = history_files(slug, catalogue.categories[slug], catalogue.categories)
-        return [stored.poll for file in files for stored in history.read(file).polls]
-
+    files = files_of(catalogue)
+    agenda.look(files if catalogue.site.daily_usd is not None else {s: files[s] for s in wanted})
     if due:
-        polls = {slug: polls_of(slug) for slug in wanted}
-        pairs = due_pairs(pairs, polls, every_days, clock())
+        pairs = agenda.due(pairs, every_days, clock())
+    elif at is None:
+        pairs = agenda.longest_waiting_first(pairs)
     if not pairs:
         click.echo("Nothing is due.")
         return
+    if dry_run:
+        _quote(pairs)
+        return
+    accounts = daily_account(settings, catalogue, agenda)
+    if max_usd is not None:
+        accounts.append(RunAccount(max_usd))
+    _check_ready(settings, chosen, accounts)
     stop = threading.Event()
-    runner = Runner(
-        record=history.append,
-        polls_of=polls_of,
-        locks=settings.data_dir / ".locks",
-        secret=settings.secret,
-        sender=Sender(stop, settings.proxy),
-        stop=stop,
-        every_days=every_days,
-        now=clock,
-        in_order=at is not None,
+    edges = edges_of(
+        settings, catalogue, history, history.append, stop=stop, now=clock, accounts=accounts
     )
-    tallies = _run(runner, pairs, stop, only_due=due)
+    tallies = _run(Runner(edges, every_days, in_order=at is not None), pairs, stop, only_due=due)
     _summarise(tallies)
     polled = sum(tally.polled for tally in tallies.values())
     if polled and not any(tally.outcomes[ANSWERED] for tally in tallies.values()):
@@ -114,32 +134,33 @@ def poll(
 
 
 def _catalogue(settings: Settings) -> Catalogue:
+    """The data directory's files, of which models.json must be without a mistake."""
+    files = Files(settings.data_dir)
     try:
-        return Files(settings.data_dir).scan()
+        catalogue = files.scan()
     except DataDirectoryError as error:
         raise click.ClickException(str(error)) from None
+    found = [p for p in catalogue.problems if p.file == "models.json" and p.severity == "error"]
+    found = found or [p for p in mistakes(catalogue, files) if p.severity == "error"]
+    if found:
+        listed = "\n".join(f"  {problem}" for problem in found)
+        raise click.ClickException(f"Nothing was asked, for models.json has mistakes:\n{listed}")
+    return catalogue
 
 
-def _assistants(
-    catalogue: Catalogue, names: Sequence[str], at: datetime | None, settings: Settings
-) -> list[Assistant]:
-    """The assistants to ask, all of them able to be asked."""
+def _assistants(catalogue: Catalogue, names: Sequence[str], at: datetime | None) -> list[Assistant]:
+    """The assistants to ask."""
     known = {assistant.name: assistant for assistant in catalogue.assistants}
     for name in names:
         if name not in known:
             raise click.UsageError(
                 f'No assistant is called "{name}"; models.json has {", ".join(known)}.'
             )
-    chosen = [known[name] for name in names or known]
+    chosen = [known[name] for name in dict.fromkeys(names or known)]
     if not chosen:
         raise click.ClickException("models.json names no assistant; see `flask check`.")
     if at and any(assistant.api != "sample" for assistant in catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
-    for assistant in chosen:
-        try:
-            check_ready(assistant, settings.secret)
-        except (Unready, SettingsError) as error:
-            raise click.ClickException(f"{error}.") from None
     return chosen
 
 
@@ -150,6 +171,25 @@ def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> list[str]:
             hint = f" Closest: {', '.join(name for name, *_ in close)}." if close else ""
             raise click.UsageError(f'No category has the slug "{slug}".{hint}')
     return list(dict.fromkeys(slugs)) or list(catalogue.categories)
+
+
+def _check_ready(
+    settings: Settings, chosen: Sequence[Assistant], accounts: Sequence[Account]
+) -> None:
+    """Refuse what could not be asked, recorded or paid for, before anything is sent."""
+    for assistant in chosen:
+        try:
+            key_of(assistant, settings.secret)
+        except (Unready, SettingsError) as error:
+            raise click.ClickException(f"{error}.") from None
+        if accounts and not is_priced(assistant):
+            raise click.ClickException(
+                f"{accounts[0].name} cannot be kept: models.json gives no price for "
+                f"{assistant.name} (usd_per_million_input and usd_per_million_output)."
+            )
+    for folder in (settings.data_dir, settings.data_dir / "history"):
+        if folder.exists() and not os.access(folder, os.W_OK):
+            raise click.ClickException(f"{folder} cannot be written; no poll could be recorded.")
 
 
 def _run(
@@ -175,7 +215,64 @@ def _summarise(tallies: dict[str, Tally]) -> None:
     for name, tally in tallies.items():
         failures = [o for o in tally.outcomes if o not in (ANSWERED, SKIPPED, LEFT)]
         order = [ANSWERED, *sorted(failures), SKIPPED, LEFT]
-        counted = ", ".join(f"{tally.outcomes[o]} {o}" for o in order if tally.outcomes[o])
-        click.echo(f"{name}: {counted}")
+        counted = [f"{tally.outcomes[o]} {o}" for o in order if tally.outcomes[o]]
+        counted += [f"{tally.usd:.4f} USD"] if tally.usd else []
+        click.echo(f"{name}: {', '.join(counted)}")
         if tally.paused:
             click.echo(f"{name} was paused: {tally.paused}")
+
+
+def _quote(pairs: Sequence[Pair]) -> None:
+    """What asking these pairs may use and cost at most, and take at least, per assistant."""
+    total, known = 0.0, True
+    lanes: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        lanes.setdefault(pair.assistant.name, []).append(pair)
+    for name, lane in lanes.items():
+        assistant = lane[0].assistant
+        if assistant.api == "sample":
+            click.echo(f"{name}: {len(lane)} calls of a sample assistant, free")
+            continue
+        requests = [request_for(assistant, pair.category, None) for pair in lane]
+        most = sum((at_most(assistant, r.body) for r in requests), Tokens(0, 0))
+        price = usd(assistant, most)
+        known, total = known and price is not None, total + (price or 0)
+        cost = "price unknown" if price is None else f"{price:.2f} USD"
+        minutes = math.ceil(len(lane) / assistant.rpm)
+        click.echo(
+            f"{name}: {len(lane)} calls, at most {most.input:,} input and {most.output:,} output "
+            f"tokens, {cost}; at least {minutes} min at {assistant.rpm} a minute"
+        )
+    click.echo(f"At most {total:.2f} USD{'' if known else ' and what has no price'}; nothing sent.")
+
+
+def _show_status(
+    settings: Settings, catalogue: Catalogue, chosen: Sequence[Assistant], agenda: Agenda
+) -> None:
+    """One line for each assistant, and whether some process polls on schedule."""
+    agenda.look(files_of(catalogue))
+    claims = Claims(locks_in(settings))
+    for assistant in chosen:
+        pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
+        line = status(
+            assistant.name,
+            pairs,
+            agenda,
+            every_days=catalogue.site.poll_every_days,
+            now=datetime.now(UTC),
+            running=claims.held(assistant.name),
+        )
+        click.echo(line)
+        try:
+            key_of(assistant, settings.secret)
+        except (Unready, SettingsError) as error:
+            click.echo(f"{error}.")
+    spent = agenda.usd_on(datetime.now(UTC).date().isoformat())
+    cap = catalogue.site.daily_usd
+    of = f" of {cap:.2f}" if cap is not None else ""
+    click.echo(f"Spent today: {spent:.2f}{of} USD.")
+    lock = locks_in(settings) / LOCK
+    if lock.exists() and is_held(lock):
+        click.echo("A server polls on schedule.")
+    else:
+        click.echo("No server polls on schedule; one with POLL_ENABLED=1 would.")

@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 MAX_NAME = 120
 MAX_PROSE = 2000
 MAX_FIX = 500
+MAX_FIXES = 10
+MAX_MISSES = 20
+MAX_HOST = 253
 
-_THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCE = re.compile(r"\A\s*```[A-Za-z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _DOMAIN = re.compile(DOMAIN_PATTERN)
-_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_SPACES = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0")  # Hangul fillers: letters that show nothing
 
 
 class _SaidPick(Struct):
@@ -72,25 +75,32 @@ def read(text: str) -> Answer | Failure:
 def clean(text: str) -> str:
     """NFC, without control, format and bidi characters, white space folded, trimmed."""
     kept = (
-        " " if char in "\t\n\r\v\f\u2028\u2029" else char
-        for char in unicodedata.normalize("NFC", text)
-        if char in "\t\n\r\v\f\u2028\u2029" or unicodedata.category(char) not in _HIDDEN
+        " " if char in _SPACES else char
+        for char in text
+        if char in _SPACES
+        or (unicodedata.category(char) not in _HIDDEN and char not in _BLANK_LETTERS)
     )
-    return " ".join("".join(kept).split())
+    return unicodedata.normalize("NFC", " ".join("".join(kept).split()))
 
 
 def domain(text: str | None) -> str | None:
     """The bare host name in what a model gave as a domain, or ``None`` when there is none."""
     if not text:
         return None
-    host = re.sub(r"^[a-z][a-z0-9+.-]*://", "", clean(text).casefold())
-    host = re.split(r"[/?#:\s]", host, maxsplit=1)[0].rpartition("@")[2].strip(".")
+    host = re.sub(r"^[a-z][a-z0-9+.-]*://", "", clean(text).lower())
+    host = re.split(r"[\\/?#:\s]", host, maxsplit=1)[0].rpartition("@")[2].strip(".")
+    if len(host) > MAX_HOST:
+        return None
     try:
-        host = idna.encode(host, uts46=True).decode() if not host.isascii() else host
+        host = idna.encode(host, uts46=True).decode() if _is_international(host) else host
     except idna.IDNAError:
         return None
     host = host.removeprefix("www.") if host.count(".") > 1 else host
-    return host if len(host) <= 253 and _DOMAIN.match(host) else None  # noqa: PLR2004
+    return host if len(host) <= MAX_HOST and _DOMAIN.match(host) else None
+
+
+def _is_international(host: str) -> bool:
+    return not host.isascii() or "xn--" in host
 
 
 def _object(text: str) -> tuple[Any, tuple[str, ...]]:
@@ -109,11 +119,13 @@ def _object(text: str) -> tuple[Any, tuple[str, ...]]:
 
 def _candidates(text: str) -> Iterable[tuple[str, str]]:
     """What may be the answer in a text that holds more than it, the likeliest first."""
-    without_thinking, thought = _THINKING.subn("", text)
-    if thought:
-        yield "salvaged: a <think> block was left out", without_thinking
-    if fenced := _FENCE.match(text):
-        yield "salvaged: a code fence was left out", fenced.group(1)
+    whole = text.strip()
+    thinking, closed, after = whole.partition("</think>")
+    if closed and thinking.startswith("<think>"):
+        yield "salvaged: a <think> block was left out", after
+    opening, _, fenced = whole.removesuffix("```").partition("\n")
+    if whole.endswith("```") and opening.startswith("```") and "`" not in opening[3:]:
+        yield "salvaged: a code fence was left out", fenced
     start = text.find("{")
     if start >= 0 and "[" not in text[:start]:
         try:
@@ -165,8 +177,12 @@ def _answer(said: _Said, notes: tuple[str, ...]) -> Answer:
             _name(miss.name, "a near miss"),
             _prose(miss.reason, MAX_PROSE, "reason of a near miss", noted),
         )
-        for miss in said.near_misses
+        for miss in said.near_misses[:MAX_MISSES]
     )
+    if len(said.near_misses) > MAX_MISSES:
+        noted.append(
+            f"only the first {MAX_MISSES} of {len(said.near_misses)} near misses were kept"
+        )
     return Answer(picks, missed, _prose(said.caveat, MAX_PROSE, "caveat", noted), tuple(noted))
 
 
@@ -191,5 +207,7 @@ def _prose(text: str | None, limit: int, what: str, notes: list[str]) -> str | N
 
 
 def _fixes(texts: list[str], rank: int, notes: list[str]) -> tuple[str, ...]:
-    fixes = (_prose(text, MAX_FIX, f"fix of #{rank}", notes) for text in texts)
+    if len(texts) > MAX_FIXES:
+        notes.append(f"only the first {MAX_FIXES} of {len(texts)} fixes of #{rank} were kept")
+    fixes = (_prose(text, MAX_FIX, f"fix of #{rank}", notes) for text in texts[:MAX_FIXES])
     return tuple(fix for fix in fixes if fix)

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol
 
-from store.polls import answers
+import msgspec
+from msgspec import Struct
+
+from store.polls import answers, secrets
 from store.polls.prompt import prompt
-from store.polls.providers import Prompt, Reply, Request, Response, Tokens, chat, sample
+from store.polls.providers import (
+    Prompt,
+    Reply,
+    Request,
+    Response,
+    Tokens,
+    chat,
+    gemini,
+    messages,
+    responses,
+    sample,
+)
+from store.polls.sending import Sent, Unsent
+from store.polls.spending import Meter, usd
 from store.records import Answer, Failure, Poll, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from store.polls.sending import Sender
+    from store.polls.spending import Account
     from store.records import Assistant, Category
 
 
@@ -27,30 +45,66 @@ class Provider(Protocol):
         """What a response says."""
 
 
-PROVIDERS: Mapping[str, Provider] = {"chat": chat}
-
-NEVER_RETRIED = ("auth", "quota", "refusal")
+PROVIDERS: Mapping[str, Provider] = {
+    "responses": responses,
+    "chat": chat,
+    "messages": messages,
+    "gemini": gemini,
+}
 
 
 class Unready(Exception):
     """An assistant cannot be asked; the sentence says what to set."""
 
 
-def check_ready(assistant: Assistant, secret: Callable[[str], str | None]) -> None:
-    """Make sure that an assistant can be asked.
+class Asked(Struct, frozen=True):
+    """A poll that was made, and the seconds for which its assistant should be left alone."""
+
+    poll: Poll
+    rest: float | None = None
+
+
+def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | None:
+    """An assistant's API key, or ``None`` if it needs none.
 
     Raises:
-        Unready: its format is not spoken, or its model, address or key is missing.
+        Unready: its model, address or key is missing, or the key cannot be sent in a header.
     """
-    if assistant.api == "sample":
-        return
-    if assistant.api not in PROVIDERS:
-        raise Unready(f'{assistant.name}: the api "{assistant.api}" is not spoken yet')
-    missing = [name for name in ("base_url", "model") if getattr(assistant, name) is None]
-    if missing:
-        raise Unready(f"{assistant.name}: models.json lacks {' and '.join(missing)}")
-    if assistant.key_env and not secret(assistant.key_env):
+    if missing := lacking(assistant):
+        raise Unready(f"{assistant.name}: models.json lacks {missing}")
+    if not assistant.key_env:
+        return None
+    if looks_like_a_key(assistant.key_env):
+        raise Unready(f"{assistant.name}: key_env in models.json must name a variable, not a key")
+    key = secret(assistant.key_env)
+    if not key:
         raise Unready(f"{assistant.name}: the environment variable {assistant.key_env} is not set")
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise Unready(
+            f"{assistant.name}: the value of {assistant.key_env} is no API key: "
+            "it holds a space, a line break or a letter that is not ASCII"
+        )
+    return key
+
+
+def lacking(assistant: Assistant) -> str:
+    """The members of models.json that an assistant of a real provider lacks, in words."""
+    if assistant.api == "sample":
+        return ""
+    return " and ".join(n for n in ("base_url", "model") if getattr(assistant, n) is None)
+
+
+def looks_like_a_key(name: str | None) -> bool:
+    """Whether what should be a variable's name is rather a key that was pasted there."""
+    longest = 24
+    return bool(
+        name and len(name) > longest and re.search("[a-z]", name) and re.search(r"\d", name)
+    )
+
+
+def request_for(assistant: Assistant, category: Category, key: str | None) -> Request:
+    """The request that puts a category's question to an assistant of a real provider."""
+    return PROVIDERS[assistant.api].build_request(assistant, prompt(category.question), key)
 
 
 def ask(
@@ -58,32 +112,67 @@ def ask(
     category: Category,
     assistant: Assistant,
     at: datetime,
+    *,
     sender: Sender,
     key: str | None,
-) -> Poll:
+    accounts: Sequence[Account] = (),
+) -> Asked | Unsent:
     """Put a category's question to an assistant; every failure is a poll with a kind."""
     if assistant.api == "sample":
         said = sample.reply(slug, category, assistant.name, at)
-        return _poll(slug, category, assistant, said.reply, said.latency_ms)
-    provider = PROVIDERS[assistant.api]
-    request = provider.build_request(assistant, prompt(category.question), key)
-    sent = sender.send(request, lambda response: _is_final(provider.read_reply(response)))
-    if isinstance(sent.outcome, Failure):
-        reply = Reply(outcome=sent.outcome)
-    else:
-        reply = provider.read_reply(sent.outcome)
-    return _poll(slug, category, assistant, reply, sent.latency_ms)
+        return Asked(_poll(slug, category, assistant, Sent(said.reply, said.latency_ms, 1)))
+    sent = _send(category, assistant, sender, key, accounts)
+    notes: tuple[str, ...] = ()
+    if isinstance(sent, Sent) and _is_truncated(sent.reply):
+        wider = msgspec.structs.replace(
+            assistant, max_output_tokens=2 * assistant.max_output_tokens
+        )
+        again = _send(category, wider, sender, key, accounts)
+        if isinstance(again, Sent):
+            sent = _together(sent, again)
+            notes = ("the first answer was cut off; asked again with twice the output limit",)
+    if isinstance(sent, Unsent):
+        return sent
+    if sent.attempts > 1:
+        notes = (*notes, f"sent {sent.attempts} times")
+    return Asked(
+        secrets.poll_without(key, _poll(slug, category, assistant, sent, notes)), sent.rest
+    )
 
 
-def _is_final(reply: Reply) -> bool:
-    return isinstance(reply.outcome, Failure) and reply.outcome.kind in NEVER_RETRIED
+def _send(
+    category: Category,
+    assistant: Assistant,
+    sender: Sender,
+    key: str | None,
+    accounts: Sequence[Account],
+) -> Sent | Unsent:
+    request = request_for(assistant, category, key)
+    meter = Meter(assistant, request.body, accounts)
+    return sender.send(request, PROVIDERS[assistant.api].read_reply, meter)
+
+
+def _is_truncated(reply: Reply) -> bool:
+    return isinstance(reply.outcome, Failure) and reply.outcome.kind == "truncated"
+
+
+def _together(first: Sent, second: Sent) -> Sent:
+    """Two requests of one poll: the second's outcome, the tokens and attempts of both."""
+    counted = [reply.tokens for reply in (first.reply, second.reply) if reply.tokens]
+    tokens = sum(counted[1:], counted[0]) if counted else None
+    reply = msgspec.structs.replace(second.reply, tokens=tokens)
+    return Sent(reply, second.latency_ms, first.attempts + second.attempts, second.rest)
 
 
 def _poll(
-    slug: str, category: Category, assistant: Assistant, reply: Reply, latency_ms: int
+    slug: str,
+    category: Category,
+    assistant: Assistant,
+    sent: Sent,
+    notes: tuple[str, ...] = (),
 ) -> Poll:
-    outcome = reply.outcome
-    said = outcome if isinstance(outcome, Failure) else answers.read(outcome)
+    reply = sent.reply
+    said = reply.outcome if isinstance(reply.outcome, Failure) else answers.read(reply.outcome)
     answered = said if isinstance(said, Answer) else None
     failed = said if isinstance(said, Failure) else None
     return Poll(
@@ -95,27 +184,17 @@ def _poll(
         reason=answered.ranking[0].reason if answered else None,
         missed=answered.missed if answered else (),
         caveat=answered.caveat if answered else None,
-        error=failed.error if failed else None,
+        error=answers.clean(failed.error) if failed else None,
         failure=failed.kind if failed else None,
-        notes=said.notes,
+        notes=(*notes, *said.notes),
         served_model=reply.served_model,
         request_id=reply.request_id,
         web_search=assistant.web_search,
         usage=_usage(assistant, reply.tokens),
-        latency_ms=latency_ms,
+        latency_ms=sent.latency_ms,
     )
 
 
 def _usage(assistant: Assistant, tokens: Tokens | None) -> Usage | None:
     """Tokens and, where both prices are known, US dollars."""
-    if tokens is None:
-        return None
-    usd = None
-    if assistant.usd_per_million_input is not None and assistant.usd_per_million_output is not None:
-        usd = round(
-            tokens.input * assistant.usd_per_million_input / 1e6
-            + tokens.output * assistant.usd_per_million_output / 1e6
-            + tokens.searches * assistant.usd_per_thousand_searches / 1e3,
-            6,
-        )
-    return Usage(tokens.input, tokens.output, usd)
+    return Usage(tokens.input, tokens.output, usd(assistant, tokens)) if tokens else None

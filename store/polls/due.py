@@ -1,36 +1,151 @@
-"""When a pair of category and assistant is due (CONTRACT section 6)."""
+"""Where each pair of category and assistant stands, and when it is due (CONTRACT section 6)."""
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from msgspec import Struct
 
-    from store.records import Poll
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from store.history import History, Signature
+    from store.records import Assistant, Category, FailureKind, Poll
 
 RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota", "auth"})
 FIRST_RETRY = timedelta(hours=6)
-
 ALWAYS = datetime.min.replace(tzinfo=UTC)
 
+RESTS = "the assistant rests until "
+"""How a poll's note begins that tells until when its assistant is left alone."""
 
-def due_at(polls: Sequence[Poll], every_days: int) -> datetime:
-    """The time from which a pair with these polls, oldest first, is due again.
+
+class Pair(Struct, frozen=True):
+    """One question to one assistant."""
+
+    slug: str
+    category: Category
+    assistant: Assistant
+
+
+class Standing(Struct, frozen=True):
+    """A pair's last poll, the failures in a row it ends, and the newest success's time.
+
+    ``usd`` is what the pair's polls cost on the UTC day of the last one.
+    """
+
+    polled_at: str
+    failure: FailureKind | None
+    error: str | None
+    rests_until: str | None
+    failures: int
+    answered_at: str | None
+    usd: float
+
+
+def standing(polls: Sequence[Poll]) -> Standing | None:
+    """Where a pair stands after these polls, oldest first; ``None`` after none."""
+    if not polls:
+        return None
+    last = polls[-1]
+    answered = [i for i, poll in enumerate(polls) if poll.failure is None]
+    day = last.polled_at[:10]
+    costs = (poll.usage.usd or 0 for poll in polls if poll.usage and poll.polled_at[:10] == day)
+    notes = [note.removeprefix(RESTS) for note in last.notes if note.startswith(RESTS)]
+    return Standing(
+        polled_at=last.polled_at,
+        failure=last.failure,
+        error=last.error,
+        rests_until=notes[0] if notes else None,
+        failures=len(polls) - 1 - answered[-1] if answered else len(polls),
+        answered_at=polls[answered[-1]].polled_at if answered else None,
+        usd=sum(costs),
+    )
+
+
+def due_at(stands: Standing | None, every_days: int) -> datetime:
+    """The time from which a pair is due again.
 
     At once without a poll or after an interrupted one; sooner after a failure of the line, later
     with each one in a row; else after the regular interval.
     """
-    if not polls or polls[-1].failure == "interrupted":
+    if stands is None or stands.failure == "interrupted":
         return ALWAYS
     regular = timedelta(days=every_days)
-    last = datetime.fromisoformat(polls[-1].polled_at)
-    if polls[-1].failure not in RETRIED_SOONER:
+    last = datetime.fromisoformat(stands.polled_at)
+    if stands.failure not in RETRIED_SOONER:
         return last + regular
-    failures = 0
-    for poll in reversed(polls):
-        if poll.failure is None:
-            break
-        failures += 1
-    return last + min(regular, FIRST_RETRY * (1 << min(failures - 1, 16)))
+    return last + min(regular, FIRST_RETRY * (1 << min(stands.failures - 1, 16)))
+
+
+class Agenda:
+    """Where every pair stands; only history files that changed are read again.
+
+    ``files`` names the history files of a category, the oldest first.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._signatures: dict[str, tuple[Signature | None, ...]] = {}
+        self._standings: dict[str, Mapping[str, Standing]] = {}
+        self._lock = threading.Lock()
+
+    def look(self, files: Mapping[str, Sequence[str]]) -> None:
+        """Bring the agenda up to date; ``files`` are the history files of each category."""
+        found = self._history.signatures()
+        with self._lock:
+            for slug, names in files.items():
+                signatures = tuple(found.get(name) for name in names)
+                if self._signatures.get(slug) != signatures:
+                    self._standings[slug] = by_model(polls_in(self._history, names))
+                    self._signatures[slug] = signatures
+
+    def of(self, slug: str, model: str) -> Standing | None:
+        """Where a pair stands."""
+        return self._standings.get(slug, {}).get(model)
+
+    def of_model(self, model: str) -> list[Standing]:
+        """Where an assistant's pairs stand, those that were ever polled."""
+        return [held[model] for held in self._standings.values() if model in held]
+
+    def usd_on(self, day: str) -> float:
+        """What the polls of a UTC day cost, as far as it is known, if no later day has polls."""
+        return sum(
+            stands.usd
+            for held in self._standings.values()
+            for stands in held.values()
+            if stands.polled_at[:10] == day
+        )
+
+    def due(self, pairs: Iterable[Pair], every_days: int, now: datetime) -> list[Pair]:
+        """The pairs that are due, those waiting longest first."""
+        times = [
+            (due_at(self.of(pair.slug, pair.assistant.name), every_days), pair.slug, pair)
+            for pair in pairs
+        ]
+        return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
+
+    def longest_waiting_first(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """The same pairs, those never asked first, then by their last poll's time."""
+
+        def last(pair: Pair) -> str:
+            stands = self.of(pair.slug, pair.assistant.name)
+            return stands.polled_at if stands else ""
+
+        return sorted(pairs, key=last)
+
+
+def polls_in(history: History, files: Iterable[str]) -> list[Poll]:
+    """Every poll in a category's history files, oldest first."""
+    polls = [stored.poll for file in files for stored in history.read(file).polls]
+    return sorted(polls, key=lambda poll: poll.polled_at)
+
+
+def by_model(polls: Iterable[Poll]) -> dict[str, Standing]:
+    """Where each assistant stands after a category's polls, oldest first."""
+    held: dict[str, list[Poll]] = {}
+    for poll in polls:
+        held.setdefault(poll.model, []).append(poll)
+    return {model: stands for model, own in held.items() if (stands := standing(own))}

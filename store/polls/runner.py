@@ -1,50 +1,53 @@
 """Running polls: each assistant at its own pace, every poll sent recorded exactly once.
 
-A pair of category and assistant is claimed by a lock from before its due-ness is read until its
-record is appended, so that two pollers never ask it at the same time.
+A pair of category and assistant is claimed from before its due-ness is read until its record is
+appended, so that two pollers never ask it at the same time.
 """
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
+import msgspec
 from msgspec import Struct, field
 
-from store.polls.asking import ask
-from store.polls.due import due_at
-from store.records import Assistant, Category, Poll
+from store.polls.asking import Asked, ask, key_of
+from store.polls.due import RESTS, Pair, by_model, due_at
+from store.polls.sending import Limits, Sender, Unsent
+from store.records import Poll
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store.polls.sending import Sender
-
-PAUSING = frozenset({"auth", "quota"})
+    from store.polls.claims import Claims
+    from store.polls.spending import Account
+    from store.records import Assistant
 
 Record = Callable[[Sequence[Poll], str], Sequence[Poll]]
 
+ANSWERED = "answered"
+SKIPPED = "not due any more"
+LEFT = "left for next time"
 
-class Pair(Struct, frozen=True):
-    """One question to one assistant."""
-
-    slug: str
-    category: Category
-    assistant: Assistant
+THREADS = 2
+"""Threads for each request that may be on its way, so that one records while another is asked."""
 
 
 class Tally(Struct):
-    """What became of an assistant's pairs: outcomes by name, and why it was paused if it was."""
+    """What became of an assistant's pairs.
+
+    ``outcomes`` counts them by name, ``paused`` says why no more were asked, ``rest`` for how many
+    seconds none should be, ``usd`` what the answered and failed ones cost as far as is known.
+    """
 
     outcomes: Counter[str] = field(default_factory=Counter)
     paused: str | None = None
+    rest: float | None = None
+    usd: float = 0
 
     @property
     def polled(self) -> int:
@@ -52,115 +55,161 @@ class Tally(Struct):
         return sum(n for outcome, n in self.outcomes.items() if outcome not in (SKIPPED, LEFT))
 
 
-ANSWERED = "answered"
-SKIPPED = "not due any more"
-LEFT = "left for next time"
+class Edges(Struct, frozen=True, kw_only=True):
+    """What polling touches: history, locks, keys, the line, the clock and the money.
+
+    ``record`` appends polls to history, ``polls_of`` reads a category's polls back, oldest first;
+    ``now`` is the time in UTC.
+    """
+
+    record: Record
+    polls_of: Callable[[str], Sequence[Poll]]
+    claims: Claims
+    secret: Callable[[str], str | None]
+    stop: threading.Event
+    now: Callable[[], datetime]
+    accounts: Sequence[Account] = ()
+    proxy: str | None = None
+    limits: Limits = Limits()
 
 
 class Runner:
     """Polls pairs and records what comes of them.
 
-    ``record`` appends polls to history, ``polls_of`` reads a category's polls back, ``now`` is the
-    time in UTC. ``in_order`` polls one pair after the other, so that a run can be repeated exactly.
+    ``in_order`` polls one pair after the other, so that a run can be repeated exactly.
     """
 
-    def __init__(  # noqa: PLR0913 - each is one of the runner's edges
-        self,
-        *,
-        record: Record,
-        polls_of: Callable[[str], Sequence[Poll]],
-        locks: Path,
-        secret: Callable[[str], str | None],
-        sender: Sender,
-        stop: threading.Event,
-        every_days: int,
-        now: Callable[[], datetime],
-        in_order: bool = False,
-    ) -> None:
-        self._record = record
-        self._polls_of = polls_of
-        self._locks = locks
-        self._secret = secret
-        self._sender = sender
-        self._stop = stop
+    def __init__(self, edges: Edges, every_days: int, *, in_order: bool = False) -> None:
+        self._edges = edges
         self._every_days = every_days
-        self._now = now
         self._in_order = in_order
 
     def run(
-        self, pairs: Iterable[Pair], *, only_due: bool, done: Callable[[], None]
+        self, pairs: Iterable[Pair], *, only_due: bool, done: Callable[[], None] = lambda: None
     ) -> dict[str, Tally]:
-        """Poll all pairs, each assistant with its own threads; ``done`` is called after each."""
-        self._locks.mkdir(exist_ok=True)
+        """Poll all pairs, each assistant with its own threads; ``done`` is called after each.
+
+        Raises:
+            HistoryError: a poll could not be recorded; no further pair was asked.
+            OSError: the claims could not be written.
+            Unready: an assistant's key is missing or cannot be sent.
+        """
         lanes: dict[str, deque[Pair]] = {}
         for pair in pairs:
             lanes.setdefault("" if self._in_order else pair.assistant.name, deque()).append(pair)
-        tallies = {pair.assistant.name: Tally() for lane in lanes.values() for pair in lane}
-        lock = threading.Lock()
-
-        def work(lane: deque[Pair]) -> None:
-            while True:
-                with lock:
-                    if not lane:
-                        return
-                    pair = lane.popleft()
-                    tally = tallies[pair.assistant.name]
-                if self._stop.is_set() or tally.paused:
-                    outcome, pause = LEFT, None
-                else:
-                    outcome, pause = self._poll(pair, only_due=only_due)
-                with lock:
-                    tally.outcomes[outcome] += 1
-                    tally.paused = tally.paused or pause
-                    done()
-
+        run = _Run(self._edges, lanes, done)
         with ExitStack() as pools:
             futures = []
             for name, lane in lanes.items():
-                threads = min(lane[0].assistant.concurrency, len(lane)) if name else 1
+                threads = min(THREADS * lane[0].assistant.concurrency, len(lane)) if name else 1
                 pool = pools.enter_context(ThreadPoolExecutor(threads, f"poll {name}"))
-                futures += [pool.submit(work, lane) for _ in range(threads)]
+                every_days = self._every_days if only_due else None
+                futures += [pool.submit(run.work, lane, every_days) for _ in range(threads)]
             for future in futures:
                 future.result()
-        return tallies
+        return run.tallies
 
-    def _poll(self, pair: Pair, *, only_due: bool) -> tuple[str, str | None]:
-        """Poll one pair; its outcome, and the sentence if its assistant must be paused."""
-        assistant = pair.assistant
-        claim = FileLock(self._locks / claim_name(pair.slug, assistant.name), timeout=0)
+
+class _Run:
+    """One run's shared state: what its threads work off, and what came of it so far."""
+
+    def __init__(
+        self, edges: Edges, lanes: dict[str, deque[Pair]], done: Callable[[], None]
+    ) -> None:
+        self._edges = edges
+        self._done = done
+        self._lock = threading.Lock()
+        self._broken = False
+        assistants = {pair.assistant.name: pair.assistant for q in lanes.values() for pair in q}
+        self.tallies = {name: Tally() for name in assistants}
+        self._keys = {name: key_of(a, edges.secret) for name, a in assistants.items()}
+        self._senders = {name: self._sender(a) for name, a in assistants.items()}
+
+    def work(self, lane: deque[Pair], every_days: int | None) -> None:
+        """Poll pairs until none is left; after a fault nothing more is asked by any thread."""
+        while True:
+            with self._lock:
+                if not lane or self._broken:
+                    return
+                pair = lane.popleft()
+                tally = self.tallies[pair.assistant.name]
+            if self._edges.stop.is_set() or tally.paused:
+                came: Asked | Unsent | None = Unsent()
+            else:
+                came = self._guarded(pair, every_days)
+            with self._lock:
+                _count(tally, came)
+                self._done()
+
+    def _guarded(self, pair: Pair, every_days: int | None) -> Asked | Unsent | None:
+        finished = False
         try:
-            with claim:
-                if only_due and not self._is_due(pair):
-                    return SKIPPED, None
-                now = self._now()
-                key = self._secret(assistant.key_env) if assistant.key_env else None
-                poll = ask(pair.slug, pair.category, assistant, now, self._sender, key)
-                self._record([poll], rfc3339(self._now()))
-        except Timeout:
-            return SKIPPED, None
-        if poll.failure in PAUSING:
-            return poll.failure, poll.error
-        return poll.failure or ANSWERED, None
+            came = self._poll(pair, every_days)
+            finished = True
+        finally:
+            self._broken = self._broken or not finished
+        return came
 
-    def _is_due(self, pair: Pair) -> bool:
-        mine = [poll for poll in self._polls_of(pair.slug) if poll.model == pair.assistant.name]
-        return due_at(mine, self._every_days) <= self._now()
+    def _poll(self, pair: Pair, every_days: int | None) -> Asked | Unsent | None:
+        """Poll one pair and record it; ``None`` when another poller has it or it is not due."""
+        edges, name = self._edges, pair.assistant.name
+        with edges.claims.claim(pair.slug, name) as claimed:
+            if not (claimed and self._is_due(pair, every_days)):
+                return None
+            came = ask(
+                pair.slug,
+                pair.category,
+                pair.assistant,
+                edges.now(),
+                sender=self._senders[name],
+                key=self._keys[name],
+                accounts=edges.accounts,
+            )
+            if isinstance(came, Asked):
+                now = edges.now()
+                edges.record([_noted(came, now)], rfc3339(now))
+            return came
+
+    def _is_due(self, pair: Pair, every_days: int | None) -> bool:
+        if every_days is None:
+            return True
+        stands = by_model(self._edges.polls_of(pair.slug)).get(pair.assistant.name)
+        return due_at(stands, every_days) <= self._edges.now()
+
+    def _sender(self, assistant: Assistant) -> Sender:
+        return Sender(
+            self._edges.stop,
+            rpm=assistant.rpm,
+            concurrency=assistant.concurrency,
+            secret=self._keys[assistant.name],
+            proxy=self._edges.proxy,
+            limits=self._edges.limits,
+        )
 
 
-def due_pairs(
-    pairs: Iterable[Pair], polls: Mapping[str, Sequence[Poll]], every_days: int, now: datetime
-) -> list[Pair]:
-    """The pairs that are due, those waiting longest first."""
-    times = []
-    for pair in pairs:
-        mine = [poll for poll in polls.get(pair.slug, ()) if poll.model == pair.assistant.name]
-        times.append((due_at(mine, every_days), pair.slug, pair))
-    return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
+def _count(tally: Tally, came: Asked | Unsent | None) -> None:
+    """Add what became of one pair."""
+    if came is None:
+        tally.outcomes[SKIPPED] += 1
+    elif isinstance(came, Unsent):
+        tally.outcomes[LEFT] += 1
+        if came.cap:
+            tally.paused = tally.paused or f"{came.cap} leaves too little for another poll"
+    else:
+        poll = came.poll
+        tally.outcomes[poll.failure or ANSWERED] += 1
+        tally.usd += (poll.usage.usd or 0) if poll.usage else 0
+        if came.rest is not None:
+            tally.paused = tally.paused or poll.error
+            tally.rest = max(tally.rest or 0, came.rest)
 
 
-def claim_name(slug: str, model: str) -> str:
-    """The lock file of a pair."""
-    return f"{slug}.{hashlib.sha256(model.encode()).hexdigest()[:8]}.lock"
+def _noted(came: Asked, now: datetime) -> Poll:
+    """The poll, with a note if it is the reason for leaving its assistant alone."""
+    if came.rest is None:
+        return came.poll
+    until = rfc3339(now + timedelta(seconds=came.rest))
+    return msgspec.structs.replace(came.poll, notes=(*came.poll.notes, f"{RESTS}{until}"))
 
 
 def rfc3339(time: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The one place that sends: connections, deadlines, size limits and patient retries.
+"""The one place that sends: connections, deadlines, size limits, pace and patient retries.
 
 The environment's proxies and ``~/.netrc`` are ignored (``requests`` would replace our key with
 netrc's) and redirects are not followed (it would hand our key to another host).
@@ -6,138 +6,288 @@ netrc's) and redirects are not followed (it would hand our key to another host).
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from collections import deque
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING
 
 import requests
 from msgspec import Struct
+from urllib3.exceptions import HTTPError
 
-from store.polls.providers import Request, Response
+from store.polls import hints, secrets
+from store.polls.providers import Reply, Request, Response
 from store.records import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-CONNECT_SECONDS = 10
-READ_SECONDS = 180
-TOTAL_SECONDS = 300
-MAX_BYTES = 4 << 20
-ATTEMPTS = 4
-LONGEST_WAIT = 120
-RETRIED = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+    from store.polls.spending import Meter
+    from store.records import FailureKind
+
+NOT_SENT = frozenset(
+    {"ConnectTimeoutError", "NewConnectionError", "NameResolutionError", "SSLError", "ProxyError"}
+)
+"""Causes of a network error that come before the request was sent."""
+
+
+class Limits(Struct, frozen=True):
+    """How patient sending is. Times in seconds, ``size`` in bytes."""
+
+    connect: float = 10
+    read: float = 180
+    total: float = 600
+    size: int = 4 << 20
+    attempts: int = 4
+    longest_wait: float = 120
+    rest: float = 6 * 3600
 
 
 class Sent(Struct, frozen=True):
-    """What sending came to: the provider's response or a failure, and how long it took in all."""
+    """What sending came to.
 
-    outcome: Response | Failure
+    ``latency_ms`` is that of the last of ``attempts``; ``rest`` the seconds for which the
+    assistant should not be asked at all.
+    """
+
+    reply: Reply
     latency_ms: int
+    attempts: int
+    rest: float | None = None
+
+
+class Unsent(Struct, frozen=True):
+    """Nothing was sent; ``cap`` names the cap that forbade it, if one did."""
+
+    cap: str | None = None
+
+
+class Pace:
+    """Spaces requests out evenly over time, whichever thread sends them."""
+
+    def __init__(self, rpm: int, clock: Callable[[], float]) -> None:
+        self._gap = 60 / rpm
+        self._clock = clock
+        self._next = -math.inf
+        self._lock = threading.Lock()
+
+    def wait(self, stop: threading.Event) -> bool:
+        """Wait for the next free moment; ``False`` when ``stop`` came first."""
+        while not stop.is_set():
+            with self._lock:
+                now = self._clock()
+                early = self._next - now
+                if early <= 0:
+                    on_time = early > -self._gap
+                    self._next = (self._next if on_time else now) + self._gap
+                    return True
+            stop.wait(early)
+        return False
+
+    def hold(self, seconds: float) -> None:
+        """Let nobody send for so long."""
+        with self._lock:
+            self._next = max(self._next, self._clock() + seconds)
 
 
 class Sender:
-    """Sends requests of one assistant; a set ``stop`` ends every wait.
+    """Sends one assistant's requests; a set ``stop`` ends every wait.
 
-    ``final`` says of a response whether trying again is of no use.
+    At most ``rpm`` requests leave in a minute and ``concurrency`` are on their way at once,
+    however many threads send. A request that is on its way when ``stop`` is set ends as
+    ``interrupted``. ``secret`` is taken out of whatever comes back.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its edges, and what tests put in their place
         self,
         stop: threading.Event,
+        *,
+        rpm: int,
+        concurrency: int = 4,
+        secret: str | None = None,
         proxy: str | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - it is frozen
         random: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stop = stop
+        self._secret = secret
+        self._proxies = {"http": proxy, "https": proxy} if proxy else {}
+        self._limits = limits
         self._random = random or Random()
         self._clock = clock
-        self._local = threading.local()
-        self._proxies = {"http": proxy, "https": proxy} if proxy else {}
+        self._pace = Pace(rpm, clock)
+        self._slots = threading.BoundedSemaphore(concurrency)
+        self._idle: deque[requests.Session] = deque()
+        self._resting = False
 
-    def send(self, request: Request, final: Callable[[Response], bool]) -> Sent:
+    def send(
+        self, request: Request, read: Callable[[Response], Reply], meter: Meter
+    ) -> Sent | Unsent:
         """Send a request, again where that may help; raises nothing."""
-        start = self._clock()
-        for attempt in range(1, ATTEMPTS + 1):
-            outcome = self._once(request, start + TOTAL_SECONDS)
-            wait = self._wait(outcome, attempt, final)
-            if wait is None or self._clock() + wait > start + TOTAL_SECONDS:
-                break
-            if self._stop.wait(wait):
-                outcome = Failure("interrupted", "The poll was stopped while it waited to retry.")
-                break
-        return Sent(outcome, round(1000 * (self._clock() - start)))
+        deadline = self._clock() + self._limits.total
+        sent: Sent | None = None
+        timeouts = 0
+        for attempt in range(1, self._limits.attempts + 1):
+            with self._slots:
+                if not self._pace.wait(self._stop):
+                    return self._stopped(sent)
+                if self._resting:
+                    return sent or Unsent()
+                if cap := meter.reserve():
+                    return sent or Unsent(cap)
+                start = self._clock()
+                came = self._once(request, deadline)
+                took = round(1000 * (self._clock() - start))
+                reply = read(came) if isinstance(came, Response) else Reply(outcome=came.failure)
+                meter.settle(reply.tokens, free=_was_free(came))
+                wait, rest = self._verdict(came, reply, attempt)
+                self._resting = self._resting or rest is not None
+            sent = Sent(reply, took, attempt, rest)
+            timeouts += _kind(reply) == "timeout"
+            if wait is None or timeouts > 1 or self._clock() + wait > deadline:
+                return sent
+            if _kind(reply) == "rate_limited":
+                self._pace.hold(wait)
+            elif self._stop.wait(wait):
+                return self._stopped(sent)
+        raise AssertionError("the last attempt is never followed by a wait")  # pragma: no cover
 
-    def _once(self, request: Request, deadline: float) -> Response | Failure:
+    def _stopped(self, sent: Sent | None) -> Sent | Unsent:
+        """The end of a poll that was stopped while it waited."""
+        if sent is None:
+            return Unsent()
+        failure = Failure("interrupted", "The poll was stopped while it waited to ask again.")
+        return Sent(Reply(outcome=failure), sent.latency_ms, sent.attempts)
+
+    def _verdict(
+        self, came: Response | _Lost, reply: Reply, attempt: int
+    ) -> tuple[float | None, float | None]:
+        """Seconds until the next attempt, and seconds to leave the assistant alone; or neither."""
+        last = attempt == self._limits.attempts
+        backoff = self._random.uniform(0, 2**attempt)
+        if isinstance(came, _Lost):
+            again = came.failure.kind in ("network", "timeout")
+            return backoff if again and not last else None, None
+        if reply.lasting:
+            return None, self._limits.rest
+        again = {"true": True, "false": False}.get(
+            came.headers.get("x-should-retry", ""), reply.passing
+        )
+        if not (again and isinstance(reply.outcome, Failure)):
+            return None, None
+        now = datetime.now(UTC)
+        asked = hints.retry_after(came.headers, now)
+        asked = reply.wait if asked is None else asked
+        if asked is None and reply.outcome.kind == "rate_limited":
+            asked = hints.limit_reset(came.headers, now)
+        if asked is None:
+            return None if last else backoff, None
+        if asked > self._limits.longest_wait:
+            return None, asked
+        return None if last else asked + self._random.uniform(0, 1), None
+
+    def _once(self, request: Request, deadline: float) -> Response | _Lost:
+        """One attempt, on a thread of its own that is left behind when it takes too long."""
+        future: Future[Response | _Lost] = Future()
+        threading.Thread(
+            target=self._deliver, args=(future, request, deadline), name="request", daemon=True
+        ).start()
+        while True:
+            try:
+                return future.result(_LOOK)
+            except NotYet:
+                if self._stop.is_set():
+                    return _lost("interrupted", "The poll was stopped while it was on its way.")
+                if self._clock() > deadline + _LOOK:
+                    return self._late()
+
+    def _deliver(self, future: Future[Response | _Lost], request: Request, deadline: float) -> None:
         try:
-            with self._session().post(
-                request.url,
-                json=request.body,
-                headers=dict(request.headers),
-                timeout=(CONNECT_SECONDS, READ_SECONDS),
-                allow_redirects=False,
-                stream=True,
-            ) as response:
-                body = self._body(response, deadline)
-                if isinstance(body, Failure):
-                    return body
-                headers = {name.lower(): value for name, value in response.headers.items()}
-                return Response(response.status_code, headers, body)
-        except requests.Timeout:
-            return Failure("timeout", "The provider did not answer in time.")
-        except requests.RequestException as error:
-            return Failure("network", f"The provider could not be reached ({_cause(error)}).")
+            future.set_result(self._post(request, deadline))
+        finally:
+            if not future.done():
+                future.set_exception(RuntimeError("sending failed; see the log"))
 
-    def _body(self, response: requests.Response, deadline: float) -> bytes | Failure:
-        body = bytearray()
-        for chunk in response.iter_content(1 << 16):
-            body += chunk
-            if len(body) > MAX_BYTES:
-                return Failure("http", f"The reply is larger than {MAX_BYTES:,} bytes.")
-            if self._clock() > deadline:
-                return Failure("timeout", f"The reply took over {TOTAL_SECONDS} seconds.")
-        return bytes(body)
+    def _post(self, request: Request, deadline: float) -> Response | _Lost:
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = self._session()
+        try:
+            came = self._exchange(session, request, deadline)
+        except requests.Timeout as error:
+            free = isinstance(error, requests.ConnectTimeout)
+            return _lost("timeout", "The provider did not answer in time.", free=free)
+        except (requests.RequestException, HTTPError, OSError, ValueError) as error:
+            causes = _causes(error)
+            sentence = f"The provider could not be reached ({causes[-1]})."
+            return _lost("network", sentence, free=not NOT_SENT.isdisjoint(causes))
+        self._idle.append(session)
+        return came
 
-    def _wait(
-        self, outcome: Response | Failure, attempt: int, final: Callable[[Response], bool]
-    ) -> float | None:
-        """Seconds to wait before the next attempt; ``None`` when there should be none."""
-        if attempt == ATTEMPTS:
-            return None
-        backoff = self._random.uniform(0, min(60, 2**attempt))
-        if isinstance(outcome, Failure):
-            retried = outcome.kind == "network" or (outcome.kind == "timeout" and attempt == 1)
-            return backoff if retried else None
-        if outcome.status not in RETRIED or final(outcome):
-            return None
-        hint = _hinted_wait(outcome.headers)
-        if hint is None:
-            return backoff
-        return hint if hint <= LONGEST_WAIT else None
+    def _exchange(
+        self, session: requests.Session, request: Request, deadline: float
+    ) -> Response | _Lost:
+        with session.post(
+            request.url,
+            json=request.body,
+            headers=dict(request.headers),
+            timeout=(self._limits.connect, self._limits.read),
+            allow_redirects=False,
+            stream=True,
+        ) as response:
+            body = bytearray()
+            for chunk in response.iter_content(1 << 16):
+                body += chunk
+                if len(body) > self._limits.size:
+                    return _lost("http", f"The reply is larger than {self._limits.size:,} bytes.")
+                if self._clock() > deadline:
+                    return self._late()
+            headers = secrets.headers_without(self._secret, response.headers)
+            clean = secrets.body_without(self._secret, bytes(body))
+            return Response(response.status_code, headers, clean)
+
+    def _late(self) -> _Lost:
+        return _lost("timeout", f"The poll took over {self._limits.total:g} seconds.")
 
     def _session(self) -> requests.Session:
-        """This thread's session, kept for its connections."""
-        session: requests.Session | None = getattr(self._local, "session", None)
-        if session is None:
-            session = self._local.session = requests.Session()
-            session.trust_env = False
-            session.proxies.update(self._proxies)
+        session = requests.Session()
+        session.trust_env = False
+        session.proxies.update(self._proxies)
         return session
 
 
-def _hinted_wait(headers: Mapping[str, str]) -> float | None:
-    """The wait a provider asks for, in seconds."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            wait = float(headers.get(name, "")) * unit
-        except ValueError:
-            continue
-        if wait >= 0:
-            return wait
-    return None
+_LOOK = 0.1  # seconds between looks at the stop event while a request is on its way
 
 
-def _cause(error: requests.RequestException) -> str:
-    """The kind of a network error, without the address and what else its text may hold."""
-    reason = error.args[0] if error.args else error
-    return type(getattr(reason, "reason", reason)).__name__
+class _Lost(Struct, frozen=True):
+    """An attempt that brought no response, and whether it surely cost nothing."""
+
+    failure: Failure
+    free: bool
+
+
+def _lost(kind: FailureKind, sentence: str, *, free: bool = False) -> _Lost:
+    return _Lost(Failure(kind, sentence), free)
+
+
+def _was_free(came: Response | _Lost) -> bool:
+    """Whether an attempt surely cost nothing, going by how it ended."""
+    return came.free if isinstance(came, _Lost) else came.status >= 400  # noqa: PLR2004
+
+
+def _kind(reply: Reply) -> FailureKind | None:
+    return reply.outcome.kind if isinstance(reply.outcome, Failure) else None
+
+
+def _causes(error: BaseException) -> list[str]:
+    """The kinds of a network error, the innermost last, without the address in their texts."""
+    inner = (getattr(error, "reason", None), *error.args)
+    nested = next((one for one in inner if isinstance(one, Exception)), None)
+    return [type(error).__name__, *(_causes(nested) if nested else [])]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from store.records import Failure
 
+MAX_SEARCHES = 5
+"""How many web searches one poll may make, where a provider lets us say so."""
+
 
 class Prompt(Struct, frozen=True):
     """A question as it is put: what the assistant is told to be, and what it is asked."""
@@ -46,11 +49,24 @@ class Tokens(Struct, frozen=True):
     output: int
     searches: int = 0
 
+    def __add__(self, other: Tokens) -> Tokens:
+        """What two requests came to."""
+        return Tokens(
+            self.input + other.input, self.output + other.output, self.searches + other.searches
+        )
+
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """A provider's envelope, opened: the model's text or the failure, and what is known beside."""
+    """A provider's envelope, opened: the model's text or the failure, and what is known beside.
+
+    ``passing`` failures may pass when asked again soon, after ``wait`` seconds if the body says
+    so; ``lasting`` ones (a bad key, spent money, a model that is gone) meet every other poll too.
+    """
 
     outcome: str | Failure
     served_model: str | None = None
     request_id: str | None = None
     tokens: Tokens | None = None
+    passing: bool = False
+    lasting: bool = False
+    wait: float | None = None

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from store.polls.prompt import ANSWER_SCHEMA
 from store.polls.providers import Prompt, Reply, Request, Response
-from store.polls.providers.envelopes import counted, members, opened, text_or_empty, with_extra
-from store.records import Failure
+from store.polls.providers.envelopes import (
+    address,
+    counted,
+    cut_off,
+    declined,
+    filtered,
+    identity,
+    items,
+    members,
+    opened,
+    text_or_empty,
+    with_extra,
+)
 
 if TYPE_CHECKING:
-    from store.records import Assistant
+    from store.records import Assistant, Failure
 
 
 # https://platform.openai.com/docs/api-reference/chat/create
@@ -29,36 +42,40 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
     elif assistant.structured == "json_object":
         body["response_format"] = {"type": "json_object"}
+    if assistant.web_search:
+        body["web_search_options"] = {}
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    base_url = (assistant.base_url or "").rstrip("/")
-    return Request(f"{base_url}/chat/completions", headers, with_extra(body, assistant.extra))
+    url = address(assistant.base_url, "chat/completions")
+    return Request(url, headers, with_extra(body, assistant.extra))
 
 
 # https://platform.openai.com/docs/api-reference/chat/object
 def read_reply(response: Response) -> Reply:
     """The model's text, or the failure; stop reason and refusal come before the text."""
     envelope = opened(response)
-    if isinstance(envelope, Failure):
-        return Reply(outcome=envelope, request_id=response.headers.get("x-request-id"))
+    request_id = response.headers.get("x-request-id")
+    if isinstance(envelope, Reply):
+        return msgspec.structs.replace(envelope, request_id=identity(request_id))
     usage = members(envelope.get("usage"))
     return Reply(
         outcome=_outcome(envelope),
-        served_model=text_or_empty(envelope.get("model")) or None,
-        request_id=response.headers.get("x-request-id")
-        or text_or_empty(envelope.get("id"))
-        or None,
-        tokens=counted(usage.get("prompt_tokens"), usage.get("completion_tokens")),
+        served_model=identity(envelope.get("model")),
+        request_id=identity(request_id, envelope.get("id")),
+        tokens=counted(
+            usage.get("prompt_tokens"),
+            usage.get("completion_tokens"),
+            usage.get("num_search_queries"),
+        ),
     )
 
 
 def _outcome(envelope: dict[str, Any]) -> str | Failure:
-    choices = envelope.get("choices")
-    choice = members(choices[0]) if isinstance(choices, list) and choices else {}
+    choice = next(iter(items(envelope.get("choices"))), {})
     message = members(choice.get("message"))
     if refusal := text_or_empty(message.get("refusal")):
-        return Failure("refusal", f"The model refused: {refusal[:300]}")
+        return declined(refusal)
     if choice.get("finish_reason") == "content_filter":
-        return Failure("refusal", "The provider's content filter stopped the answer.")
+        return filtered()
     if choice.get("finish_reason") == "length":
-        return Failure("truncated", "The answer was cut off at the output limit.")
+        return cut_off()
     return text_or_empty(message.get("content"))

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from store.polls.providers import Tokens
-from store.records import Failure, FailureKind
+from store.polls.providers import Reply, Tokens
+from store.records import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from store.polls.providers import Response
+    from store.records import FailureKind
+
+PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+"""Statuses after which asking again soon may help."""
+
+LASTING = frozenset({401, 402, 403, 404})
+"""Statuses that every further poll of the assistant would meet too."""
 
 SPENT = frozenset({
     "insufficient_quota",
@@ -24,11 +32,21 @@ SPENT = frozenset({
 })  # fmt: skip
 """Error codes and types by which providers say that the money is spent, not the rate."""
 
+STATUS_OF = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "server_error": 500,
+    "api_error": 500,
+    "overloaded_error": 529,
+}
+"""The status that an error code stands for when it comes with HTTP 200."""
+
 MAX_MESSAGE = 300
+MAX_ID = 200
 
 
-def opened(response: Response) -> dict[str, Any] | Failure:
-    """A successful response's JSON object, or why there is none."""
+def opened(response: Response) -> dict[str, Any] | Reply:
+    """A successful response's JSON object, or the reply that says why there is none."""
     try:
         body = msgspec.json.decode(response.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -38,12 +56,45 @@ def opened(response: Response) -> dict[str, Any] | Failure:
     envelope = members(body)
     error = envelope.get("error")
     if response.status >= 400 or error:  # noqa: PLR2004 - HTTP's own boundary
-        return _refused(response.status, members(error) or {"message": error})
+        return refused(response.status, members(error) or {"message": error})
     if not 200 <= response.status < 300:  # noqa: PLR2004
-        return Failure("http", f"The provider answered HTTP {response.status}, not an answer.")
+        said = f"The provider answered HTTP {response.status}, not an answer."
+        return Reply(outcome=Failure("http", said))
     if not envelope:
-        return Failure("http", "The provider's reply is not a JSON object.")
+        return Reply(outcome=Failure("http", "The provider's reply is not a JSON object."))
     return envelope
+
+
+def refused(status: int, error: Mapping[str, Any]) -> Reply:
+    """The failure that a status and an error body stand for, and whether it will pass."""
+    message = " ".join(text_or_empty(error.get("message")).split())
+    codes = set(_codes(error))
+    meant = _meant(status, error, codes)
+    kind = _kind(meant, codes, message.casefold())
+    said = f': "{message[:MAX_MESSAGE]}"' if message else ""
+    return Reply(
+        outcome=Failure(kind, f"The provider answered HTTP {status}{said}"),
+        passing=meant in PASSING and kind != "quota",
+        lasting=meant in LASTING or kind in ("auth", "quota"),
+        wait=_retry_delay(error),
+    )
+
+
+def filtered(reason: str = "") -> Failure:
+    """The failure that a provider's content filter stands for."""
+    said = f" ({reason[:MAX_MESSAGE]})" if reason else ""
+    return Failure("refusal", f"The provider's content filter stopped the answer{said}.")
+
+
+def declined(words: str) -> Failure:
+    """The failure that a model's own refusal stands for."""
+    said = f": {words[:MAX_MESSAGE]}" if words else "."
+    return Failure("refusal", f"The model refused{said}")
+
+
+def cut_off() -> Failure:
+    """The failure that an answer stands for which ended at its output limit."""
+    return Failure("truncated", "The answer was cut off at the output limit.")
 
 
 def members(value: Any) -> dict[str, Any]:
@@ -51,20 +102,35 @@ def members(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def items(value: Any) -> list[dict[str, Any]]:
+    """The JSON objects in a value that should be a list of them."""
+    return [members(item) for item in value] if isinstance(value, list) else []
+
+
 def text_or_empty(value: Any) -> str:
     """Text as it stands, or joined from the text parts of a list; else an empty string."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list):
-        return "".join(text_or_empty(members(part).get("text")) for part in value)
-    return ""
+    return "".join(text_or_empty(part.get("text")) for part in items(value))
 
 
-def counted(given: Any, produced: Any) -> Tokens | None:
-    """Input and output tokens, if the provider gave both."""
-    if isinstance(given, int) and isinstance(produced, int):
-        return Tokens(given, produced)
+def identity(*candidates: Any) -> str | None:
+    """The first candidate that is a name or id of sensible length."""
+    for candidate in candidates:
+        if text := text_or_empty(candidate)[:MAX_ID]:
+            return text
     return None
+
+
+def counted(given: Any, produced: Any, searches: Any = 0) -> Tokens | None:
+    """Input tokens, output tokens and web searches, if the provider counted the tokens.
+
+    ``given`` and ``produced`` may be lists, whose counts are added and whose gaps count nothing.
+    """
+    totals = [_total(given), _total(produced)]
+    if None in totals:
+        return None
+    return Tokens(totals[0] or 0, totals[1] or 0, _total(searches) or 0)
 
 
 def with_extra(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,16 +138,56 @@ def with_extra(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]
     return {key: value for key, value in {**body, **extra}.items() if value is not None}
 
 
-def _refused(status: int, error: Mapping[str, Any]) -> Failure:
-    """The failure that an error status and an error body stand for."""
-    message = " ".join(text_or_empty(error.get("message")).split())[:MAX_MESSAGE]
-    said = f': "{message}"' if message else ""
-    return Failure(_kind(status, error), f"The provider answered HTTP {status}{said}")
+def address(base_url: str | None, path: str) -> str:
+    """A path below a base URL."""
+    return f"{(base_url or '').rstrip('/')}/{path}"
 
 
-def _kind(status: int, error: Mapping[str, Any]) -> FailureKind:
-    if status in (401, 403):
+def _total(value: Any) -> int | None:
+    """A count, or the sum of those counts in a list that are there."""
+    counts = value if isinstance(value, list) else [value]
+    there = [n for n in counts if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
+    return sum(there) if there else None
+
+
+def _codes(error: Mapping[str, Any]) -> Iterable[str]:
+    """Every code by which an error body may tell what it means."""
+    yield from map(str, (error.get("code"), error.get("type"), error.get("status")))
+    yield str(members(error.get("details")).get("error_code"))
+    for detail in items(error.get("details")):
+        yield str(detail.get("reason"))
+        for violation in items(detail.get("violations")):
+            if "PerDay" in str(violation.get("quotaId")):
+                yield "insufficient_quota"
+
+
+def _meant(status: int, error: Mapping[str, Any], codes: set[str]) -> int:
+    """The status an error stands for: HTTP's own, unless an error came with a 200."""
+    if status >= 400:  # noqa: PLR2004 - HTTP's own boundary
+        return status
+    code = error.get("code")
+    if isinstance(code, int) and 400 <= code < 600:  # noqa: PLR2004 - likewise
+        return code
+    return next((STATUS_OF[name] for name in sorted(codes & STATUS_OF.keys())), status)
+
+
+def _kind(status: int, codes: set[str], message: str) -> FailureKind:
+    """The kind of failure; some vendors tell a bad key or spent credit only with a 400."""
+    bad = status == 400  # noqa: PLR2004
+    if status in (401, 403) or "API_KEY_INVALID" in codes or (bad and "api key" in message):
         return "auth"
-    if status == 402 or not SPENT.isdisjoint(map(str, (error.get("code"), error.get("type")))):  # noqa: PLR2004
+    if status == 402 or codes & SPENT or (bad and "credit balance" in message):  # noqa: PLR2004
         return "quota"
     return "rate_limited" if status == 429 else "http"  # noqa: PLR2004
+
+
+_DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
+
+
+# https://cloud.google.com/apis/design/errors#error_details (google.rpc.RetryInfo)
+def _retry_delay(error: Mapping[str, Any]) -> float | None:
+    """The wait in seconds that an error body asks for."""
+    for detail in items(error.get("details")):
+        if found := _DELAY.fullmatch(str(detail.get("retryDelay"))):
+            return float(found.group(1))
+    return None

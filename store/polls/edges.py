@@ -1,0 +1,78 @@
+"""What polling touches, put together for one data directory: by the command and by the schedule."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from store.polls.claims import Claims
+from store.polls.due import polls_in
+from store.polls.runner import Edges
+from store.polls.spending import DailyAccount
+from store.snapshot import history_files
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from store.files import Catalogue
+    from store.history import History
+    from store.polls.due import Agenda
+    from store.polls.runner import Record
+    from store.polls.spending import Account
+    from store.records import Poll
+    from store.settings import Settings
+
+
+def locks_in(settings: Settings) -> Path:
+    """The folder of locks and of today's sum; nothing in it is worth keeping."""
+    return settings.data_dir / ".locks"
+
+
+def files_of(catalogue: Catalogue) -> dict[str, Sequence[str]]:
+    """The history files of every category, those of former slugs first."""
+    return {
+        slug: history_files(slug, category, catalogue.categories)
+        for slug, category in catalogue.categories.items()
+    }
+
+
+def daily_account(settings: Settings, catalogue: Catalogue, agenda: Agenda) -> list[Account]:
+    """The account of site.json's ``daily_usd``, if it sets one; ``agenda`` is up to date."""
+    cap = catalogue.site.daily_usd
+    if cap is None:
+        return []
+
+    def today() -> str:
+        return datetime.now(UTC).date().isoformat()
+
+    return [DailyAccount(cap, locks_in(settings), today, agenda.usd_on)]
+
+
+def edges_of(
+    settings: Settings,
+    catalogue: Catalogue,
+    history: History,
+    record: Record,
+    *,
+    stop: threading.Event,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    accounts: Sequence[Account] = (),
+) -> Edges:
+    """The edges of one data directory; ``record`` appends, ``history`` reads back."""
+    files = files_of(catalogue)
+
+    def polls_of(slug: str) -> list[Poll]:
+        return polls_in(history, files[slug])
+
+    return Edges(
+        record=record,
+        polls_of=polls_of,
+        claims=Claims(locks_in(settings)),
+        secret=settings.secret,
+        stop=stop,
+        now=now,
+        accounts=accounts,
+        proxy=settings.proxy,
+    )

@@ -1,0 +1,193 @@
+"""Money: what a poll may cost at most, what it did cost, and caps that are never exceeded.
+
+What an attempt may cost is reserved before it is sent and settled when the provider has counted
+its tokens. An attempt of unknown cost (nothing came back) counts as what was reserved. Amounts are
+whole micro-dollars, so that sums are exact.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+from filelock import FileLock
+from msgspec import Struct
+
+from store.polls.providers import MAX_SEARCHES, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from filelock import BaseFileLock
+
+    from store.records import Assistant
+
+BYTES_PER_TOKEN = 2
+SEARCH_TOKENS = 10_000
+"""Input tokens reserved for what one web search brings in."""
+
+
+def is_priced(assistant: Assistant) -> bool:
+    """Whether the assistant's cost is known; sample assistants cost nothing."""
+    prices = (assistant.usd_per_million_input, assistant.usd_per_million_output)
+    return assistant.api == "sample" or None not in prices
+
+
+def at_most(assistant: Assistant, body: Mapping[str, Any]) -> Tokens:
+    """The most that a request with this body is taken to use, the full output budget included."""
+    searches = MAX_SEARCHES if assistant.web_search else 0
+    size = len(msgspec.json.encode(body))
+    given = math.ceil(size / BYTES_PER_TOKEN) + searches * SEARCH_TOKENS
+    return Tokens(given, assistant.max_output_tokens, searches)
+
+
+def usd(assistant: Assistant, tokens: Tokens) -> float | None:
+    """What these tokens and searches cost in US dollars, to the micro-dollar, if it is known."""
+    if assistant.usd_per_million_input is None or assistant.usd_per_million_output is None:
+        return None
+    return round(
+        tokens.input * assistant.usd_per_million_input / 1e6
+        + tokens.output * assistant.usd_per_million_output / 1e6
+        + tokens.searches * assistant.usd_per_thousand_searches / 1e3,
+        6,
+    )
+
+
+class Account(Protocol):
+    """A sum of money with a cap. ``name`` says in words which cap it is."""
+
+    name: str
+
+    def reserve(self, micros: int) -> str | None:
+        """Take so much and return when it was taken, or ``None`` if that would pass the cap."""
+
+    def settle(self, taken: str, reserved: int, spent: int) -> None:
+        """Replace what was reserved by what was spent."""
+
+
+class RunAccount:
+    """What one run may spend, in memory."""
+
+    def __init__(self, cap_usd: float) -> None:
+        self.name = f"--max-usd {cap_usd:g}"
+        self.spent = 0
+        self._cap = _micros(cap_usd)
+        self._lock = threading.Lock()
+
+    def reserve(self, micros: int) -> str | None:
+        """Take so much and return when it was taken, or ``None`` if that would pass the cap."""
+        with self._lock:
+            if self.spent + micros > self._cap:
+                return None
+            self.spent += micros
+            return "this run"
+
+    def settle(self, taken: str, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
+        """Replace what was reserved by what was spent."""
+        with self._lock:
+            self.spent += spent - reserved
+
+
+class _Day(Struct):
+    """The file's content: a UTC date, and what was spent or reserved on it."""
+
+    day: str
+    micros: int
+
+
+class DailyAccount:
+    """What all processes on a data directory may spend in one UTC day.
+
+    The sum stands in one small file, changed under a lock; when it is missing or of another day,
+    ``spent_on`` says what history has for the day. What a killed process had reserved stays taken
+    until the day is over.
+    """
+
+    def __init__(
+        self,
+        cap_usd: float,
+        directory: Path,
+        today: Callable[[], str],
+        spent_on: Callable[[str], float],
+    ) -> None:
+        self.name = f"daily_usd {cap_usd:g} of site.json"
+        self._cap = _micros(cap_usd)
+        self._directory = directory
+        self._today = today
+        self._spent_on = spent_on
+
+    def reserve(self, micros: int) -> str | None:
+        """Take so much and return the day it was taken, or ``None`` if that would pass the cap."""
+        with self._locked():
+            now = self._read()
+            if now.micros + micros > self._cap:
+                return None
+            self._write(_Day(now.day, now.micros + micros))
+            return now.day
+
+    def settle(self, taken: str, reserved: int, spent: int) -> None:
+        """Replace what was reserved by what was spent; after midnight it weighs on the new day."""
+        with self._locked():
+            now = self._read()
+            back = reserved if now.day == taken else 0
+            self._write(_Day(now.day, now.micros + spent - back))
+
+    def _locked(self) -> BaseFileLock:
+        self._directory.mkdir(exist_ok=True)
+        return FileLock(self._directory / "spent.lock")
+
+    def _read(self) -> _Day:
+        today = self._today()
+        try:
+            found = msgspec.json.decode((self._directory / "spent.json").read_bytes(), type=_Day)
+        except (FileNotFoundError, msgspec.DecodeError):
+            found = _Day("", 0)
+        return found if found.day == today else _Day(today, _micros(self._spent_on(today)))
+
+    def _write(self, day: _Day) -> None:
+        draft = self._directory / "spent.new"
+        draft.write_bytes(msgspec.json.encode(day))
+        draft.replace(self._directory / "spent.json")
+
+
+class Meter:
+    """Reserves before each attempt of one request and settles after it, on every account."""
+
+    def __init__(
+        self, assistant: Assistant, body: Mapping[str, Any], accounts: Sequence[Account]
+    ) -> None:
+        self._assistant = assistant
+        self._accounts = accounts
+        self._reserved = _micros(usd(assistant, at_most(assistant, body)) or 0)
+        self._taken: list[str] = []
+
+    def reserve(self) -> str | None:
+        """Take an attempt's highest cost from every account, or name the one that is too low."""
+        self._taken = []
+        for account in self._accounts:
+            taken = account.reserve(self._reserved)
+            if taken is None:
+                self._replace_by(0)
+                return account.name
+            self._taken.append(taken)
+        return None
+
+    def settle(self, tokens: Tokens | None, *, free: bool) -> None:
+        """Replace what was reserved by what an attempt cost, if that can be known."""
+        if tokens is not None:
+            self._replace_by(_micros(usd(self._assistant, tokens) or 0))
+        elif free:
+            self._replace_by(0)
+
+    def _replace_by(self, spent: int) -> None:
+        for account, taken in zip(self._accounts, self._taken, strict=False):
+            account.settle(taken, self._reserved, spent)
+
+
+def _micros(amount: float) -> int:
+    """Whole micro-dollars, rounded up unless the amount is whole but for a float's last digits."""
+    return math.ceil(round(amount * 1e6, 3))

@@ -1,0 +1,172 @@
+"""Real processes for tests: our provider, ``flask run``, gunicorn, ``flask poll``; and patience."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from builders import write_data, write_json
+
+from store.history import History
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from store.records import Poll
+
+ROOT = Path(__file__).parent.parent
+CANARY = "sk-canary-7e0f9c"
+REAL = (("GPT", "responses"), ("Claude", "messages"), ("Gemini", "gemini"), ("Grok", "chat"))
+
+Value = TypeVar("Value")
+
+
+def until(look: Callable[[], Value], seconds: float = 30) -> Value:
+    """Look again and again until something is there; fail after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"still nothing after {seconds} s"
+        time.sleep(0.02)
+    return found
+
+
+def free_port() -> int:
+    """A port nobody listens on just now."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+        return port
+
+
+def call(url: str, body: object = None) -> Any:
+    """A GET, or a POST of JSON; the answer's JSON."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data)  # noqa: S310 - an address of the tests' own
+    with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
+        return json.load(response)
+
+
+def reached(url: str) -> Any:
+    """The JSON at an address, or ``None`` while it is not there."""
+    try:
+        return call(url)
+    except (urllib.error.URLError, ConnectionError):
+        return None
+
+
+class Provider:
+    """Our provider as a process; see ``replaying.py``."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def follow(self, script: dict[str, Any]) -> None:
+        """Set what each model replies."""
+        call(f"{self.url}/script", script)
+
+    def open(self, gate: str) -> None:
+        """Open a gate."""
+        call(f"{self.url}/gate/{gate}", {})
+
+    def seen(self) -> list[dict[str, Any]]:
+        """What was asked so far."""
+        found: list[dict[str, Any]] = call(f"{self.url}/seen")
+        return found
+
+
+@contextmanager
+def provider() -> Iterator[Provider]:
+    """A provider process, ended afterwards."""
+    command = [sys.executable, str(ROOT / "tests" / "replaying.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield Provider(f"http://127.0.0.1:{process.stdout.readline().strip()}")
+        finally:
+            process.kill()
+
+
+def write_real(directory: Path, url: str, slugs: Sequence[str], **fields: Any) -> Path:
+    """A data directory whose four assistants are asked at an address, one in each format."""
+    titles = {slug: {"title": f"Best {slug}"} for slug in slugs}
+    site = {name: fields.pop(name) for name in ("daily_usd",) if name in fields}
+    names = fields.pop("names", [name for name, _ in REAL])
+    write_data(directory, categories=titles, models=(), **site)
+    (directory / "history").mkdir()
+    prices = {"usd_per_million_input": 2, "usd_per_million_output": 10}
+    base = {"base_url": f"{url}/v1", "key_env": "POLL_TEST_KEY", "rpm": 1_000_000, **prices}
+    models = [
+        {"name": name, "api": api, "model": name.lower(), **base, **fields}
+        for name, api in REAL
+        if name in names
+    ]
+    write_json(directory / "models.json", {"version": 1, "models": models})
+    return directory
+
+
+def environment(directory: Path, **more: str) -> dict[str, str]:
+    """The environment of a process of ours."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("POLL_", "FLASK_"))}
+    return {**clean, "DATA_DIR": str(directory), "POLL_TEST_KEY": CANARY, **more}
+
+
+def flask(directory: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """A ``flask`` command that runs to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "flask", *arguments],
+        cwd=ROOT,
+        env=environment(directory, **more),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@contextmanager
+def started(directory: Path, *command: str, **more: str) -> Iterator[subprocess.Popen[str]]:
+    """A process of ours; killed afterwards if it still runs. Its output goes to ``<dir>.log``."""
+    with directory.with_suffix(".log").open("a") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=ROOT,
+            env=environment(directory, **more),
+            stdout=output,
+            stderr=output,
+            text=True,
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait(30)
+
+
+@contextmanager
+def served(
+    directory: Path, *command: str, **more: str
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server of ours that answers; its address and process."""
+    port = str(free_port())
+    filled = [part.replace("PORT", port) for part in command or ("flask", "run", "--port", "PORT")]
+    with started(directory, *filled, **more) as process:
+        url = f"http://127.0.0.1:{port}"
+        until(lambda: reached(f"{url}/api/v1/changes.json"))
+        yield url, process
+
+
+def polls(directory: Path) -> list[Poll]:
+    """Every poll in a data directory's history."""
+    history = History(directory / "history")
+    logs = [history.read(slug) for slug in sorted(history.signatures())]
+    assert not any(log.problems for log in logs), [log.problems for log in logs]
+    return [stored.poll for log in logs for stored in log.polls]

@@ -1,0 +1,268 @@
+"""``flask poll``: what it says before, instead of and after asking."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from builders import answered, app_over, append, failed, write_data
+from processes import write_real
+
+from store.history import History
+from store.polls.claims import Claims
+from store.polls.due import RESTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+    from store.records import Poll
+
+NOWHERE = "http://127.0.0.1:9"
+
+
+def run(data: Path, *arguments: str, **settings: Any) -> Result:
+    """A ``flask poll`` in this process."""
+    environ = {"POLL_TEST_KEY": "sk-canary-7e0f9c", **settings.pop("environ", {})}
+    app = app_over(data, environ=environ, **settings)
+    return app.test_cli_runner().invoke(args=["poll", *arguments])
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    """Two categories and two sample assistants."""
+    titles = {slug: {"title": f"Best {slug}"} for slug in ("crm", "vpn")}
+    return write_data(tmp_path / "sample", categories=titles, models=("A", "B"))
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Path:
+    """Two categories and the four formats, asked where nobody answers."""
+    return write_real(tmp_path / "data", NOWHERE, ["crm", "vpn"])
+
+
+def test_a_poll_says_what_came_of_it(sample: Path) -> None:
+    """One line per assistant, and the records in history."""
+    done = run(sample, "crm", "--at", "2026-11-02T06:00:00Z")
+    assert (done.exit_code, done.output.splitlines()[-2:]) == (
+        0,
+        ["A: 1 answered", "B: 1 answered"],
+    )
+    stored = History(sample / "history").read("crm").polls
+    assert [(s.poll.model, s.poll.polled_at) for s in stored] == [
+        ("A", "2026-11-02T06:00:00Z"),
+        ("B", "2026-11-02T06:00:00Z"),
+    ]
+
+
+def test_nothing_due_is_said(sample: Path) -> None:
+    """A second run at once has nothing to do and is no failure."""
+    run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
+    done = run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
+    assert (done.exit_code, done.output) == (0, "Nothing is due.\n")
+    assert len(History(sample / "history").read("crm").polls) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        ((), 2, "Say what to poll: one or more SLUGs, --all or --due."),
+        (("cmr",), 2, 'No category has the slug "cmr". Closest: crm'),
+        (("zzzzzz",), 2, 'No category has the slug "zzzzzz".\n'),
+        (("crm", "--model", "C"), 2, 'No assistant is called "C"; models.json has A, B.'),
+        (("crm", "--at", "yesterday"), 2, '"yesterday" is no time such as 2026-11-02T06:00:00Z'),
+        (("crm", "--at", "2026-11-02T06:00:00"), 2, "is no time such as"),
+        (("crm", "--max-usd", "-1"), 2, "-1.0 is not in the range"),
+    ],
+)
+def test_a_wrong_call_is_answered_by_what_to_do(
+    sample: Path, arguments: tuple[str, ...], code: int, sentence: str
+) -> None:
+    """Every mistake on the command line has a sentence; nothing is asked."""
+    done = run(sample, *arguments)
+    assert done.exit_code == code
+    assert sentence in done.output
+    assert History(sample / "history").signatures() == {}
+
+
+def test_a_time_is_only_pretended_to_samples(real: Path) -> None:
+    """--at would falsify real polls."""
+    done = run(real, "crm", "--at", "2026-11-02T06:00:00Z")
+    assert done.exit_code == 2
+    assert "--at is only for data whose assistants are all of api sample." in done.output
+
+
+def test_data_that_is_not_there(tmp_path: Path) -> None:
+    """A missing data directory, or one without assistants, is one sentence."""
+    app = app_over(write_data(tmp_path / "data"))
+    (tmp_path / "data" / "models.json").write_text('{"version": 1, "models": []}')
+    done = app.test_cli_runner().invoke(args=["poll", "--all"])
+    assert "models.json names no assistant" in done.output
+    for file in sorted((tmp_path / "data").rglob("*.json")):
+        file.unlink()
+    done = app.test_cli_runner().invoke(args=["poll", "--all"])
+    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert "holds no data files" in done.output
+
+
+def test_a_dry_run_says_what_it_would_cost(real: Path) -> None:
+    """Calls, tokens and dollars per assistant at most, and nothing is sent or written."""
+    done = run(real, "--all", "--dry-run", environ={"POLL_TEST_KEY": ""})
+    lines = done.output.splitlines()
+    assert done.exit_code == 0
+    assert [line.partition(":")[0] for line in lines[:-1]] == ["GPT", "Claude", "Gemini", "Grok"]
+    found = re.fullmatch(
+        r"GPT: 2 calls, at most 1,(\d{3}) input and 8,000 output tokens, 0\.08 USD; "
+        r"at least 1 min at 1000000 a minute",
+        lines[0],
+    )
+    assert found
+    assert lines[-1] == "At most 0.33 USD; nothing sent."
+    assert not (real / ".locks").exists()
+
+
+def test_a_dry_run_says_which_price_is_unknown(real: Path, sample: Path) -> None:
+    """Without prices the total says so; sample assistants are free."""
+    change(real, usd_per_million_input=None)
+    done = run(real, "crm", "--dry-run")
+    assert "tokens, price unknown;" in done.output
+    assert re.search(r"At most 0\.1[23] USD and what has no price; nothing sent\.", done.output)
+    assert "A: 2 calls of a sample assistant, free" in run(sample, "--all", "--dry-run").output
+
+
+def change(data: Path, **fields: Any) -> None:
+    """Change members of the first assistant in models.json; ``None`` takes one out."""
+    path = data / "models.json"
+    told = json.loads(path.read_text())
+    told["models"][0] |= fields
+    told["models"][0] = {k: v for k, v in told["models"][0].items() if v is not None}
+    path.write_text(json.dumps(told, indent=2))
+
+
+@pytest.mark.parametrize(
+    ("fields", "arguments", "sentence"),
+    [
+        ({"key_env": "OTHER"}, (), "GPT: the environment variable OTHER is not set."),
+        ({"usd_per_million_input": None}, ("--max-usd", "5"), "--max-usd 5 cannot be kept: models"),
+        ({"base_url": None}, (), "GPT lacks base_url, which responses needs"),
+        ({"key_env": "AIzaSyD4x9f8a7b6c5d4e3f2a1b0c"}, (), "this looks like an API key"),
+        ({"api": "chatter"}, (), "models.json:6:"),
+    ],
+)
+def test_nothing_is_asked_that_could_not_be_asked_paid_or_recorded(
+    real: Path, fields: dict[str, Any], arguments: tuple[str, ...], sentence: str
+) -> None:
+    """Missing keys, prices and addresses stop the run before the first request."""
+    change(real, **fields)
+    done = run(real, "--all", *arguments)
+    assert done.exit_code == 1
+    assert sentence in done.output
+    assert "4x9f8a7b6c" not in done.output
+    assert polled(real) == 0
+
+
+def polled(data: Path) -> int:
+    """How many polls the history holds."""
+    history = History(data / "history")
+    return sum(len(history.read(slug).polls) for slug in history.signatures())
+
+
+def test_a_daily_cap_needs_prices(tmp_path: Path) -> None:
+    """daily_usd without prices is a mistake of models.json, found by `flask check` too."""
+    data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
+    change(data, usd_per_million_output=None)
+    assert "which daily_usd of site.json needs" in run(data, "crm").output
+    check = app_over(data).test_cli_runner().invoke(args=["check"])
+    assert check.exit_code == 1
+    assert re.search(r"^models\.json:\d+:\d+: GPT has no usd_per", check.output, re.MULTILINE)
+
+
+def test_a_key_over_plain_http_is_a_warning(tmp_path: Path) -> None:
+    """An address that would carry a key unencrypted to another machine is warned of."""
+    data = write_real(tmp_path / "data", "http://llm.example", ["crm"])
+    check = app_over(data).test_cli_runner().invoke(args=["check"])
+    assert check.output.count("would travel unencrypted; use https") == 4
+    assert "warning" in check.output
+    assert check.exit_code == 0
+
+
+def test_a_cap_of_nothing_asks_nothing(real: Path) -> None:
+    """--max-usd 0 leaves every pair for next time, and says why; that is no failure."""
+    done = run(real, "crm", "--max-usd", "0")
+    assert done.exit_code == 0
+    assert "GPT: 1 left for next time" in done.output
+    assert "GPT was paused: --max-usd 0 leaves too little for another poll" in done.output
+    assert polled(real) == 0
+
+
+def test_a_spent_day_asks_nothing(tmp_path: Path) -> None:
+    """daily_usd of site.json holds for the command too; what was spent today counts."""
+    data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=0.03)
+    done = run(data, "crm")
+    assert done.exit_code == 0
+    assert "GPT was paused: daily_usd 0.03 of site.json leaves too little" in done.output
+    assert "Spent today: 0.00 of 0.03 USD." in run(data, "--status").output
+
+
+def test_check_tells_a_mistake_once(real: Path) -> None:
+    """While models.json has a mistake of its schema, nothing is said about what follows from it."""
+    change(real, api="chatter", base_url=None)
+    check = app_over(real).test_cli_runner().invoke(args=["check"])
+    assert check.exit_code == 1
+    assert check.output.count("models.json:") == 1
+    assert '"chatter"' in check.output
+
+
+def test_a_history_that_cannot_be_written_is_said_before(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No poll is paid for that could not be recorded."""
+    monkeypatch.setattr("os.access", lambda *_: False)
+    done = run(sample, "--all")
+    assert done.exit_code == 1
+    assert "cannot be written; no poll could be recorded." in done.output
+
+
+def test_a_fault_of_the_disk_is_one_sentence(sample: Path) -> None:
+    """A record that cannot be written ends the run with a sentence, not a traceback."""
+    (sample / "history" / "crm.jsonl").mkdir(parents=True)
+    done = run(sample, "--all")
+    assert done.exit_code == 1
+    assert done.output.splitlines()[-1].startswith("Error: The polls could not be recorded: ")
+
+
+def test_the_status_says_how_polling_stands(real: Path) -> None:
+    """Due, running, paused and why, spent, last success: per assistant, from the files alone."""
+    now = datetime.now(UTC)
+
+    def at(**ago: float) -> str:
+        return (now - timedelta(**ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    rest = at(hours=-3)
+    append(real, [answered("GPT", ["X"], at(days=2), slug="crm")])
+    append(
+        real, [_noted(failed("Grok", "quota", at(hours=9), slug="vpn"), f"{RESTS}{at(hours=3)}")]
+    )
+    append(real, [_noted(failed("GPT", "auth", at(hours=3), slug="vpn"), f"{RESTS}{rest}")])
+    with Claims(real / ".locks").claim("crm", "Gemini"):
+        done = run(real, "--status", environ={"POLL_TEST_KEY": ""})
+    assert done.exit_code == 0
+    lines = [line for line in done.output.splitlines() if "is not set" not in line]
+    assert lines == [
+        f"GPT: 0 of 2 due, last success {at(days=2)}, paused until {rest}: It failed: auth.",
+        "Claude: 2 of 2 due, last success never",
+        "Gemini: 2 of 2 due, 1 running, last success never",
+        "Grok: 2 of 2 due, last success never",
+        "Spent today: 0.00 USD.",
+        "No server polls on schedule; one with POLL_ENABLED=1 would.",
+    ]
+    assert done.output.count("the environment variable POLL_TEST_KEY is not set.") == 4
+
+
+def _noted(poll: Poll, note: str) -> Poll:
+    return msgspec.structs.replace(poll, notes=(note,))

@@ -1,0 +1,181 @@
+"""The whole loop as processes: a provider is asked over HTTP, a server shows the verdict."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from processes import (
+    CANARY,
+    Provider,
+    call,
+    flask,
+    polls,
+    provider,
+    reached,
+    served,
+    started,
+    until,
+    write_real,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Provider]:
+    """The provider's process."""
+    with provider() as process:
+        yield process
+
+
+@pytest.fixture
+def data(tmp_path: Path, asked: Provider) -> Path:
+    """A data directory of two categories whose assistants are asked at the provider."""
+    asked.follow({})
+    return write_real(tmp_path / "data", asked.url, ["crm-software", "vpn"])
+
+
+def everybody(*names: str) -> dict[str, Any]:
+    """A script by which all four assistants rank these products."""
+    return {model: [{"picks": list(names)}] for model in ("gpt", "claude", "gemini", "grok")}
+
+
+def top(url: str) -> str | None:
+    """The first product of the served verdict, once there is one."""
+    found = reached(f"{url}/api/v1/best/crm-software.json")
+    return found["combined"][0]["product"] if found else None
+
+
+def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Provider) -> None:
+    """`flask poll` asks four formats over HTTP; a running server shows what they said, twice."""
+    with served(data) as (url, _):
+        assert top(url) is None
+        asked.follow(everybody("Alpha", "Beta"))
+        first = flask(data, "poll", "crm-software")
+        assert first.returncode == 0, first.stderr
+        assert "GPT: 1 answered, 0.0044 USD" in first.stdout
+        until(lambda: top(url) == "Alpha")
+        verdict = call(f"{url}/api/v1/best/crm-software.json")
+        assert list(verdict["answers"]) == ["GPT", "Claude", "Gemini", "Grok"]
+        assert "Alpha #1 for" in verdict["verdict"]
+
+        asked.follow(everybody("Beta", "Alpha"))
+        assert flask(data, "poll", "crm-software", "--model", "GPT").returncode == 0
+        changes = until(lambda: call(f"{url}/api/v1/changes.json")["changes"])
+        assert [(c["model"], c["from"], c["to"]) for c in changes] == [("GPT", "Alpha", "Beta")]
+
+        def mentioned() -> dict[str, int]:
+            listed = call(f"{url}/api/v1/mentions.json")["products"]
+            return {one["name"]: one["mentions"] for one in listed}
+
+        until(lambda: mentioned() == {"Alpha": 5, "Beta": 5})
+
+
+def test_a_failure_leaves_the_last_good_answer_in_place(data: Path, asked: Provider) -> None:
+    """A failed poll is in the history, and the ranking keeps what that assistant said before."""
+    with served(data) as (url, _):
+        asked.follow(everybody("Alpha", "Beta"))
+        flask(data, "poll", "crm-software")
+        until(lambda: top(url) == "Alpha")
+        before = call(f"{url}/api/v1/best/crm-software.json")["perModel"]["Claude"]
+        asked.follow({**everybody("Alpha", "Beta"), "claude": [{"status": 400}]})
+        done = flask(data, "poll", "crm-software")
+        assert done.returncode == 0
+        assert "Claude: 1 http" in done.stdout
+        address = f"{url}/api/v1/history?slug=crm-software&model=Claude"
+        newest = until(lambda: [p for p in call(address) if p["failure"]])[0]
+        assert (newest["pick"], newest["ranking"], newest["failure"]) == (None, [], "http")
+        assert call(f"{url}/api/v1/best/crm-software.json")["perModel"]["Claude"] == before
+
+
+def test_exit_code_1_when_every_poll_failed(data: Path, asked: Provider) -> None:
+    """A run in which nobody answered tells its caller so."""
+    asked.follow({model: [{"status": 400}] for model in ("gpt", "claude", "gemini", "grok")})
+    done = flask(data, "poll", "crm-software")
+    assert done.returncode == 1
+    assert "GPT: 1 http" in done.stdout
+    assert Counter(poll.failure for poll in polls(data)) == {"http": 4}
+
+
+def test_two_polls_of_one_pair_at_once_ask_once(data: Path, asked: Provider) -> None:
+    """While one process asks a pair, another leaves it alone, even on demand."""
+    asked.follow({"gpt": [{"gate": "both", "picks": ["Alpha"]}]})
+    before = len(asked.seen())
+    with started(data, "flask", "poll", "crm-software", "--model", "GPT") as first:
+        until(lambda: len(asked.seen()) > before)
+        second = flask(data, "poll", "crm-software", "--model", "GPT")
+        assert "GPT: 1 not due any more" in second.stdout
+        assert second.returncode == 0
+        asked.open("both")
+        assert first.wait(30) == 0
+    assert len(asked.seen()) == before + 1
+    assert len(polls(data)) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_poll_with_one_record(
+    data: Path, asked: Provider, number: signal.Signals
+) -> None:
+    """What is on its way when the signal comes is one ``interrupted`` record; a new run goes on."""
+    asked.follow({"gpt": [{"gate": "never-opened"}]})
+    before = len(asked.seen())
+    with started(data, "flask", "poll", "--due", "--model", "GPT") as process:
+        until(lambda: len(asked.seen()) >= before + 2)
+        process.send_signal(number)
+        assert process.wait(10) == 1
+    assert [poll.failure for poll in polls(data)] == ["interrupted"] * 2
+    asked.follow({})
+    assert flask(data, "poll", "--due", "--model", "GPT").returncode == 0
+    assert Counter(poll.failure for poll in polls(data)) == {"interrupted": 2, None: 2}
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "auth": {"status": 401, "body": {"error": {"message": f"bad key {CANARY}"}}},
+    "quota": {"status": 402, "body": f"no JSON {CANARY}"},
+    "http": {"status": 400, "headers": {"x-request-id": CANARY}, "body": {"error": CANARY}},
+    "parse": {"text": f"my key is {CANARY}"},
+    "schema": {"text": f'{{"{CANARY}": 1}}'},
+    "answer": {"picks": [f"Alpha {CANARY}"]},
+    "redirect": {"status": 307, "headers": {"Location": f"http://{CANARY}.example/"}},
+}
+
+
+def test_a_key_is_written_nowhere(data: Path, asked: Provider) -> None:
+    """Through every failure, no byte of the data directory or of any output holds the key."""
+    outputs = []
+    for step in FAULTS.values():
+        asked.follow({model: [step] for model in ("gpt", "claude", "gemini", "grok")})
+        done = flask(data, "poll", "vpn")
+        outputs.append(done.stdout + done.stderr)
+    for arguments in (["poll", "--status"], ["poll", "--all", "--dry-run"], ["check"]):
+        done = flask(data, *arguments)
+        outputs.append(done.stdout + done.stderr)
+    with served(data) as (url, _):
+        outputs += [str(call(f"{url}/api/v1/history?slug=vpn")), str(reached(f"{url}/healthz"))]
+    files = [path for path in data.parent.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".log" for path in files)
+    assert any(path.suffix == ".jsonl" for path in files)
+    assert len(polls(data)) == 4 * len(FAULTS)
+    for path in files:
+        assert CANARY.encode() not in path.read_bytes(), path
+    assert not any(CANARY in text for text in outputs)
+    key = {one["headers"].get("authorization") for one in asked.seen() if one["api"] == "chat"}
+    assert key == {f"Bearer {CANARY}"}, "the key did go where it belongs"
+
+
+def test_mistakes_are_found_before_anything_is_sent(data: Path, asked: Provider) -> None:
+    """`flask poll` names the mistakes of models.json by file and line, and sends nothing."""
+    path = data / "models.json"
+    path.write_text(path.read_text().replace('"api": "chat"', '"api": "chatter"'))
+    before = len(asked.seen())
+    for arguments in (["poll", "--all"], ["poll", "vpn", "--dry-run"]):
+        done = flask(data, *arguments)
+        assert done.returncode == 1
+        assert "models.json:" in done.stderr
+        assert '"chatter"' in done.stderr
+    assert len(asked.seen()) == before

@@ -1,0 +1,272 @@
+"""From a category to a poll: what is recorded of an answer, a failure, a second try, and no key."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from builders import category
+from replaying import Replaying, answer_text, envelope
+
+from store.polls.asking import Asked, Unready, ask, key_of
+from store.polls.secrets import SHORTEST, poll_without
+from store.polls.sending import Limits, Sender, Unsent
+from store.polls.spending import RunAccount
+from store.records import Assistant, Poll, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOW = datetime(2026, 11, 2, 6, tzinfo=UTC)
+CANARY = "sk-canary-4f1d"
+APIS = ("responses", "chat", "messages", "gemini")
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Replaying]:
+    """A provider on a thread of the test's own process."""
+    with Replaying() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield server
+        server.gate("end").set()
+        server.shutdown()
+        thread.join()
+
+
+def asked(
+    server: Replaying, *steps: dict[str, Any], account: RunAccount | None = None, **fields: Any
+) -> Asked | Unsent:
+    """One question to an assistant whose provider follows these steps."""
+    server.follow({"m": list(steps)})
+    server.seen.clear()
+    priced = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
+    base = {"name": "A", "api": "chat", "base_url": f"{server.url}/v1", "model": "m"}
+    who = Assistant(**{**base, **priced, **fields})
+    sender = Sender(
+        threading.Event(), rpm=1_000_000, secret=CANARY, limits=Limits(attempts=1, read=5)
+    )
+    accounts = [account] if account else []
+    return ask("crm-software", category(), who, NOW, sender=sender, key=CANARY, accounts=accounts)
+
+
+def poll(came: Asked | Unsent) -> Poll:
+    """The poll of a question that was asked."""
+    assert isinstance(came, Asked)
+    return came.poll
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_an_answer_becomes_a_poll(provider: Replaying, api: str) -> None:
+    """All that history keeps of an answer is there, whatever the format."""
+    got = poll(asked(provider, {"picks": ["Alpha", "Beta"]}, api=api))
+    assert (got.slug, got.model, got.question) == (
+        "crm-software",
+        "A",
+        "What is the best CRM software?",
+    )
+    assert (got.pick, got.reason) == ("Alpha", "Alpha is good")
+    assert [pick.product for pick in got.ranking] == ["Alpha", "Beta"]
+    assert (got.error, got.failure, got.notes) == (None, None, ())
+    assert got.served_model == "m-served"
+    assert got.request_id
+    assert got.usage == Usage(700, 300, 0.0044)
+    assert got.latency_ms is not None
+    assert got.web_search is False
+    assert provider.seen[0]["api"] == api
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_web_search_is_recorded(provider: Replaying, api: str) -> None:
+    """Whether an assistant could search is part of what it said."""
+    assert poll(asked(provider, {"picks": ["Alpha"]}, api=api, web_search=True)).web_search is True
+
+
+def test_what_was_mended_is_noted(provider: Replaying) -> None:
+    """The notes of the reading end up in history."""
+    got = poll(asked(provider, {"text": f"Sure!\n{answer_text(['Alpha'])}"}))
+    assert got.notes == ("salvaged: prose around the object was left out",)
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "error"),
+    [
+        ({"text": "1. Alpha"}, "parse", "The answer is not one JSON object: JSON is malformed: "),
+        ({"text": "{}"}, "schema", "The answer does not have the asked-for shape: Object missing "),
+        ({"text": ""}, "empty", "The model answered with no text."),
+        ({"status": 500}, "http", "The provider answered HTTP 500"),
+        ({"status": 401}, "auth", "The provider answered HTTP 401"),
+        ({"fault": "drop"}, "network", "The provider could not be reached (RemoteDisconnected)."),
+    ],
+)
+def test_a_failure_becomes_a_poll_too(
+    provider: Replaying, step: dict[str, Any], kind: str, error: str
+) -> None:
+    """A failed poll has a kind, a sentence, and neither pick nor ranking."""
+    got = poll(asked(provider, step))
+    assert got.failure == kind
+    assert got.error is not None
+    assert got.error.startswith(error)
+    assert (got.pick, got.ranking, got.reason, got.missed, got.caveat) == (None, (), None, (), None)
+    assert got.succeeded is False
+
+
+def test_an_unreadable_answer_was_still_paid(provider: Replaying) -> None:
+    """Tokens are counted whatever the text was worth."""
+    assert poll(asked(provider, {"text": "no"})).usage == Usage(700, 300, 0.0044)
+    assert poll(asked(provider, {"status": 500})).usage is None
+    free = poll(asked(provider, {"text": "no"}, usd_per_million_input=None))
+    assert free.usage == Usage(700, 300, None)
+
+
+def truncated() -> dict[str, Any]:
+    """A reply that ended at the output limit."""
+    body = envelope("chat", answer_text(["Alpha"])[:20], "m")
+    body["choices"][0]["finish_reason"] = "length"
+    return {"body": body}
+
+
+def test_a_truncated_answer_is_asked_for_again_with_twice_the_budget(provider: Replaying) -> None:
+    """The second request has twice the output limit; both are paid and noted."""
+    got = poll(asked(provider, truncated(), {"picks": ["Alpha"]}, max_output_tokens=500))
+    assert got.pick == "Alpha"
+    assert [one["body"]["max_completion_tokens"] for one in provider.seen] == [500, 1000]
+    assert got.usage == Usage(1400, 600, 0.0088)
+    assert got.notes == (
+        "the first answer was cut off; asked again with twice the output limit",
+        "sent 2 times",
+    )
+
+
+def test_twice_truncated_is_truncated(provider: Replaying) -> None:
+    """There is one second try, not three."""
+    got = poll(asked(provider, truncated()))
+    assert got.failure == "truncated"
+    assert len(provider.seen) == 2
+
+
+def test_a_second_try_that_fails_says_why(provider: Replaying) -> None:
+    """The record is of the last thing that happened, the first answer's cost in it."""
+    came = asked(provider, truncated(), {"status": 401})
+    assert isinstance(came, Asked)
+    assert (came.poll.failure, came.rest) == ("auth", 21_600)
+    assert came.poll.usage == Usage(700, 300, 0.0044)
+
+
+def test_no_second_try_beyond_the_cap(provider: Replaying) -> None:
+    """When twice the budget is too much for the cap, the answer stays truncated."""
+    account = RunAccount(0.05)
+    got = poll(asked(provider, truncated(), {"picks": ["Alpha"]}, account=account))
+    assert got.failure == "truncated"
+    assert account.spent == 4400
+    assert asked(provider, {"picks": ["Alpha"]}, account=RunAccount(0.01)) == Unsent(
+        "--max-usd 0.01"
+    )
+    assert provider.seen == []
+
+
+def test_a_truncated_reply_without_usage(provider: Replaying) -> None:
+    """Where nothing was counted, nothing is made up."""
+    cut = truncated()
+    del cut["body"]["usage"]
+    assert poll(asked(provider, cut, {"status": 500})).usage is None
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_key_never_reaches_a_poll(provider: Replaying, api: str) -> None:
+    """Wherever a provider puts our key, the record has a mark in its place."""
+    escaped = CANARY.replace("s", "\\u0073")
+    split = CANARY[:4] + "\u200b" + CANARY[4:]
+    for shown in (CANARY, split):
+        body = envelope(api, answer_text([f"Alpha {shown}"]), f"model-{shown}")
+        got = poll(asked(provider, {"body": body}, api=api))
+        assert CANARY not in msgspec.json.encode(got).decode()
+        assert got.pick == "Alpha [redacted]"
+    for status in (200, 400, 401, 429, 500):
+        for text in (f"bad key {CANARY}", "x" * 290 + CANARY):
+            raw = msgspec.json.encode({"error": {"message": text}}).decode()
+            for said in (raw, raw.replace(CANARY, escaped)):
+                came = asked(
+                    provider,
+                    {"status": status, "body": said, "headers": {"x-request-id": CANARY}},
+                    api=api,
+                )
+                kept = msgspec.json.encode(poll(came)).decode()
+                assert CANARY[:10] not in kept, "not even what a cut leaves of it"
+
+
+def test_placeholders_are_no_secrets() -> None:
+    """A local server's "ollama" is a product name elsewhere, and stays one."""
+    short = Poll(slug="a", model="A", question="Q?", pick="x" * (SHORTEST - 1))
+    assert poll_without("x" * (SHORTEST - 1), short) is short
+    assert poll_without(None, short) is short
+    assert poll_without("y" * SHORTEST, short) == short
+    long = Poll(slug="a", model="A", question="Q?", pick="x" * SHORTEST)
+    assert poll_without("x" * SHORTEST, long).pick == "[redacted]"
+
+
+def test_a_sample_assistant_is_asked_without_a_provider() -> None:
+    """Sample answers are made up on the spot, free and unsent."""
+    sender = Sender(threading.Event(), rpm=1)
+    who = Assistant(name="Model A", api="sample")
+    came = ask("crm-software", category(), who, NOW, sender=sender, key=None)
+    assert poll(came).served_model == "sample-a-2026-10"
+
+
+# ------------------------------------------------------------------ keys
+
+
+def ready(environ: dict[str, str], **fields: Any) -> str | None:
+    """The key of an assistant in an environment."""
+    base = {"name": "A", "api": "chat", "base_url": "https://x.example", "model": "m"}
+
+    def secret(name: str) -> str | None:
+        return environ.get(name)
+
+    return key_of(Assistant(**{**base, **fields}), secret)
+
+
+def test_a_key_is_looked_up_by_its_name() -> None:
+    """The variable named in models.json holds the key; none named, none needed."""
+    assert ready({"KEY": CANARY}, key_env="KEY") == CANARY
+    assert ready({}) is None
+    assert key_of(Assistant(name="A", api="sample"), lambda _: None) is None
+
+
+@pytest.mark.parametrize(
+    ("environ", "fields", "sentence"),
+    [
+        ({}, {"key_env": "KEY"}, "A: the environment variable KEY is not set"),
+        ({}, {"base_url": None}, "A: models.json lacks base_url"),
+        ({}, {"base_url": None, "model": None}, "A: models.json lacks base_url and model"),
+        ({"KEY": "a b"}, {"key_env": "KEY"}, "A: the value of KEY is no API key: "),
+        ({"KEY": "a\nb"}, {"key_env": "KEY"}, "A: the value of KEY is no API key: "),
+        ({"KEY": "schlüssel"}, {"key_env": "KEY"}, "A: the value of KEY is no API key: "),
+        (
+            {},
+            {"key_env": "sk_live_9f8a7b6c5d4e3f2a1b0c"},
+            "A: key_env in models.json must name a variable, not a key",
+        ),
+    ],
+)
+def test_who_cannot_be_asked_is_told_what_to_set(
+    environ: dict[str, str], fields: dict[str, Any], sentence: str
+) -> None:
+    """The sentence names the variable or the member, never a value."""
+    with pytest.raises(Unready) as raised:
+        ready(environ, **fields)
+    assert str(raised.value).startswith(sentence)
+    assert not any(value in str(raised.value) for value in environ.values())
+    assert "9f8a7b" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["OPENAI_API_KEY", "a_long_variable_name_in_small_letters", "KEY_2026_FOR_THE_OLD_SERVER"],
+)
+def test_ordinary_names_are_no_keys(name: str) -> None:
+    """A variable may be called what it likes."""
+    assert ready({name: CANARY}, key_env=name) == CANARY

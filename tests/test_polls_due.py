@@ -1,0 +1,211 @@
+"""When a pair is due, and in which order pairs are asked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+import pytest
+from builders import answered, append, category, failed, write_data
+
+from store.files import Files
+from store.history import History, Log, seal
+from store.polls.due import ALWAYS, RESTS, Agenda, Pair, due_at, standing
+from store.polls.edges import files_of
+from store.records import Assistant, FailureKind, Poll, Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+T = datetime(2026, 11, 2, 6, tzinfo=UTC)
+
+
+def at(**offset: float) -> str:
+    """A time after T, as history writes it."""
+    return (T + timedelta(**offset)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def due(*kinds: str | None, every_days: int = 7) -> timedelta | None:
+    """How long after the last of these polls (``None``: answered) the pair is due."""
+    polls = [
+        answered("A", ["X"], at(hours=n)) if kind is None else failed("A", kind, at(hours=n))
+        for n, kind in enumerate(kinds)
+    ]
+    time = due_at(standing(polls), every_days)
+    return None if time == ALWAYS else time - T - timedelta(hours=len(kinds) - 1)
+
+
+def test_never_polled_is_due_at_once() -> None:
+    """A pair without a record waits for nothing."""
+    assert due() is None
+
+
+def test_an_answer_holds_for_the_interval() -> None:
+    """After a success the regular interval counts, whatever failed before."""
+    assert due(None) == timedelta(days=7)
+    assert due("timeout", "timeout", None) == timedelta(days=7)
+    assert due(None, every_days=3) == timedelta(days=3)
+
+
+def test_interrupted_is_due_at_once() -> None:
+    """What we broke off ourselves is asked again at once."""
+    assert due(None, "interrupted") is None
+
+
+@pytest.mark.parametrize("kind", get_args(FailureKind))
+def test_each_kind_of_failure_has_its_wait(kind: str) -> None:
+    """Failures of the line are tried after six hours, answers of no use after the interval."""
+    if kind == "interrupted":
+        return
+    line = {"network", "timeout", "http", "rate_limited", "quota", "auth"}
+    assert due(kind) == (timedelta(hours=6) if kind in line else timedelta(days=7))
+
+
+def test_failures_in_a_row_double_the_wait_up_to_the_interval() -> None:
+    """6, 12, 24, 48, 96 hours, then the interval; a success starts anew."""
+    hours = [due(*["timeout"] * n) for n in range(1, 9)]
+    assert hours == [timedelta(hours=h) for h in (6, 12, 24, 48, 96, 168, 168, 168)]
+    assert due("timeout", "timeout", None, "http") == timedelta(hours=6)
+    assert due(None, "timeout", "schema", "http") == timedelta(hours=24)
+    assert due(*["timeout"] * 40, every_days=3650) == timedelta(days=3650)
+    assert due("timeout", every_days=1) == timedelta(hours=6)
+    assert due(*["timeout"] * 9, every_days=1) == timedelta(days=1)
+
+
+def test_a_standing_tells_the_last_poll_and_the_last_success() -> None:
+    """What ``--status`` shows follows from a pair's polls alone."""
+    paid = Usage(10, 10, 0.25)
+    polls = [
+        answered("A", ["X"], at(), usage=paid),
+        answered("A", ["X"], at(days=1), usage=paid),
+        msgspec.structs.replace(
+            failed("A", "auth", at(days=1, hours=1)),
+            notes=("sent 2 times", f"{RESTS}2026-11-03T13:00:00Z"),
+            usage=Usage(1, 1, None),
+        ),
+    ]
+    stands = standing(polls)
+    assert stands is not None
+    assert msgspec.to_builtins(stands) == {
+        "polled_at": at(days=1, hours=1),
+        "failure": "auth",
+        "error": "It failed: auth.",
+        "rests_until": "2026-11-03T13:00:00Z",
+        "failures": 1,
+        "answered_at": at(days=1),
+        "usd": 0.25,
+    }
+    never = standing([failed("A")])
+    assert never is not None
+    assert (never.answered_at, never.failures, never.rests_until) == (None, 1, None)
+
+
+# ------------------------------------------------------------------ the agenda
+
+
+def pair(slug: str, model: str = "A") -> Pair:
+    """A pair of a sample assistant."""
+    return Pair(slug, category(), Assistant(name=model, api="sample"))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Three categories: one polled long ago, one lately, one never."""
+    titles = {slug: {"title": f"Best {slug}"} for slug in ("old", "new", "never", "twin")}
+    polls = [
+        answered("A", ["X"], at(days=-20), slug="old"),
+        answered("A", ["X"], at(days=-1), slug="new"),
+        answered("A", ["X"], at(days=-20), slug="twin"),
+        failed("B", "auth", at(days=-1), slug="new"),
+    ]
+    return write_data(tmp_path / "data", categories=titles, models=("A", "B"), polls=polls)
+
+
+def agenda_of(data: Path) -> Agenda:
+    """An agenda that has looked."""
+    agenda = Agenda(History(data / "history"))
+    agenda.look(files_of(Files(data).scan()))
+    return agenda
+
+
+def slugs(pairs: list[Pair]) -> list[str]:
+    """The slugs of pairs, in order."""
+    return [pair.slug for pair in pairs]
+
+
+def test_due_pairs_come_longest_waiting_first(data: Path) -> None:
+    """Never polled first, then the oldest; equals by slug; what is not due stays out."""
+    agenda = agenda_of(data)
+    pairs = [pair(slug) for slug in ("twin", "new", "old", "never")]
+    assert slugs(agenda.due(pairs, 7, T)) == ["never", "old", "twin"]
+    assert slugs(agenda.due(pairs, 7, T + timedelta(days=6))) == ["never", "old", "twin", "new"]
+    just_before = T + timedelta(days=6, seconds=-1)
+    assert "new" not in slugs(agenda.due(pairs, 7, just_before))
+
+
+def test_all_pairs_come_longest_waiting_first(data: Path) -> None:
+    """With ``--all`` what was left out last time comes first, and nothing is left out."""
+    pairs = [pair(slug) for slug in ("new", "twin", "old", "never")]
+    assert slugs(agenda_of(data).longest_waiting_first(pairs)) == ["never", "twin", "old", "new"]
+
+
+def test_the_agenda_reads_only_what_changed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second look opens the one file that grew, and sees the new poll."""
+    history = History(data / "history")
+    agenda = Agenda(history)
+    files = files_of(Files(data).scan())
+    agenda.look(files)
+    read: list[str] = []
+    original = history.read
+
+    def reading(slug: str) -> Log:
+        read.append(slug)
+        return original(slug)
+
+    monkeypatch.setattr(history, "read", reading)
+    agenda.look(files)
+    assert read == []
+    append(data, [answered("A", ["X"], at(), slug="old")])
+    agenda.look(files)
+    assert read == ["old"]
+    stands = agenda.of("old", "A")
+    assert stands is not None
+    assert stands.polled_at == at()
+
+
+def test_former_slugs_count(tmp_path: Path) -> None:
+    """What was polled under a former slug is not asked again under the new one."""
+    data = write_data(
+        tmp_path / "data",
+        categories={"new": {"title": "Best new", "former_slugs": ["old"]}},
+        polls=[
+            answered("A", ["X"], at(), slug="old"),
+            answered("A", ["X"], at(hours=1), slug="new"),
+        ],
+    )
+    stands = agenda_of(data).of("new", "A")
+    assert stands is not None
+    assert (stands.polled_at, stands.failures) == (at(hours=1), 0)
+
+
+def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
+    """The day's cost is that of all pairs, on that UTC day only, unknown costs as nothing."""
+
+    def paid(usd: float | None, time: str, **fields: Any) -> Poll:
+        poll = answered("A", ["X"], time, usage=Usage(1, 1, usd), **fields)
+        return seal(poll, time)[0]
+
+    data = write_data(
+        tmp_path / "data",
+        categories={slug: {"title": f"Best {slug}"} for slug in ("a", "b")},
+        polls=[
+            paid(5, "2026-11-01T23:59:59Z", slug="a"),
+            paid(1, "2026-11-02T00:00:00Z", slug="a"),
+            paid(2, "2026-11-02T23:59:59Z", slug="a"),
+            paid(4, "2026-11-02T12:00:00Z", slug="b"),
+            paid(None, "2026-11-02T13:00:00Z", slug="b"),
+        ],
+    )
+    assert agenda_of(data).usd_on("2026-11-02") == 7
+    assert agenda_of(data).usd_on("2026-11-01") == 0

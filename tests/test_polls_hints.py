@@ -1,0 +1,96 @@
+"""The waits that providers ask for, in every form they use."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.polls.hints import LONGEST, limit_reset, retry_after
+
+NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": " 7 "}, 7),
+        ({"retry-after": "0"}, 0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "999999999999"}, LONGEST),
+        ({"retry-after": "Sat, 21 Nov 2026 10:00:30 GMT"}, 30),
+        ({"retry-after": "Sat, 21 Nov 2026 10:00:30 -0000"}, 30),
+        ({"retry-after": "Sat, 21 Nov 2026 09:00:00 GMT"}, 0),
+        ({"retry-after-ms": "250"}, 0.25),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after-ms": "x", "retry-after": "9"}, 9),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": ""}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "1e9"}, None),
+        ({"retry-after": "٣"}, None),
+    ],
+)
+def test_outright_hints(headers: dict[str, str], wait: float | None) -> None:
+    """Seconds, milliseconds and HTTP dates are understood; what is no wait is no hint."""
+    assert retry_after(headers, NOW) == wait
+
+
+@pytest.mark.parametrize(
+    ("reset", "wait"),
+    [
+        ("1s", 1),
+        ("6m0s", 360),
+        ("20ms", 0.02),
+        ("1h2m3.5s", 3723.5),
+        ("59.84s", 59.84),
+        ("45", 45),
+        ("2026-11-21T10:01:00Z", 60),
+        ("2026-11-21T11:01:00+01:00", 60),
+        ("2026-11-21T10:01:00", 60),
+        ("2026-11-21T09:00:00Z", 0),
+        ("soon", None),
+        ("", None),
+        ("5 parsecs", None),
+    ],
+)
+def test_resets_of_a_used_up_limit(reset: str, wait: float | None) -> None:
+    """OpenAI's durations and Anthropic's times both tell when a limit is fresh again."""
+    openai = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": reset}
+    anthropic = {
+        "anthropic-ratelimit-tokens-remaining": "0",
+        "anthropic-ratelimit-tokens-reset": reset,
+    }
+    assert limit_reset(openai, NOW) == limit_reset(anthropic, NOW) == wait
+
+
+def test_only_used_up_limits_count_and_the_longest_wins() -> None:
+    """A limit with something left asks for no wait; of several used up, all must be fresh."""
+    headers = {
+        "x-ratelimit-limit-requests": "60",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "2s",
+        "x-ratelimit-remaining-tokens": "0",
+        "x-ratelimit-reset-tokens": "9s",
+        "x-ratelimit-remaining-images": "1",
+        "x-ratelimit-reset-images": "99s",
+        "x-other-remaining": "0",
+        "x-other-reset": "100s",
+        "x-ratelimit-remaining-audio": "0",
+    }
+    assert limit_reset(headers, NOW) == 9
+    assert limit_reset({}, NOW) is None
+
+
+@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms"]), st.text()), st.text())
+def test_no_header_raises(headers: dict[str, str], reset: str) -> None:
+    """Any text in a hint is a wait within bounds or none."""
+    more = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": reset}
+    for wait in (retry_after(headers, NOW), limit_reset(more, NOW)):
+        assert wait is None or 0 <= wait <= LONGEST

@@ -1,0 +1,508 @@
+"""The four wire formats: the requests that are built, and what every recorded reply is read as."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.polls.answers import read
+from store.polls.asking import PROVIDERS
+from store.polls.prompt import ANSWER_SCHEMA, prompt
+from store.polls.providers import Prompt, Reply, Request, Response, Tokens
+from store.records import Answer, Assistant, Failure
+
+REPLIES = Path(__file__).parent / "data" / "replies"
+
+# What each recorded reply is: "answer", or the kind of failure; "+" may pass, "!" lasts.
+EXPECTED = {
+    "chat": {
+        "bad-key": "auth!",
+        "bad-key-400": "auth!",
+        "bad-request": "http",
+        "empty": "empty",
+        "filter": "refusal",
+        "forbidden": "auth!",
+        "gateway-html": "http+",
+        "good": "answer",
+        "good-with-searches": "answer",
+        "good-without-request-id": "answer",
+        "good-without-usage": "answer",
+        "no-choices": "empty",
+        "no-such-model": "http!",
+        "null-content": "empty",
+        "ok-html": "http",
+        "ok-nothing": "http",
+        "ok-odd-types": "empty",
+        "ok-with-error": "http+",
+        "ok-with-error-text": "http",
+        "ok-with-rate-limit": "rate_limited+",
+        "overloaded": "http+",
+        "quota": "quota!",
+        "quota-402": "quota!",
+        "rate-limited-reset": "rate_limited+",
+        "rate-limited-retry-after": "rate_limited+",
+        "rate-limited-retry-after-ms": "rate_limited+",
+        "reasoning-beside": "answer",
+        "redirect": "http",
+        "refusal": "refusal",
+        "server-error": "http+",
+        "thinking-first": "answer",
+        "truncated": "truncated",
+    },
+    "responses": {
+        "bad-key": "auth!",
+        "empty": "empty",
+        "failed": "http+",
+        "failed-prompt": "http",
+        "failed-rate-limit": "rate_limited+",
+        "filter": "refusal",
+        "good": "answer",
+        "good-in-parts": "answer",
+        "incomplete": "http",
+        "incomplete-without-reason": "http",
+        "no-output": "empty",
+        "no-such-model": "http!",
+        "ok-odd-types": "empty",
+        "overloaded": "http+",
+        "quota": "quota!",
+        "rate-limited-reset": "rate_limited+",
+        "rate-limited-retry-after": "rate_limited+",
+        "refusal": "refusal",
+        "searched": "answer",
+        "searched-and-counted": "answer",
+        "server-error": "http+",
+        "thinking-first": "answer",
+        "truncated": "truncated",
+    },
+    "messages": {
+        "bad-key": "auth!",
+        "bad-request": "http",
+        "context-full": "truncated",
+        "empty": "empty",
+        "empty-text": "empty",
+        "forbidden": "auth!",
+        "good": "answer",
+        "no-such-model": "http!",
+        "ok-odd-types": "empty",
+        "ok-with-error": "http+",
+        "overloaded": "http+",
+        "paused-turn": "truncated",
+        "quota": "quota!",
+        "quota-400": "quota!",
+        "quota-402": "quota!",
+        "rate-limited-reset": "rate_limited+",
+        "rate-limited-retry-after": "rate_limited+",
+        "refusal": "refusal",
+        "refusal-without-details": "refusal",
+        "searched": "answer",
+        "server-error": "http+",
+        "thinking-first": "answer",
+        "too-large": "http",
+        "truncated": "truncated",
+    },
+    "gemini": {
+        "bad-key": "auth!",
+        "bad-request": "http",
+        "blocked-prompt": "refusal",
+        "empty": "empty",
+        "error-in-a-list": "http+",
+        "filter-blocklist": "refusal",
+        "filter-language": "refusal",
+        "filter-prohibited-content": "refusal",
+        "filter-recitation": "refusal",
+        "filter-safety": "refusal",
+        "filter-spii": "refusal",
+        "forbidden": "auth!",
+        "good": "answer",
+        "no-candidates": "empty",
+        "no-such-model": "http!",
+        "ok-odd-types": "empty",
+        "ok-with-error": "http+",
+        "overloaded": "http+",
+        "quota": "quota!",
+        "rate-limited-fraction": "rate_limited+",
+        "rate-limited-plain": "rate_limited+",
+        "rate-limited-retry-info": "rate_limited+",
+        "searched": "answer",
+        "server-error": "http+",
+        "thinking-first": "answer",
+        "truncated": "truncated",
+        "truncated-while-thinking": "truncated",
+    },
+}
+CASES = [(api, name, said) for api, replies in EXPECTED.items() for name, said in replies.items()]
+
+
+def recorded(api: str, name: str) -> Response:
+    """A recorded reply as it came."""
+    told = json.loads((REPLIES / api / f"{name}.json").read_text("utf-8"))
+    body = told["body"] if isinstance(told["body"], str) else json.dumps(told["body"])
+    return Response(told["status"], told["headers"], body.encode())
+
+
+def reply(api: str, name: str) -> Reply:
+    """What a recorded reply is read as."""
+    return PROVIDERS[api].read_reply(recorded(api, name))
+
+
+def meaning(got: Reply) -> str:
+    """The kind of a reply, its text read as an answer, and whether it may pass or lasts."""
+    said = got.outcome if isinstance(got.outcome, Failure) else read(got.outcome)
+    kind = said.kind if isinstance(said, Failure) else "answer"
+    return kind + "+" * got.passing + "!" * got.lasting
+
+
+def test_every_recorded_reply_is_expected() -> None:
+    """No recorded reply is left without a word on what it should be read as."""
+    for api, replies in EXPECTED.items():
+        assert {file.stem for file in (REPLIES / api).iterdir()} == set(replies)
+
+
+@pytest.mark.parametrize(("api", "name", "said"), CASES)
+def test_a_recorded_reply_is_read_as_what_it_is(api: str, name: str, said: str) -> None:
+    """Answers are answers; each failure has its kind, and whether asking again could help."""
+    assert meaning(reply(api, name)) == said
+
+
+@pytest.mark.parametrize(("api", "name"), [case[:2] for case in CASES if case[2] == "answer"])
+def test_every_good_reply_holds_the_same_answer(api: str, name: str) -> None:
+    """Whatever stands before, beside or between the text, the answer is the same."""
+    text = reply(api, name).outcome
+    assert isinstance(text, str)
+    answer = read(text)
+    assert isinstance(answer, Answer)
+    assert [pick.product for pick in answer.ranking] == ["Zoho CRM", "Pipedrive"]
+    assert answer.caveat == "The free plan is small."
+    assert answer.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("api", "name", "served", "request_id", "tokens"),
+    [
+        ("chat", "good", "gpt-6.1-sol-2026-08-12", "req_7f3a", Tokens(412, 388)),
+        (
+            "chat",
+            "good-without-request-id",
+            "gpt-6.1-sol-2026-08-12",
+            "chatcmpl-9x",
+            Tokens(412, 388),
+        ),
+        ("chat", "good-with-searches", "gpt-6.1-sol-2026-08-12", "req_7f3a", Tokens(412, 388, 3)),
+        ("chat", "good-without-usage", "gpt-6.1-sol-2026-08-12", "req_7f3a", None),
+        ("chat", "ok-odd-types", None, "x" * 200, None),
+        ("chat", "bad-key", None, "req_7f3a", None),
+        ("responses", "good", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612)),
+        ("responses", "searched", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612, 2)),
+        (
+            "responses",
+            "searched-and-counted",
+            "gpt-6.1-sol-2026-08-12",
+            "req_51c2",
+            Tokens(431, 612, 4),
+        ),
+        ("responses", "truncated", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612)),
+        ("responses", "ok-odd-types", None, None, None),
+        ("responses", "overloaded", None, "req_51c2", None),
+        ("messages", "good", "claude-sonnet-5-5-20260901", "req_018E", Tokens(420, 377)),
+        ("messages", "searched", "claude-sonnet-5-5-20260901", "req_018E", Tokens(9000, 400, 2)),
+        ("messages", "ok-odd-types", None, None, None),
+        ("messages", "quota", None, "req_018E", None),
+        ("gemini", "good", "gemini-4-argon-002", "kXQ8aZ", Tokens(402, 878)),
+        ("gemini", "searched", "gemini-4-argon-002", "kXQ8aZ", Tokens(3402, 366, 2)),
+        ("gemini", "blocked-prompt", "gemini-4-argon-002", "kXQ8aZ", None),
+        ("gemini", "ok-odd-types", None, None, None),
+        ("gemini", "overloaded", None, None, None),
+    ],
+)
+def test_what_stands_beside_the_text_is_read(
+    api: str, name: str, served: str | None, request_id: str | None, tokens: Tokens | None
+) -> None:
+    """The served model, the request's id and the provider's own token count are read back."""
+    got = reply(api, name)
+    assert (got.served_model, got.request_id, got.tokens) == (served, request_id, tokens)
+
+
+@pytest.mark.parametrize(
+    ("name", "wait"),
+    [
+        ("rate-limited-retry-info", 22),
+        ("rate-limited-fraction", 0.733),
+        ("rate-limited-plain", None),
+        ("overloaded", None),
+    ],
+)
+def test_a_wait_in_a_body_is_read(name: str, wait: float | None) -> None:
+    """Gemini's RetryInfo is understood; without one nothing is made up."""
+    assert reply("gemini", name).wait == wait
+
+
+@pytest.mark.parametrize(
+    ("api", "name", "sentence"),
+    [
+        ("chat", "refusal", "The model refused: I can't rank products for this request."),
+        ("chat", "filter", "The provider's content filter stopped the answer."),
+        ("chat", "truncated", "The answer was cut off at the output limit."),
+        ("chat", "gateway-html", "The provider answered HTTP 502"),
+        ("chat", "redirect", "The provider answered HTTP 307, not an answer."),
+        ("chat", "ok-html", "The provider's reply is not a JSON object."),
+        ("chat", "ok-with-error-text", 'The provider answered HTTP 200: "no healthy upstream"'),
+        (
+            "chat",
+            "no-such-model",
+            (
+                'The provider answered HTTP 404: "The model `gpt-4o` does not exist or you do not '
+                'have access to it."'
+            ),
+        ),
+        ("responses", "incomplete", "The provider left the answer incomplete (steered)."),
+        (
+            "responses",
+            "incomplete-without-reason",
+            "The provider left the answer incomplete (no reason).",
+        ),
+        ("messages", "refusal", "The model refused: general_harms"),
+        ("messages", "refusal-without-details", "The model refused."),
+        (
+            "gemini",
+            "blocked-prompt",
+            "The provider's content filter stopped the answer (PROHIBITED_CONTENT).",
+        ),
+        ("gemini", "filter-spii", "The provider's content filter stopped the answer (SPII)."),
+    ],
+)
+def test_a_failure_says_what_happened(api: str, name: str, sentence: str) -> None:
+    """The sentence in history is for people, the provider's own words in quotation marks."""
+    failure = reply(api, name).outcome
+    assert isinstance(failure, Failure)
+    assert failure.error == sentence
+
+
+def test_a_long_error_message_is_cut() -> None:
+    """No provider fills the history with its error page."""
+    for api, provider in PROVIDERS.items():
+        body = json.dumps({"error": {"message": "x" * 5000}}).encode()
+        failure = provider.read_reply(Response(500, {}, body)).outcome
+        assert isinstance(failure, Failure)
+        assert len(failure.error) < 350, api
+    body = json.dumps({"choices": [{"message": {"refusal": "x" * 5000}}]}).encode()
+    failure = PROVIDERS["chat"].read_reply(Response(200, {}, body)).outcome
+    assert isinstance(failure, Failure)
+    assert len(failure.error) < 350
+
+
+MEMBERS = [
+    "choices",
+    "message",
+    "content",
+    "finish_reason",
+    "refusal",
+    "output",
+    "type",
+    "text",
+    "status",
+    "error",
+    "code",
+    "candidates",
+    "parts",
+    "promptFeedback",
+    "usage",
+    "usageMetadata",
+    "details",
+    "retryDelay",
+    "violations",
+    "stop_reason",
+    "id",
+    "model",
+    "incomplete_details",
+    "groundingMetadata",
+    "webSearchQueries",
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(MEMBERS),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("api", PROVIDERS)
+@given(status=st.integers(100, 599), value=JSON)
+def test_no_json_breaks_a_reader(api: str, status: int, value: Any) -> None:
+    """JSON of any shape at any status is a text or a failure with a sentence."""
+    got = PROVIDERS[api].read_reply(Response(status, {}, json.dumps(value).encode()))
+    assert isinstance(got.outcome, str) or got.outcome.error
+
+
+@pytest.mark.parametrize("api", PROVIDERS)
+@given(raw=st.binary(max_size=60))
+def test_no_bytes_break_a_reader(api: str, raw: bytes) -> None:
+    """Nor does anything that is no JSON at all."""
+    got = PROVIDERS[api].read_reply(Response(200, {}, raw))
+    assert isinstance(got.outcome, str) or got.outcome.kind == "http"
+
+
+@pytest.mark.parametrize(
+    "raw", [b"[" * 100_000, b'{"a":' * 100_000, b"\xff\xfe", b'"\xed\xa0\x80"']
+)
+def test_bytes_made_to_break_readers(raw: bytes) -> None:
+    """Deep nesting and broken encodings are a failure like any other."""
+    for provider in PROVIDERS.values():
+        got = provider.read_reply(Response(200, {}, raw))
+        assert got.outcome == Failure("http", "The provider's reply is not a JSON object.")
+
+
+# ------------------------------------------------------------------ requests
+
+QUESTION = Prompt("Be brief.", "What is the best CRM software?")
+BASE = "https://api.example/v1/"
+
+
+def built(api: str, key: str | None = "sk-1", **fields: Any) -> Request:
+    """The request for an assistant."""
+    who = Assistant(name="A", api=api, base_url=BASE, model="m-1", **fields)  # type: ignore[arg-type]
+    return PROVIDERS[api].build_request(who, QUESTION, key)
+
+
+def test_chat_request() -> None:
+    """Chat Completions: messages, a strict schema, the budget, a bearer key."""
+    request = built("chat")
+    assert request.url == "https://api.example/v1/chat/completions"
+    assert request.headers == {"Authorization": "Bearer sk-1"}
+    assert request.body == {
+        "model": "m-1",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "What is the best CRM software?"},
+        ],
+        "max_completion_tokens": 4000,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": ANSWER_SCHEMA},
+        },
+    }
+    assert built("chat", structured="json_object").body["response_format"] == {
+        "type": "json_object"
+    }
+    assert "response_format" not in built("chat", structured="prompt").body
+    assert built("chat", web_search=True).body["web_search_options"] == {}
+
+
+def test_responses_request() -> None:
+    """Responses: instructions and input, text.format, nothing stored by the provider."""
+    request = built("responses")
+    assert request.url == "https://api.example/v1/responses"
+    assert request.headers == {"Authorization": "Bearer sk-1"}
+    assert request.body == {
+        "model": "m-1",
+        "instructions": "Be brief.",
+        "input": "What is the best CRM software?",
+        "max_output_tokens": 4000,
+        "store": False,
+        "text": {
+            "format": {
+                "type": "json_schema",
+                "name": "answer",
+                "strict": True,
+                "schema": ANSWER_SCHEMA,
+            }
+        },
+    }
+    plain = built("responses", structured="json_object").body
+    assert plain["text"] == {"format": {"type": "json_object"}}
+    assert "text" not in built("responses", structured="prompt").body
+    searching = built("responses", web_search=True).body
+    assert searching["tools"] == [{"type": "web_search"}]
+    assert searching["max_tool_calls"] == 5
+
+
+def test_messages_request() -> None:
+    """Messages: its version, x-api-key, output_config.format."""
+    request = built("messages")
+    assert request.url == "https://api.example/v1/messages"
+    assert request.headers == {"anthropic-version": "2026-10-21", "x-api-key": "sk-1"}
+    assert request.body == {
+        "model": "m-1",
+        "max_tokens": 4000,
+        "system": "Be brief.",
+        "messages": [{"role": "user", "content": "What is the best CRM software?"}],
+        "output_config": {"format": {"type": "json_schema", "schema": ANSWER_SCHEMA}},
+    }
+    for structured in ("json_object", "prompt"):
+        assert "output_config" not in built("messages", structured=structured).body
+    assert built("messages", web_search=True).body["tools"] == [
+        {"type": "web_search_20260318", "name": "web_search", "max_uses": 5}
+    ]
+
+
+def test_gemini_request() -> None:
+    """Gemini: the model in the path, the key in a header and never in the address."""
+    request = built("gemini")
+    assert request.url == "https://api.example/v1/models/m-1:generateContent"
+    assert request.headers == {"x-goog-api-key": "sk-1"}
+    assert request.body == {
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [{"role": "user", "parts": [{"text": "What is the best CRM software?"}]}],
+        "generationConfig": {
+            "maxOutputTokens": 4000,
+            "responseMimeType": "application/json",
+            "responseJsonSchema": ANSWER_SCHEMA,
+        },
+    }
+    plain = built("gemini", structured="json_object").body["generationConfig"]
+    assert plain == {"maxOutputTokens": 4000, "responseMimeType": "application/json"}
+    assert built("gemini", structured="prompt").body["generationConfig"] == {
+        "maxOutputTokens": 4000
+    }
+    assert built("gemini", web_search=True).body["tools"] == [{"googleSearch": {}}]
+
+
+@pytest.mark.parametrize("api", PROVIDERS)
+def test_what_all_requests_have_in_common(api: str) -> None:
+    """No sampling parameters, no key without one, the budget as told, the operator's extras."""
+    text = json.dumps(built(api, web_search=True).body)
+    assert not any(name in text for name in ("temperature", "top_p", "topP", "top_k", "seed"))
+    assert "sk-1" not in text + built(api).url
+    assert "sk-1" not in json.dumps(dict(built(api, None).headers))
+    assert "8123" in json.dumps(built(api, max_output_tokens=8123).body)
+    extended = built(api, extra={"service_tier": "flex", "tools": None}, web_search=True).body
+    assert extended["service_tier"] == "flex"
+    assert "tools" not in extended
+
+
+def test_the_prompt_asks_for_what_the_contract_says() -> None:
+    """The question comes first and word for word, then the limit of five and the JSON object."""
+    asked = prompt("What is the best CRM software?")
+    assert asked.user.startswith("What is the best CRM software?\n")
+    assert "at most 5 picks" in asked.user
+    assert "json" in asked.user.casefold()
+    assert "English" in asked.system
+
+
+def test_the_sent_schema_keeps_to_what_every_vendor_takes() -> None:
+    """No counts, lengths, ranges or formats: some vendor refuses each of them."""
+
+    def keywords(schema: Any) -> set[str]:
+        own = set(schema)
+        for inner in schema.get("properties", {}).values():
+            own |= keywords(inner)
+        return own | (keywords(schema["items"]) if "items" in schema else set())
+
+    assert keywords(ANSWER_SCHEMA) == {
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "description",
+    }

@@ -1,0 +1,278 @@
+"""Runs over many pairs: each asked once, recorded once, and paused where asking is of no use."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import answered, append, category, failed
+from replaying import Replaying
+
+from store.history import History, HistoryError
+from store.polls.claims import Claims, is_held
+from store.polls.due import RESTS, Pair, polls_in
+from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally, rfc3339
+from store.polls.sending import Limits
+from store.polls.spending import RunAccount
+from store.records import Assistant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Replaying]:
+    """A provider on a thread of the test's own process."""
+    with Replaying() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield server
+        server.gate("end").set()
+        server.shutdown()
+        thread.join()
+
+
+class Desk:
+    """A data directory, a runner over it, and what came of a run."""
+
+    def __init__(self, directory: Path, server: Replaying) -> None:
+        (directory / "history").mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.server = server
+        self.history = History(directory / "history")
+        self.claims = Claims(directory / ".locks")
+        self.stop = threading.Event()
+        self.done = 0
+
+    def pairs(self, slugs: int, *models: str, **fields: Any) -> list[Pair]:
+        """Pairs of so many categories and these models."""
+        base = {"api": "chat", "base_url": f"{self.server.url}/v1", "rpm": 1_000_000}
+        prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
+        return [
+            Pair(
+                f"c-{n:02}",
+                category(),
+                Assistant(**{"name": m, "model": m, **base, **prices, **fields}),
+            )
+            for n in range(slugs)
+            for m in models
+        ]
+
+    def run(self, pairs: list[Pair], *, only_due: bool = False, **edges: Any) -> dict[str, Tally]:
+        """Run them at ``NOW``."""
+        base: dict[str, Any] = {
+            "record": self.history.append,
+            "polls_of": lambda slug: polls_in(self.history, [slug]),
+            "claims": self.claims,
+            "secret": {"KEY": "sk-canary"}.get,
+            "stop": self.stop,
+            "now": lambda: NOW,
+            "limits": Limits(attempts=1),
+        }
+        runner = Runner(Edges(**{**base, **edges}), 7)
+        return runner.run(pairs, only_due=only_due, done=self._count)
+
+    def _count(self) -> None:
+        self.done += 1
+
+    def recorded(self) -> Counter[tuple[str, str, str | None]]:
+        """How often each pair was recorded with which failure."""
+        return Counter(
+            (stored.poll.slug, stored.poll.model, stored.poll.failure)
+            for slug in self.history.signatures()
+            for stored in self.history.read(slug).polls
+        )
+
+
+@pytest.fixture
+def desk(tmp_path: Path, provider: Replaying) -> Desk:
+    """A fresh data directory and a provider that answers well."""
+    provider.follow({})
+    provider.seen.clear()
+    provider.gates.clear()
+    return Desk(tmp_path / "data", provider)
+
+
+def test_every_pair_is_asked_and_recorded_once(desk: Desk) -> None:
+    """Three assistants over twelve categories are thirty-six records, each of the right pair."""
+    tallies = desk.run(desk.pairs(12, "a", "b", "c"))
+    assert set(desk.recorded().values()) == {1}
+    assert len(desk.recorded()) == len(desk.server.seen) == desk.done == 36
+    assert {name: dict(tally.outcomes) for name, tally in tallies.items()} == {
+        name: {"answered": 12} for name in "abc"
+    }
+    assert tallies["a"].polled == 12
+    assert tallies["a"].usd == pytest.approx(12 * 0.0044)
+    assert (tallies["a"].paused, tallies["a"].rest) == (None, None)
+
+
+def test_a_record_has_the_time_of_its_appending(desk: Desk) -> None:
+    """``polledAt`` is when the record is written."""
+    desk.run(desk.pairs(1, "a"))
+    assert desk.history.read("c-00").polls[0].poll.polled_at == "2026-11-20T06:00:00Z"
+
+
+def test_an_assistant_is_asked_by_as_many_threads_as_it_takes(desk: Desk) -> None:
+    """No more than ``concurrency`` requests of one assistant are on their way at once."""
+    desk.server.follow({"a": [{"gate": "hold"}]})
+    flying: list[int] = []
+
+    def watch() -> None:
+        while len(desk.server.seen) < 3:
+            threading.Event().wait(0.005)
+        threading.Event().wait(0.1)
+        flying.append(len(desk.server.seen))
+        desk.server.gate("hold").set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    desk.run(desk.pairs(9, "a", concurrency=3))
+    assert flying == [3]
+    assert len(desk.server.seen) == 9
+
+
+def test_only_what_is_due_is_asked(desk: Desk) -> None:
+    """Due-ness is read again under the claim: what another poller did meanwhile is skipped."""
+    append(desk.directory, [answered("a", ["X"], "2026-11-19T06:00:00Z", slug="c-00")])
+    append(desk.directory, [failed("b", "schema", "2026-11-19T06:00:00Z", slug="c-00")])
+    tallies = desk.run(desk.pairs(2, "a", "b"), only_due=True)
+    assert dict(tallies["a"].outcomes) == {"answered": 1, SKIPPED: 1}
+    assert dict(tallies["b"].outcomes) == {"answered": 1, SKIPPED: 1}
+    assert {one["question"] for one in desk.server.seen} == {"What is the best CRM software?"}
+    assert tallies["a"].polled == 1
+
+
+def test_a_pair_that_is_due_exactly_now_is_asked(desk: Desk) -> None:
+    """The interval is over when it is over."""
+    append(desk.directory, [answered("a", ["X"], "2026-11-13T06:00:00Z", slug="c-00")])
+    assert dict(desk.run(desk.pairs(1, "a"), only_due=True)["a"].outcomes) == {"answered": 1}
+
+
+def test_a_claimed_pair_is_left_to_its_holder(desk: Desk) -> None:
+    """Nobody asks what another poller is asking now; when it is free again, it may be asked."""
+    with desk.claims.claim("c-00", "a") as first, desk.claims.claim("c-00", "b") as other:
+        assert (first, other) == (True, True)
+        with desk.claims.claim("c-00", "a") as second:
+            assert second is False
+        assert (desk.claims.held("a"), desk.claims.held("c")) == (1, 0)
+        assert dict(desk.run(desk.pairs(1, "a"))["a"].outcomes) == {SKIPPED: 1}
+    assert desk.claims.held("a") == 0
+    assert dict(desk.run(desk.pairs(1, "a"))["a"].outcomes) == {"answered": 1}
+
+
+def test_two_runs_at_once_never_ask_twice(desk: Desk) -> None:
+    """Whoever comes second finds the pair claimed or done."""
+    other = Desk(desk.directory, desk.server)
+    pairs = desk.pairs(15, "a", "b")
+    tallies: list[dict[str, Tally]] = []
+    threads = [
+        threading.Thread(target=lambda d=d: tallies.append(d.run(list(pairs), only_due=True)))
+        for d in (desk, other)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(desk.server.seen) == 30
+    assert set(desk.recorded().values()) == {1}
+    assert sum(t.outcomes["answered"] for both in tallies for t in both.values()) == 30
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        ({"status": 401}, "auth"),
+        ({"status": 402}, "quota"),
+        ({"status": 404}, "http"),
+        ({"status": 429, "headers": {"retry-after": "900"}}, "rate_limited"),
+    ],
+)
+def test_what_every_poll_would_meet_pauses_its_assistant(
+    desk: Desk, step: dict[str, Any], kind: str
+) -> None:
+    """One failure and one clear line, not a thousand; the others go on; the rest waits."""
+    desk.server.follow({"a": [step]})
+    tallies = desk.run(desk.pairs(6, "a", "b", concurrency=1))
+    assert dict(tallies["a"].outcomes) == {kind: 1, LEFT: 5}
+    assert dict(tallies["b"].outcomes) == {"answered": 6}
+    assert tallies["a"].polled == 1
+    status = step["status"]
+    assert tallies["a"].paused == f"The provider answered HTTP {status}"
+    assert tallies["a"].rest == (900 if kind == "rate_limited" else 21_600)
+    until = "2026-11-20T06:15:00Z" if kind == "rate_limited" else "2026-11-20T12:00:00Z"
+    notes = [
+        stored.poll.notes
+        for slug in desk.history.signatures()
+        for stored in desk.history.read(slug).polls
+        if stored.poll.model == "a"
+    ]
+    assert notes == [(f"{RESTS}{until}",)]
+
+
+def test_a_spent_cap_leaves_the_rest(desk: Desk) -> None:
+    """What the cap does not cover is left for next time, and the summary says which cap."""
+    accounts = [RunAccount(0.045)]
+    tallies = desk.run(desk.pairs(5, "a", concurrency=1), accounts=accounts)
+    assert dict(tallies["a"].outcomes) == {"answered": 1, LEFT: 4}
+    assert tallies["a"].paused == "--max-usd 0.045 leaves too little for another poll"
+    assert tallies["a"].rest is None
+
+
+def test_a_stop_leaves_what_was_not_begun(desk: Desk) -> None:
+    """Requests on their way end as ``interrupted`` records, the rest is not asked at all."""
+    desk.server.follow({"a": [{"gate": "never"}]})
+
+    def watch() -> None:
+        while len(desk.server.seen) < 2:
+            threading.Event().wait(0.005)
+        desk.stop.set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    tallies = desk.run(desk.pairs(7, "a", concurrency=2))
+    assert dict(tallies["a"].outcomes) == {"interrupted": 2, LEFT: 5}
+    assert sum(desk.recorded().values()) == 2
+    desk.server.gate("never").set()
+
+
+def test_what_cannot_be_recorded_is_not_asked_any_more(desk: Desk) -> None:
+    """After the first record that fails nothing more is paid for, and the fault surfaces."""
+
+    def record(*_: Any) -> Any:
+        raise HistoryError("c-00.jsonl cannot be written: No space left on device")
+
+    with pytest.raises(HistoryError):
+        desk.run(desk.pairs(20, "a", "b", concurrency=1), record=record)
+    assert len(desk.server.seen) <= 4, "per assistant one recorded and one on its way"
+    assert desk.claims.held("a") == 0
+
+
+def test_in_order_is_one_after_the_other(desk: Desk) -> None:
+    """A run in order asks each pair in its place, whoever is asked."""
+    pairs = desk.pairs(4, "a", "b")
+    edges = Edges(
+        record=desk.history.append,
+        polls_of=lambda _: [],
+        claims=desk.claims,
+        secret=lambda _: None,
+        stop=desk.stop,
+        now=lambda: NOW,
+    )
+    Runner(edges, 7, in_order=True).run(pairs, only_due=False)
+    assert [one["model"] for one in desk.server.seen] == ["a", "b"] * 4
+
+
+def test_locks_of_the_dead_hold_nothing(desk: Desk) -> None:
+    """A lock file left behind is free."""
+    path = desk.directory / "left.lock"
+    path.write_text("")
+    assert not is_held(path)
+
+
+def test_times_are_written_in_utc() -> None:
+    """Whatever zone a time comes in, history has UTC and whole seconds."""
+    assert rfc3339(datetime.fromisoformat("2026-11-20T07:00:00.9+01:00")) == "2026-11-20T06:00:00Z"

@@ -1,0 +1,430 @@
+"""Polling on schedule, in real servers: one process of all, taken over, paused, ended well."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from apscheduler.schedulers.background import BackgroundScheduler
+from builders import app_over, write_json
+from filelock import FileLock
+from processes import (
+    CANARY,
+    Provider,
+    flask,
+    polls,
+    provider,
+    served,
+    until,
+    write_real,
+)
+from replaying import Replaying
+
+from store.polls.claims import is_held
+from store.polls.schedule import Schedule
+from store.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GUNICORN = ("gunicorn", "-c", "python:store.gunicorn", "app:create_app()", "-b", "127.0.0.1:PORT")
+MODELS = ("gpt", "claude", "gemini", "grok")
+FAST = {"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.1"}
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Provider]:
+    """The provider's process."""
+    with provider() as process:
+        yield process
+
+
+def data_of(tmp_path: Path, asked: Provider, count: int, **fields: Any) -> Path:
+    """A data directory of so many categories, asked at the provider."""
+    asked.follow({})
+    return write_real(tmp_path / "data", asked.url, [f"c-{n:02}" for n in range(count)], **fields)
+
+
+def log_of(data: Path) -> str:
+    """What the servers on a data directory printed."""
+    return data.with_suffix(".log").read_text()
+
+
+def test_a_server_polls_what_is_due(tmp_path: Path, asked: Provider) -> None:
+    """`flask run` with POLL_ENABLED=1 asks each pair once, shows it, and ends within seconds."""
+    data = data_of(tmp_path, asked, 3)
+    with served(data, **FAST) as (_, process):
+        until(lambda: len(polls(data)) == 12)
+        status = flask(data, "poll", "--status").stdout
+        assert "GPT: 0 of 3 due, spent today 0.01 USD, last success 20" in status
+        assert "A server polls on schedule." in status
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == -signal.SIGTERM
+    assert set(Counter((poll.slug, poll.model) for poll in polls(data)).values()) == {1}
+    assert "No server polls on schedule" in flask(data, "poll", "--status").stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_is_ended_leaves_one_record(
+    tmp_path: Path, asked: Provider, number: signal.Signals
+) -> None:
+    """What was on its way when the server was told to end is one ``interrupted`` record each."""
+    data = data_of(tmp_path, asked, 1)
+    asked.follow({model: [{"gate": "shut"}] for model in MODELS})
+    before = len(asked.seen())
+    with served(data, **FAST) as (_, process):
+        until(lambda: len(asked.seen()) >= before + 4)
+        process.send_signal(number)
+        process.wait(10)
+    assert [poll.failure for poll in polls(data)] == ["interrupted"] * 4
+
+
+def test_gunicorn_polls_once_whatever_its_workers(tmp_path: Path, asked: Provider) -> None:
+    """Three workers and a `flask poll --due` beside them ask each due pair exactly once."""
+    data = data_of(tmp_path, asked, 6)
+    asked.follow({model: [{"delay": 0.05, "picks": ["Alpha"]}] for model in MODELS})
+    before = len(asked.seen())
+    with served(data, *GUNICORN, "-w", "3", **FAST) as (_, process):
+        assert flask(data, "poll", "--due").returncode == 0
+        until(lambda: len(polls(data)) >= 24)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    assert len(asked.seen()) - before == 24
+    assert set(Counter((poll.slug, poll.model) for poll in polls(data)).values()) == {1}
+
+
+def scheduling_worker(master: int, data: Path) -> int | None:
+    """The worker that holds the scheduler's lock, by what its file descriptors point at."""
+    lock = data / ".locks" / "schedule.lock"
+    children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    for child in children:
+        held = [fd for fd in Path(f"/proc/{child}/fd").iterdir() if _is(fd, lock)]
+        if held and _locks(int(child), lock):
+            return int(child)
+    return None
+
+
+def _is(descriptor: Path, path: Path) -> bool:
+    try:
+        return descriptor.readlink() == path
+    except OSError:
+        return False
+
+
+def _locks(process: int, path: Path) -> bool:
+    """Whether the kernel lists a lock of this process on this file."""
+    inode = str(path.stat().st_ino)
+    rows = (row.split() for row in Path("/proc/locks").read_text().splitlines())
+    return any(str(process) in row and row[5].endswith(f":{inode}") for row in rows)
+
+
+def test_a_dead_schedulers_work_is_taken_over(tmp_path: Path, asked: Provider) -> None:
+    """When the scheduling worker is killed, another polls within five seconds, nothing twice."""
+    data = data_of(tmp_path, asked, 1)
+    asked.follow({model: [{"gate": "first", "picks": ["Alpha"]}] for model in MODELS})
+    before = len(asked.seen())
+    with served(data, *GUNICORN, "-w", "3", **FAST) as (_, process):
+        until(lambda: len(asked.seen()) >= before + 4)
+        first = until(lambda: scheduling_worker(process.pid, data))
+        assert first is not None
+        signal_at = time.monotonic()
+        os.kill(first, signal.SIGKILL)
+        until(lambda: len(asked.seen()) >= before + 8, 10)
+        moved = time.monotonic() - signal_at
+        assert until(lambda: scheduling_worker(process.pid, data)) != first
+        asked.open("first")
+        until(lambda: len(polls(data)) == 4)
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+    assert moved < 5, f"{moved:.1f} s until the schedule had moved"
+    assert [poll.failure for poll in polls(data)] == [None] * 4
+
+
+def test_a_paused_assistant_is_one_line_and_one_poll(tmp_path: Path, asked: Provider) -> None:
+    """A bad key is found out once, logged once and shown by --status; the others go on."""
+    data = data_of(tmp_path, asked, 4)
+    asked.follow({"gpt": [{"status": 401, "body": {"error": {"message": f"bad {CANARY}"}}}]})
+    with served(data, **FAST):
+        until(lambda: len(polls(data)) == 13)
+        status = flask(data, "poll", "--status").stdout
+    assert Counter(poll.model for poll in polls(data)) == {
+        "GPT": 1,
+        "Claude": 4,
+        "Gemini": 4,
+        "Grok": 4,
+    }
+    paused = [line for line in log_of(data).splitlines() if "GPT is paused until" in line]
+    assert len(paused) == 1
+    assert paused[0].endswith('The provider answered HTTP 401: "bad [redacted]"')
+    assert "GPT: 3 of 4 due" in status
+    assert "paused until 20" in status
+    assert CANARY not in status + log_of(data)
+
+
+def test_a_spent_day_pauses_the_schedule(tmp_path: Path, asked: Provider) -> None:
+    """What daily_usd does not cover is not sent, by any assistant, and the log says so."""
+    data = data_of(tmp_path, asked, 4, daily_usd=0.05)
+    with served(data, **FAST):
+        until(lambda: log_of(data).count("leaves too little for another poll") >= 4)
+    spent = sum(poll.usage.usd or 0 for poll in polls(data) if poll.usage)
+    assert 0 < spent <= 0.05
+    assert "of 0.05 USD." in flask(data, "poll", "--status").stdout
+
+
+def test_a_missing_key_stops_nobody_else(tmp_path: Path, asked: Provider) -> None:
+    """An assistant that cannot be asked is named in the log; the service serves and polls on."""
+    data = data_of(tmp_path, asked, 1)
+    text = (data / "models.json").read_text().replace("POLL_TEST_KEY", "POLL_OTHER_KEY", 1)
+    (data / "models.json").write_text(text)
+    with served(data, **FAST):
+        until(lambda: len(polls(data)) == 3)
+        until(lambda: "the environment variable POLL_OTHER_KEY is not set" in log_of(data))
+
+
+def test_assistants_come_and_go_while_it_runs(tmp_path: Path, asked: Provider) -> None:
+    """An assistant added to models.json is polled without a restart."""
+    data = data_of(tmp_path, asked, 1, names=["GPT"])
+    with served(data, **FAST):
+        until(lambda: len(polls(data)) == 1)
+        write_models(data, asked, "Claude")
+        until(lambda: {poll.model for poll in polls(data)} == {"GPT", "Claude"})
+
+
+def write_models(data: Path, asked: Provider, *names: str) -> None:
+    """Another models.json for the same directory."""
+    draft = write_real(data.parent / "draft", asked.url, ["c-00"], names=names)
+    (draft / "models.json").replace(data / "models.json")
+
+
+@pytest.mark.parametrize("arguments", [("check",), ("poll", "--status"), ("routes",)])
+def test_no_command_polls_on_schedule(
+    tmp_path: Path, asked: Provider, arguments: tuple[str, ...]
+) -> None:
+    """Only what serves polls: a command with POLL_ENABLED=1 asks nobody."""
+    data = data_of(tmp_path, asked, 1)
+    before = len(asked.seen())
+    assert flask(data, *arguments, **FAST).returncode == 0
+    assert len(asked.seen()) == before
+    assert not (data / ".locks").exists()
+
+
+def test_a_server_does_not_poll_unless_told(tmp_path: Path, asked: Provider) -> None:
+    """Without POLL_ENABLED nothing is asked."""
+    data = data_of(tmp_path, asked, 1)
+    with served(data, POLL_TICK_SECONDS="0.1"):
+        assert "No server polls on schedule" in flask(data, "poll", "--status").stdout
+    assert polls(data) == []
+
+
+def test_the_reloader_polls_once(tmp_path: Path, asked: Provider) -> None:
+    """With --debug the application is imported twice and polls once."""
+    data = data_of(tmp_path, asked, 2)
+    before = len(asked.seen())
+    with served(data, "flask", "run", "--debug", "--port", "PORT", **FAST) as (_, process):
+        until(lambda: len(polls(data)) == 8)
+        process.send_signal(signal.SIGINT)
+        process.wait(10)
+    assert len(asked.seen()) - before == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("POLL_ENABLED", "yes"),
+        ("POLL_TICK_SECONDS", "0"),
+        ("POLL_TICK_SECONDS", "fast"),
+        ("POLL_TICK_SECONDS", "nan"),
+        ("POLL_TICK_SECONDS", "100000"),
+    ],
+)
+def test_a_wrong_setting_is_refused(name: str, value: str) -> None:
+    """A setting that cannot be is named, with what it may be."""
+    with pytest.raises(SettingsError, match=name):
+        Settings.from_env({name: value})
+
+
+def test_settings_of_the_schedule() -> None:
+    """The schedule is off unless POLL_ENABLED is 1; it looks once a minute."""
+    usual = Settings.from_env({})
+    assert (usual.poll_enabled, usual.poll_tick) == (False, 60)
+    assert Settings.from_env({"POLL_ENABLED": "0"}).poll_enabled is False
+    told = Settings.from_env({"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.5"})
+    assert (told.poll_enabled, told.poll_tick) == (True, 0.5)
+
+
+# ------------------------------------------------------------------ in this process
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[tuple[Schedule, Path, Replaying]]:
+    """A schedule in the test's own process, over two categories and one assistant."""
+    with Replaying() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        data = write_real(tmp_path / "data", server.url, ["c-0", "c-1"], names=["GPT"])
+        app = app_over(data, poll_tick=0.1, environ={"POLL_TEST_KEY": CANARY})
+        schedule = Schedule(app.extensions["store"], app.extensions["settings"])
+        yield schedule, data, server
+        server.gate("shut").set()
+        schedule.stop()
+        server.shutdown()
+        thread.join()
+
+
+Here = tuple[Schedule, Path, Replaying]
+
+
+def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
+    """Started it polls what is due, stopped it polls no more, and stopping again does no harm."""
+    schedule, data, server = here
+    schedule.stop()
+    assert not server.seen
+    schedule = Schedule(schedule._store, schedule._settings)  # noqa: SLF001 - the same anew
+    schedule.start()
+    until(lambda: len(polls(data)) == 2)
+    schedule.stop()
+    schedule.stop()
+    assert not is_held(data / ".locks" / "schedule.lock")
+
+
+def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
+    """While one holds the lock the other does nothing; it takes over when the lock falls free."""
+    schedule, data, server = here
+    (data / ".locks").mkdir()
+    with FileLock(data / ".locks" / "schedule.lock"):
+        schedule.start()
+        time.sleep(0.3)
+        assert not server.seen
+    until(lambda: len(polls(data)) == 2)
+
+
+def test_a_locks_folder_that_cannot_be_made_is_logged(
+    here: Here, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A read-only data directory still serves; the schedule says why it does not run."""
+    schedule, data, _ = here
+    (data / ".locks").write_text("in the way")
+    schedule.start()
+    until(lambda: "cannot be locked" in caplog.text)
+
+
+def test_a_poll_that_cannot_be_recorded_pauses(
+    here: Here, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What cannot be written is not asked again and again; one line tells why."""
+    schedule, data, server = here
+    for slug in ("c-0", "c-1"):
+        (data / "history" / f"{slug}.jsonl").mkdir()
+    schedule.start()
+    until(lambda: "GPT is paused until" in caplog.text)
+    time.sleep(0.4)
+    assert len(server.seen) == 1
+    assert caplog.text.count("cannot be written") == 1
+
+
+def test_an_assistant_that_left_is_polled_no_more(
+    here: Here, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A job whose assistant left models.json is taken away, also while it is being paused."""
+    caplog.set_level("INFO")
+    schedule, data, server = here
+    server.follow({"gpt": [{"gate": "shut", "status": 401}]})
+    schedule.start()
+    until(lambda: server.seen)
+    write_json(data / "models.json", {"version": 1, "models": [{"name": "New", "api": "sample"}]})
+    until(lambda: {poll.model for poll in polls(data)} == {"New"})
+    server.gate("shut").set()
+    until(lambda: "GPT left models.json while it was polled" in caplog.text)
+
+
+def test_a_job_of_an_assistant_that_is_gone_does_nothing(here: Here) -> None:
+    """A job that fires once more after its assistant left asks nobody; nor does one that stops."""
+    schedule, data, server = here
+    schedule._poll(BackgroundScheduler(), "Gone")  # noqa: SLF001 - the race cannot be staged
+    schedule._stop.set()  # noqa: SLF001 - likewise
+    schedule._poll(BackgroundScheduler(), "GPT")  # noqa: SLF001 - likewise
+    assert not server.seen
+    assert polls(data) == []
+
+
+def test_a_schedule_ends_with_the_main_thread(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the main thread came to its end, the schedule sees it and stops."""
+    schedule, _, server = here
+    server.follow({"gpt": [{"gate": "shut"}]})
+    schedule.start()
+    until(lambda: server.seen)
+    ended = threading.Thread()
+    monkeypatch.setattr(threading, "main_thread", lambda: ended)
+    until(lambda: not schedule._thread.is_alive())  # noqa: SLF001 - what is to end
+
+
+@pytest.mark.parametrize("before", ["callable", "default"])
+def test_a_signal_stops_and_is_passed_on(
+    here: Here, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    """What the process would have done on the signal is still done, after the polls have ended."""
+    schedule, _, _ = here
+    told: list[int] = []
+    old = signal.signal(
+        signal.SIGUSR1,
+        (lambda number, _: told.append(number)) if before == "callable" else signal.SIG_DFL,
+    )
+    try:
+        schedule.stop_on(signal.SIGUSR1)
+        monkeypatch.setattr(signal, "raise_signal", told.append)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        until(lambda: told)
+        assert told == [signal.SIGUSR1]
+        assert schedule._stop.is_set()  # noqa: SLF001 - what was to happen
+        assert before == "callable" or signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGUSR1, old)
+
+
+def test_a_round_is_spread_over_a_day(here: Here) -> None:
+    """Each look polls no more than its share of a day: a few at a time, not everything at once."""
+    schedule, data, server = here
+    catalogue = schedule._store.snapshot.catalogue  # noqa: SLF001 - one job by hand
+    tally = schedule._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
+    assert tally is not None
+    assert tally.polled == len(server.seen) == 1
+    hour = msgspec.structs.replace(schedule._settings, poll_tick=86_400.0)  # noqa: SLF001 - likewise
+    whole = Schedule(schedule._store, hour)  # noqa: SLF001 - likewise
+    tally = whole._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
+    assert tally is not None
+    assert tally.polled == 1
+    assert len(polls(data)) == 2
+    assert whole._run(catalogue, catalogue.assistants[0]) is None  # noqa: SLF001 - likewise
+
+
+def test_a_spent_cap_pauses_for_an_hour(here: Here, caplog: pytest.LogCaptureFixture) -> None:
+    """When the day's money is spent, the assistant rests an hour and one line says so."""
+    schedule, data, server = here
+    site = json.loads((data / "site.json").read_text())
+    write_json(data / "site.json", {**site, "daily_usd": 0.01})
+    schedule.start()
+    until(lambda: "GPT is paused until" in caplog.text)
+    assert "daily_usd 0.01 of site.json leaves too little for another poll" in caplog.text
+    assert not server.seen
+
+
+def test_a_schedule_looks_no_more_often_than_told(here: Here) -> None:
+    """Between two looks the process only watches for its end."""
+    schedule, data, server = here
+    slow = Schedule(
+        schedule._store,  # noqa: SLF001 - the same, more slowly
+        msgspec.structs.replace(schedule._settings, poll_tick=1.5),  # noqa: SLF001 - likewise
+    )
+    slow.start()
+    until(lambda: len(polls(data)) == 2)
+    slow.stop()
+    times = [one["at"] for one in server.seen]
+    assert times[1] - times[0] > 1

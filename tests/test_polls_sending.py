@@ -1,0 +1,614 @@
+"""Sending over real sockets: what is retried, how long is waited, and what ends it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from replaying import Replaying, answer_text
+
+from store.polls import secrets
+from store.polls.providers import Prompt, Reply, Request, chat
+from store.polls.sending import Limits, Pace, Sender, Sent, Unsent
+from store.polls.spending import Meter, RunAccount
+from store.records import Assistant, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GOOD = {"picks": ["Alpha"]}
+RATE = {"error": {"message": "Slow down", "code": "rate_limit_exceeded"}}
+
+
+@pytest.fixture
+def provider() -> Iterator[Replaying]:
+    """A provider on a thread of the test's own process."""
+    with Replaying() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield server
+        server.gate("end").set()
+        server.shutdown()
+        thread.join()
+
+
+class Waits(threading.Event):
+    """A stop event whose waits are noted and take no time; set, it is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Note the wait and let the clock of the test jump over it."""
+        if not self.is_set():
+            self.seconds.append(timeout or 0)
+        return super().wait(0)
+
+
+class Steady(Random):
+    """Chance that always takes the upper end."""
+
+    def uniform(self, a: float, b: float) -> float:  # noqa: ARG002 - the base class's signature
+        """The upper end."""
+        return b
+
+
+class Clock:
+    """A clock that runs on with the noted waits of a stop event."""
+
+    def __init__(self, waits: Waits) -> None:
+        self._waits = waits
+
+    def __call__(self) -> float:
+        """Seconds: real ones, and those that were waited for in the test's mind."""
+        return time.monotonic() + sum(self._waits.seconds)
+
+
+def assistant(server: Replaying, **fields: Any) -> Assistant:
+    """An assistant of the chat format at that server."""
+    return Assistant(name="A", api="chat", base_url=f"{server.url}/v1", model="m", **fields)
+
+
+def sender(stop: threading.Event, **options: Any) -> Sender:
+    """A sender in which chance takes the upper end and waits take no time."""
+    if isinstance(stop, Waits):
+        options = {"clock": Clock(stop), **options}
+    return Sender(stop, **{"rpm": 1_000_000, "random": Steady(), **options})
+
+
+def send(to: Replaying, by: Sender, *accounts: RunAccount, **fields: Any) -> Sent | Unsent:
+    """Send one question."""
+    who = assistant(to, **fields)
+    request = chat.build_request(who, Prompt("s", "u"), "sk-canary")
+    return by.send(request, chat.read_reply, Meter(who, request.body, accounts))
+
+
+def outcome(sent: Sent | Unsent) -> tuple[str, int]:
+    """The failure kind, or "answered", and the number of attempts."""
+    assert isinstance(sent, Sent), sent
+    held = sent.reply.outcome
+    return (held.kind if isinstance(held, Failure) else "answered"), sent.attempts
+
+
+def test_a_good_answer_is_sent_once(provider: Replaying) -> None:
+    """One request, its key in the header, the envelope read back with how long it took."""
+    sent = send(provider, sender(Waits()))
+    assert isinstance(sent, Sent)
+    assert sent.reply.outcome == answer_text(["Alpha", "Beta", "Gamma"])
+    assert (sent.attempts, sent.rest) == (1, None)
+    assert 0 <= sent.latency_ms < 60_000
+    assert len(provider.seen) == 1
+    assert provider.seen[0]["headers"]["authorization"] == "Bearer sk-canary"
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_what_may_pass_is_tried_four_times_with_growing_waits(
+    provider: Replaying, status: int
+) -> None:
+    """Passing statuses are met with up to four attempts, each wait up to twice the one before."""
+    provider.follow({"m": [{"status": status, "body": "{}"}]})
+    stop = Waits()
+    kind = "rate_limited" if status == 429 else "http"
+    assert outcome(send(provider, sender(stop))) == (kind, 4)
+    assert [wait for wait in stop.seconds if wait > 1] == pytest.approx([2, 4, 8], abs=0.5)
+    assert len(provider.seen) == 4
+
+
+def test_an_answer_on_the_last_attempt_counts(provider: Replaying) -> None:
+    """Three failures and an answer are an answer."""
+    provider.follow({"m": [{"status": 500}] * 3 + [GOOD]})
+    assert outcome(send(provider, sender(Waits()))) == ("answered", 4)
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "rest"),
+    [
+        ({"status": 400, "body": "{}"}, "http", None),
+        ({"status": 413, "body": "{}"}, "http", None),
+        ({"status": 422, "body": "{}"}, "http", None),
+        ({"status": 418, "body": "nonsense"}, "http", None),
+        ({"status": 302, "headers": {"Location": "http://127.0.0.1:9/"}}, "http", None),
+        ({"status": 307, "headers": {"Location": "http://127.0.0.1:9/"}}, "http", None),
+        ({"status": 200, "body": "<html>"}, "http", None),
+        ({"status": 401, "body": "{}"}, "auth", 21_600),
+        ({"status": 403, "body": "{}"}, "auth", 21_600),
+        ({"status": 402, "body": "{}"}, "quota", 21_600),
+        ({"status": 404, "body": "{}"}, "http", 21_600),
+        (
+            {"status": 429, "body": {"error": {"code": "insufficient_quota"}}},
+            "quota",
+            21_600,
+        ),
+    ],
+)
+def test_what_will_not_pass_is_sent_once(
+    provider: Replaying, step: dict[str, Any], kind: str, rest: float | None
+) -> None:
+    """No retry where none can help; a bad key, spent money or a gone model rests the assistant."""
+    provider.follow({"m": [step]})
+    stop = Waits()
+    sent = send(provider, sender(stop))
+    assert outcome(sent) == (kind, 1)
+    assert isinstance(sent, Sent)
+    assert sent.rest == rest
+    assert stop.seconds == []
+
+
+def test_a_resting_assistant_is_not_asked_by_its_other_threads(provider: Replaying) -> None:
+    """After a bad key the same sender sends nothing more."""
+    provider.follow({"m": [{"status": 401}]})
+    by = sender(Waits())
+    send(provider, by)
+    assert send(provider, by) == Unsent()
+    assert len(provider.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "wait"),
+    [
+        ({"retry-after": "7"}, {}, 7),
+        ({"Retry-After": "0.5"}, {}, 0.5),
+        ({"retry-after-ms": "2500"}, {}, 2.5),
+        ({"retry-after-ms": "2500", "retry-after": "9"}, {}, 2.5),
+        ({"retry-after": "120"}, {}, 120),
+        ({}, {"error": {"details": [{"retryDelay": "22s"}]}}, 22),
+        ({"retry-after": "3"}, {"error": {"details": [{"retryDelay": "22s"}]}}, 3),
+        (
+            {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m5s"},
+            {},
+            65,
+        ),
+        ({"x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "1m5s"}, {}, 2),
+        ({"retry-after": "soon"}, {}, 2),
+    ],
+)
+def test_a_hint_is_honoured(
+    provider: Replaying, headers: dict[str, str], body: dict[str, Any], wait: float
+) -> None:
+    """The provider's own wait is kept, with at most a second of jitter on top."""
+    provider.follow({"m": [{"status": 429, "headers": headers, "body": body}, GOOD]})
+    stop = Waits()
+    assert outcome(send(provider, sender(stop))) == ("answered", 2)
+    jitter = 0 if wait == 2 else 1
+    assert sum(stop.seconds) == pytest.approx(wait + jitter, abs=0.6)
+
+
+def test_a_hint_counts_for_overload_too(provider: Replaying) -> None:
+    """A 503 with Retry-After waits as told."""
+    provider.follow({"m": [{"status": 503, "headers": {"retry-after": "5"}}, GOOD]})
+    stop = Waits()
+    assert outcome(send(provider, sender(stop))) == ("answered", 2)
+    assert sum(stop.seconds) == pytest.approx(6, abs=0.5)
+
+
+def test_limits_are_only_read_where_they_were_the_reason(provider: Replaying) -> None:
+    """After a 500 a used-up token limit in the headers says nothing about the wait."""
+    headers = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "100s"}
+    provider.follow({"m": [{"status": 500, "headers": headers}, GOOD]})
+    stop = Waits()
+    assert outcome(send(provider, sender(stop))) == ("answered", 2)
+    assert sum(stop.seconds) == pytest.approx(2, abs=0.5)
+
+
+class Draws(Random):
+    """Chance that notes its bounds and always takes the lower end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bounds: list[tuple[float, float]] = []
+
+    def uniform(self, a: float, b: float) -> float:
+        """The lower end."""
+        self.bounds.append((a, b))
+        return a
+
+
+def test_jitter_is_full(provider: Replaying) -> None:
+    """A wait without a hint is drawn from nothing to its longest; a hint is never undercut."""
+    draws = Draws()
+    provider.follow({"m": [{"status": 500}]})
+    send(provider, sender(Waits(), random=draws))
+    assert draws.bounds[:3] == [(0, 2), (0, 4), (0, 8)]
+    hinted, stop = Draws(), Waits()
+    provider.follow({"m": [{"status": 429, "headers": {"retry-after": "7"}}, GOOD]})
+    send(provider, sender(stop, random=hinted))
+    assert (0, 1) in hinted.bounds
+    assert sum(stop.seconds) == pytest.approx(7, abs=0.5)
+
+
+def test_hints_do_not_prolong_the_last_attempt(provider: Replaying) -> None:
+    """Four attempts and three waits, with a hint as without."""
+    provider.follow({"m": [{"status": 429, "headers": {"retry-after": "7"}}]})
+    stop = Waits()
+    assert outcome(send(provider, sender(stop))) == ("rate_limited", 4)
+    assert sum(stop.seconds) == pytest.approx(24, abs=0.5)
+
+
+def test_hints_may_be_times(provider: Replaying) -> None:
+    """An HTTP date and Anthropic's RFC 3339 reset are counted from now."""
+    later = datetime.now(UTC) + timedelta(seconds=60)
+    for headers in (
+        {"retry-after": format_datetime(later, usegmt=True)},
+        {
+            "anthropic-ratelimit-requests-remaining": "0",
+            "anthropic-ratelimit-requests-reset": later.isoformat(),
+        },
+    ):
+        provider.follow({"m": [{"status": 429, "headers": headers}, GOOD]})
+        stop = Waits()
+        assert outcome(send(provider, sender(stop))) == ("answered", 2)
+        assert 50 < sum(stop.seconds) < 62
+
+
+@pytest.mark.parametrize("attempt", [1, 4])
+def test_a_long_hint_rests_the_assistant(provider: Replaying, attempt: int) -> None:
+    """A wait over 120 seconds is not sat out: the poll fails and the assistant rests so long."""
+    steps = [{"status": 500}] * (attempt - 1)
+    long = {"status": 429, "headers": {"retry-after": "121"}, "body": RATE}
+    provider.follow({"m": [*steps, long]})
+    sent = send(provider, sender(Waits()))
+    assert outcome(sent) == ("rate_limited", attempt)
+    assert isinstance(sent, Sent)
+    assert sent.rest == 121
+
+
+def test_a_held_line_holds_for_every_thread(provider: Replaying) -> None:
+    """A rate limit met by one thread delays the next request of another."""
+    provider.follow({"m": [{"status": 429, "headers": {"retry-after": "50"}}, GOOD]})
+    stop = Waits()
+    limits = Limits(attempts=2, total=10)
+    by = sender(stop, limits=limits)
+    assert outcome(send(provider, by)) == ("rate_limited", 1)
+    assert stop.seconds == [], "a wait beyond the deadline is not begun"
+    by = sender(stop, limits=Limits(attempts=2))
+    provider.follow({"m": [{"status": 429, "headers": {"retry-after": "50"}}, GOOD]})
+    assert outcome(send(provider, by)) == ("answered", 2)
+    assert sum(stop.seconds) == pytest.approx(51, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "attempts"),
+    [(500, "false", 1), (400, "true", 2), (500, "true", 2), (500, "maybe", 2), (401, "true", 1)],
+)
+def test_x_should_retry_is_honoured(
+    provider: Replaying, status: int, said: str, attempts: int
+) -> None:
+    """The provider's own word on retrying goes before the table, except for a bad key."""
+    step = {"status": status, "headers": {"x-should-retry": said}}
+    provider.follow({"m": [step, GOOD]})
+    assert outcome(send(provider, sender(Waits())))[1] == attempts
+
+
+def test_a_refusal_is_not_retried(provider: Replaying) -> None:
+    """A model's refusal is its answer, whatever the headers say."""
+    body = {"choices": [{"message": {"refusal": "No."}, "finish_reason": "stop"}]}
+    provider.follow({"m": [{"body": body}, GOOD]})
+    assert outcome(send(provider, sender(Waits()))) == ("refusal", 1)
+
+
+@pytest.mark.parametrize("fault", ["drop", "garble", "cut"])
+def test_a_broken_line_is_tried_again(provider: Replaying, fault: str) -> None:
+    """A dropped, garbled or cut connection is ``network``, and may answer the next time."""
+    provider.follow({"m": [{"fault": fault}, GOOD]})
+    assert outcome(send(provider, sender(Waits()))) == ("answered", 2)
+    provider.follow({"m": [{"fault": fault}]})
+    sent = send(provider, sender(Waits()))
+    assert outcome(sent) == ("network", 4)
+    assert isinstance(sent, Sent)
+    assert isinstance(sent.reply.outcome, Failure)
+    assert "127.0.0.1" not in sent.reply.outcome.error
+
+
+def test_an_unreachable_provider_is_network(provider: Replaying) -> None:
+    """Nobody listening is ``network`` after four attempts, and surely cost nothing."""
+    who = assistant(provider, usd_per_million_input=1e6, usd_per_million_output=1e6)
+    request = Request("http://127.0.0.1:9/v1/chat/completions", {}, {})
+    account = RunAccount(1e9)
+    sent = sender(Waits()).send(request, chat.read_reply, Meter(who, request.body, [account]))
+    assert outcome(sent) == ("network", 4)
+    assert account.spent == 0
+
+
+@pytest.mark.parametrize(
+    "url", ["nonsense", "http://", "http://a..b/", "http://[::1/", "gopher://x/"]
+)
+def test_an_impossible_address_is_network(url: str) -> None:
+    """An address that is none is a failure with a kind, not a crash."""
+    who = Assistant(name="A", api="chat")
+    sent = sender(Waits()).send(Request(url, {}, {}), chat.read_reply, Meter(who, {}, ()))
+    assert outcome(sent) == ("network", 4)
+
+
+def test_silence_is_a_timeout_and_retried_once(provider: Replaying) -> None:
+    """A read timeout is tried one more time, not four."""
+    provider.follow({"m": [{"fault": "silence"}]})
+    limits = Limits(read=0.05)
+    assert outcome(send(provider, sender(Waits(), limits=limits))) == ("timeout", 2)
+    provider.follow({"m": [{"status": 500}, {"fault": "silence"}, {"fault": "silence"}, GOOD]})
+    assert outcome(send(provider, sender(Waits(), limits=limits))) == ("timeout", 3)
+
+
+def test_a_reply_that_drips_is_cut_at_the_total_deadline(provider: Replaying) -> None:
+    """Bytes that trickle in keep no poll alive beyond its total time."""
+    provider.follow({"m": [{"fault": "drip"}]})
+    by = Sender(threading.Event(), rpm=1_000_000, limits=Limits(total=0.2))
+    sent = send(provider, by)
+    assert outcome(sent) == ("timeout", 1)
+    assert isinstance(sent, Sent)
+    assert isinstance(sent.reply.outcome, Failure)
+    assert sent.reply.outcome.error == "The poll took over 0.2 seconds."
+
+
+def test_a_silent_head_is_cut_at_the_total_deadline(provider: Replaying) -> None:
+    """So does a provider that never begins to answer, long before the read time-out."""
+    provider.follow({"m": [{"fault": "silence"}]})
+    by = Sender(threading.Event(), rpm=1_000_000, limits=Limits(total=0.1))
+    assert outcome(send(provider, by)) == ("timeout", 1)
+
+
+def test_a_huge_reply_is_refused(provider: Replaying) -> None:
+    """Reading stops at the size limit; the failure is ``http`` and not retried."""
+    provider.follow({"m": [{"fault": "huge"}]})
+    sent = send(provider, sender(Waits(), limits=Limits(size=100_000)))
+    assert outcome(sent) == ("http", 1)
+    assert isinstance(sent, Sent)
+    assert isinstance(sent.reply.outcome, Failure)
+    assert sent.reply.outcome.error == "The reply is larger than 100,000 bytes."
+
+
+def test_stop_ends_a_request_that_is_on_its_way(provider: Replaying) -> None:
+    """A request in flight ends as ``interrupted`` at once, whenever the provider would answer."""
+    provider.follow({"m": [{"gate": "never"}]})
+    stop = threading.Event()
+
+    def stop_when_seen() -> None:
+        _until_seen(provider, 1)
+        stop.set()
+
+    threading.Thread(target=stop_when_seen, daemon=True).start()
+    assert outcome(send(provider, Sender(stop, rpm=60))) == ("interrupted", 1)
+    provider.gate("never").set()
+
+
+class Stopped(threading.Event):
+    """A stop event that is set the moment somebody waits for it."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Be set."""
+        self.set()
+        return super().wait(timeout)
+
+
+@pytest.mark.parametrize(
+    "step", [{"status": 503, "headers": {"retry-after": "100"}}, {"status": 429, "body": RATE}]
+)
+def test_stop_ends_a_wait_to_retry(provider: Replaying, step: dict[str, Any]) -> None:
+    """What was sent and waits to be sent again ends as ``interrupted``."""
+    provider.follow({"m": [step]})
+    sent = send(provider, sender(Stopped()))
+    assert outcome(sent) == ("interrupted", 1)
+    assert isinstance(sent, Sent)
+    assert sent.reply.outcome == Failure(
+        "interrupted", "The poll was stopped while it waited to ask again."
+    )
+    assert 0 <= sent.latency_ms < 60_000
+    assert len(provider.seen) == 1
+
+
+def test_what_was_not_sent_is_no_poll(provider: Replaying) -> None:
+    """A stop before the first attempt leaves nothing behind."""
+    stop = threading.Event()
+    stop.set()
+    assert send(provider, sender(stop)) == Unsent()
+    assert provider.seen == []
+
+
+def _until_seen(provider: Replaying, count: int) -> None:
+    deadline = time.monotonic() + 20
+    while len(provider.seen) < count and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_the_rate_is_kept_over_all_threads() -> None:
+    """Requests leave evenly, 60 / rpm seconds apart, whoever sends them."""
+    stop = Waits()
+    clock = Clock(stop)
+    pace = Pace(30, clock)
+    starts = []
+    for _ in range(5):
+        assert pace.wait(stop)
+        starts.append(clock())
+    gaps = [later - earlier for earlier, later in itertools.pairwise(starts)]
+    assert gaps == pytest.approx([2, 2, 2, 2], abs=0.05)
+    stop.seconds.append(100)
+    assert pace.wait(stop)
+    assert pace.wait(stop)
+    assert clock() - starts[-1] == pytest.approx(102, abs=0.1), "a rest saves up no burst"
+
+
+def test_a_late_start_does_not_slow_the_pace() -> None:
+    """A thread that wakes up late takes its moment, and the next one's is where it was."""
+    stop = Waits()
+    pace = Pace(30, clock := Clock(stop))
+    start = clock()
+    assert pace.wait(stop)
+    stop.seconds.append(3)
+    assert pace.wait(stop)
+    assert pace.wait(stop)
+    assert clock() - start == pytest.approx(4, abs=0.1)
+
+
+def test_hundreds_of_threads_share_one_pace() -> None:
+    """Under contention no moment is given away twice."""
+    pace = Pace(60_000, time.monotonic)
+    stop = threading.Event()
+    times: list[float] = []
+
+    def take() -> None:
+        for _ in range(5):
+            pace.wait(stop)
+            times.append(time.monotonic())
+
+    threads = [threading.Thread(target=take) for _ in range(40)]
+    start = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(times) == 200
+    assert max(times) - start >= 198 / 1000
+
+
+def test_the_environment_cannot_redirect_a_key(
+    provider: Replaying, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """Proxy variables and ~/.netrc are ignored: both would take or replace the key."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login eve password stolen\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert outcome(send(provider, sender(Waits()))) == ("answered", 1)
+    assert provider.seen[0]["headers"]["authorization"] == "Bearer sk-canary"
+
+
+def test_a_configured_proxy_is_used(provider: Replaying) -> None:
+    """POLL_PROXY gets the request, with the full address in its request line."""
+    who = Assistant(name="A", api="chat", base_url="http://provider.example/v1", model="m")
+    request = chat.build_request(who, Prompt("s", "u"), None)
+    by = sender(Waits(), proxy=provider.url)
+    assert outcome(by.send(request, chat.read_reply, Meter(who, {}, ()))) == ("answered", 1)
+    assert provider.seen[0]["path"] == "http://provider.example/v1/chat/completions"
+
+
+def test_redirects_are_not_followed(provider: Replaying) -> None:
+    """A redirect takes the key nowhere."""
+    provider.follow({"m": [{"status": 307, "headers": {"Location": f"{provider.url}/v1/x"}}, GOOD]})
+    assert outcome(send(provider, sender(Waits()))) == ("http", 1)
+    assert len(provider.seen) == 1
+
+
+def test_a_key_in_a_reply_is_taken_out(provider: Replaying) -> None:
+    """A provider that echoes the key, in body or headers, echoes nothing to us."""
+    step = {
+        "body": {"error": {"message": "bad sk-canary"}},
+        "headers": {"x-request-id": "sk-canary"},
+    }
+    provider.follow({"m": [step]})
+    sent = send(provider, sender(Waits(), secret="sk-canary"))  # noqa: S106 - a canary
+    assert isinstance(sent, Sent)
+    assert "sk-canary" not in repr(sent)
+    assert repr(sent).count("[redacted]") == 2
+
+
+def test_a_key_in_what_is_no_json_is_taken_out_too(provider: Replaying) -> None:
+    """Backslashes that spell no JSON do not hide a key."""
+    body = b"\\ no JSON, sk-canary"
+    assert secrets.body_without("sk-canary", body) == b"\\ no JSON, [redacted]"
+
+
+def test_connections_are_kept(provider: Replaying) -> None:
+    """One sender asks twice over the same connection."""
+    by = sender(Waits())
+    ports = []
+    original = provider.finish_request
+
+    def finish(request: Any, client_address: Any) -> None:
+        ports.append(client_address[1])
+        original(request, client_address)
+
+    provider.finish_request = finish  # type: ignore[method-assign]
+    assert outcome(send(provider, by)) == outcome(send(provider, by)) == ("answered", 1)
+    assert len(ports) == 1
+
+
+def test_a_fault_of_our_own_is_not_swallowed(provider: Replaying) -> None:
+    """A mistake in the code surfaces in the thread that asked, and never hangs it."""
+    by = sender(Waits())
+    broken = Request(provider.url, {}, {"body": object()})
+    who = assistant(provider)
+    with pytest.raises((RuntimeError, TypeError)), _quiet_threads():
+        by.send(broken, lambda _: Reply(outcome=""), Meter(who, {}, ()))
+
+
+class _quiet_threads:  # noqa: N801 - reads as a statement
+    """No traceback of a thread that is meant to fail."""
+
+    def __enter__(self) -> None:
+        self._hook = threading.excepthook
+        threading.excepthook = lambda _: None
+
+    def __exit__(self, *_: object) -> None:
+        threading.excepthook = self._hook
+
+
+def test_a_cap_forbids_an_attempt_and_ends_retrying(provider: Replaying) -> None:
+    """What does not fit under the cap is not sent; a retry that does not fit leaves its failure."""
+    prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
+    nothing = RunAccount(0)
+    assert send(provider, sender(Waits()), nothing, **prices) == Unsent("--max-usd 0")
+    assert provider.seen == []
+    provider.follow({"m": [{"fault": "cut"}]})
+    account = RunAccount(0.006)
+    assert outcome(send(provider, sender(Waits()), account, **prices)) == ("network", 1)
+    assert 4000 <= account.spent <= 6000, "an attempt of unknown cost counts as what it could cost"
+
+
+def test_what_failed_with_a_status_costs_nothing(provider: Replaying) -> None:
+    """A provider bills no error status, so the whole reservation is given back."""
+    provider.follow({"m": [{"status": 500}]})
+    account = RunAccount(1)
+    prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
+    assert outcome(send(provider, sender(Waits()), account, **prices)) == ("http", 4)
+    assert account.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("step", "free"),
+    [({"status": 400}, True), ({"fault": "huge"}, False), ({"status": 200, "body": "<>"}, False)],
+)
+def test_what_may_have_been_paid_counts(
+    provider: Replaying, step: dict[str, Any], *, free: bool
+) -> None:
+    """From status 400 up nothing was paid; what came but could not be read may have been."""
+    provider.follow({"m": [step]})
+    account = RunAccount(1)
+    prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
+    by = sender(Waits(), limits=Limits(size=100_000))
+    assert outcome(send(provider, by, account, **prices)) == ("http", 1)
+    assert (account.spent == 0) is free
+
+
+def test_an_answer_is_settled_by_its_tokens(provider: Replaying) -> None:
+    """What an answer cost follows from the provider's own count."""
+    account = RunAccount(1)
+    prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
+    send(provider, sender(Waits()), account, **prices)
+    assert account.spent == 700 * 2 + 300 * 10

@@ -1,0 +1,207 @@
+"""Money is reserved before sending and settled after it, and no cap is ever exceeded."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.polls.providers import Tokens
+from store.polls.spending import DailyAccount, Meter, RunAccount, at_most, is_priced, usd
+from store.records import Assistant
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def assistant(**fields: Any) -> Assistant:
+    """An assistant at 2 and 10 dollars a million tokens, 10 dollars a thousand searches."""
+    prices = {
+        "usd_per_million_input": 2.0,
+        "usd_per_million_output": 10.0,
+        "usd_per_thousand_searches": 10.0,
+    }
+    return Assistant(**{"name": "A", "api": "chat", **prices, **fields})
+
+
+def test_the_most_a_request_may_use() -> None:
+    """Body bytes over two, the whole output budget, and five searches with what they bring in."""
+    body = {"text": "x" * 89}  # 100 bytes as JSON
+    assert at_most(assistant(max_output_tokens=50), body) == Tokens(50, 50, 0)
+    assert at_most(assistant(max_output_tokens=50), {"text": "x" * 90}).input == 51
+    searching = assistant(max_output_tokens=50, web_search=True)
+    assert at_most(searching, body) == Tokens(50_050, 50, 5)
+
+
+def test_what_tokens_cost() -> None:
+    """Input, output and searches each at their price, to the micro-dollar."""
+    assert usd(assistant(), Tokens(700, 300)) == 0.0044
+    assert usd(assistant(), Tokens(0, 0, 3)) == 0.03
+    assert usd(assistant(), Tokens(1, 0)) == 0.000002
+    assert usd(assistant(usd_per_million_input=0.1), Tokens(3, 0)) == 0.0
+    for unknown in ("usd_per_million_input", "usd_per_million_output"):
+        assert usd(assistant(**{unknown: None}), Tokens(1, 1)) is None
+
+
+def test_which_assistants_are_priced() -> None:
+    """Both prices are needed; a sample assistant costs nothing."""
+    assert is_priced(assistant())
+    assert not is_priced(assistant(usd_per_million_input=None))
+    assert not is_priced(assistant(usd_per_million_output=None))
+    assert is_priced(Assistant(name="A", api="sample"))
+
+
+def test_a_run_stops_before_its_cap() -> None:
+    """What fits exactly is taken, a micro-dollar more is not."""
+    account = RunAccount(0.000010)
+    assert account.reserve(10) == "this run"
+    assert account.reserve(1) is None
+    account.settle("this run", 10, 4)
+    assert account.spent == 4
+    assert account.reserve(7) is None
+    assert account.reserve(6) is not None
+    assert account.name == "--max-usd 1e-05"
+
+
+BODY: dict[str, Any] = {}
+MOST = 1 * 2 + 100 * 10  # micro-dollars: {} is two bytes, one token
+
+
+def meter(*accounts: RunAccount | DailyAccount) -> Meter:
+    """A meter of a small request, which may cost ``MOST``."""
+    return Meter(assistant(max_output_tokens=100), BODY, accounts)
+
+
+def test_an_attempt_is_settled_by_its_tokens_or_kept_or_given_back() -> None:
+    """Counted tokens replace the reservation; unknown cost keeps it; an error status frees it."""
+    account = RunAccount(1)
+    assert meter(account).reserve() is None
+    assert account.spent == MOST
+    for tokens, free, left in ((Tokens(1, 1), False, 12), (None, False, MOST), (None, True, 0)):
+        account = RunAccount(1)
+        one = meter(account)
+        one.reserve()
+        one.settle(tokens, free=free)
+        assert account.spent == left
+
+
+def test_all_accounts_or_none() -> None:
+    """When one account is too low, the others get back what they gave, and it is named."""
+    rich, poor = RunAccount(1), RunAccount(0.001)
+    assert meter(rich, poor).reserve() == "--max-usd 0.001"
+    assert (rich.spent, poor.spent) == (0, 0)
+    one = meter(rich, poor)
+    one.reserve()
+    one.settle(None, free=False)
+    assert rich.spent == 0, "an attempt that was not made is not settled"
+
+
+def test_an_assistant_without_prices_reserves_nothing() -> None:
+    """Without a cap nobody needs prices."""
+    account = RunAccount(0)
+    free = Meter(assistant(usd_per_million_input=None), BODY, [account])
+    assert free.reserve() is None
+    free.settle(Tokens(9, 9), free=False)
+    assert account.spent == 0
+
+
+@given(
+    cap=st.integers(0, 5_000),
+    calls=st.lists(st.tuples(st.integers(0, 100), st.booleans(), st.booleans()), max_size=40),
+)
+def test_the_sum_never_exceeds_the_cap(cap: int, calls: list[tuple[int, bool, bool]]) -> None:
+    """Whatever calls cost, up to what they may cost, reserved and settled sums stay below."""
+    account = RunAccount(cap / 1e6)
+    open_meters: list[Meter] = []
+    for output, counted, together in calls:
+        one = meter(account)
+        if one.reserve() is not None:
+            continue
+        assert account.spent <= cap
+        open_meters.append(one)
+        if not together:
+            for waiting in open_meters:
+                waiting.settle(Tokens(1, output) if counted else None, free=False)
+            open_meters.clear()
+        assert account.spent <= cap
+
+
+# ------------------------------------------------------------------ the day's sum
+
+
+class Day:
+    """A calendar for tests, and what history says was spent."""
+
+    def __init__(self) -> None:
+        self.today = "2026-11-21"
+        self.spent = 0.0
+
+    def account(self, directory: Path, cap: float = 0.001) -> DailyAccount:
+        """An account over a directory."""
+        return DailyAccount(cap, directory, lambda: self.today, lambda _: self.spent)
+
+
+def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
+    """Two accounts on one directory draw on one sum; settling gives back to both."""
+    day = Day()
+    one, two = day.account(tmp_path / "locks"), day.account(tmp_path / "locks")
+    assert one.name == "daily_usd 0.001 of site.json"
+    assert one.reserve(600) == "2026-11-21"
+    assert two.reserve(600) is None
+    assert two.reserve(400) is not None
+    one.settle("2026-11-21", 600, 100)
+    assert two.reserve(501) is None
+    assert two.reserve(500) is not None
+
+
+def test_a_new_day_starts_from_history(tmp_path: Path) -> None:
+    """With no sum for the day, what history has for it counts."""
+    day = Day()
+    account = day.account(tmp_path)
+    assert account.reserve(1000) is not None
+    day.today, day.spent = "2026-11-22", 0.0004
+    assert account.reserve(601) is None
+    assert account.reserve(600) is not None
+
+
+def test_settling_after_midnight_weighs_on_the_new_day(tmp_path: Path) -> None:
+    """What was reserved yesterday frees nothing today, and what it cost counts today."""
+    day = Day()
+    account = day.account(tmp_path)
+    taken = account.reserve(900)
+    assert taken is not None
+    day.today = "2026-11-22"
+    account.settle(taken, 900, 300)
+    assert account.reserve(701) is None
+    assert account.reserve(700) is not None
+
+
+@pytest.mark.parametrize("found", [b"", b"{", b"[]", b'{"day": 5}'])
+def test_a_damaged_sum_is_read_from_history(tmp_path: Path, found: bytes) -> None:
+    """The small file is a cache: without a good one the history decides."""
+    day = Day()
+    day.spent = 0.0009
+    (tmp_path / "spent.json").write_bytes(found)
+    account = day.account(tmp_path)
+    assert account.reserve(101) is None
+    assert account.reserve(100) is not None
+
+
+def test_threads_cannot_overdraw_the_day(tmp_path: Path) -> None:
+    """Twenty threads that want all of it get exactly what there is."""
+    day = Day()
+    got: list[str] = []
+
+    def take() -> None:
+        account = day.account(tmp_path)
+        got.extend(taken for _ in range(5) if (taken := account.reserve(30)))
+
+    threads = [threading.Thread(target=take) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == 33
