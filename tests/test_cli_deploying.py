@@ -12,6 +12,8 @@ import pytest
 import servers
 from builders import answered, app_over, write_data
 
+from store import gunicorn
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -67,6 +69,12 @@ class TestPrinted:
         result = app_over(data).test_cli_runner().invoke(args=arguments)
         assert result.exit_code == 1
         assert "run `flask export" in result.output
+
+    def test_systemd_waits_longer_than_gunicorn(self, data: Path) -> None:
+        """Polls and requests under way get all the time that gunicorn gives them."""
+        waits = re.search(r"TimeoutStopSec=(\d+)", run(data, "deploy", "systemd"))
+        assert waits
+        assert int(waits[1]) > gunicorn.graceful_timeout
 
     def test_nobody_but_root_may_read_the_keys(self, data: Path) -> None:
         """The unit names a file for keys; none stands in it."""

@@ -14,7 +14,6 @@ from flask import current_app
 from flask.cli import with_appcontext
 from slugify import slugify
 
-from store import gunicorn
 from store.cli.exporting import MANIFEST, Manifest
 from store.files import DataDirectoryError, Files
 from store.web.hosts import host_of
@@ -85,7 +84,6 @@ def systemd(apps: tuple[str, ...]) -> None:
             checkout=current_app.root_path,
             python=sys.executable,
             data=current_app.extensions["settings"].data_dir.resolve(),
-            stop_after=gunicorn.graceful_timeout + 10,
         )
     )
 
