@@ -26,6 +26,9 @@ POLICY = (
 MACHINES = ("/api/", "/mcp", "/healthz", "/.well-known/", "/feeds/", "/static/", "/search/suggest")
 """Where programs read; their errors stay problem details."""
 
+UNKNOWN = {HTTPStatus.NOT_FOUND.value: "There is no page at this address."}
+"""What people are told of a path that no view has, in place of directions for programs."""
+
 
 def register(app: Flask, serving: Serving) -> None:
     """Give every page its security headers, and show errors on page paths as pages."""
@@ -61,7 +64,9 @@ def _show(response: Response, serving: Serving) -> None:
         "error.html",
         now.payloads,
         licence=now.licence,
-        problem=problem,
+        status=problem.status,
+        title=problem.title,
+        detail=problem.detail if request.blueprint else UNKNOWN.get(problem.status, problem.detail),
         suggestions=[(s.title, s.api.removeprefix(api).removesuffix(".json")) for s in found],
     )
     response.set_data(body)
