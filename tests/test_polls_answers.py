@@ -104,6 +104,7 @@ def test_an_answer_is_read_as_it_stands() -> None:
         (f"{PLAIN}\n```", "prose"),
         (f"```a `b`\n{PLAIN}\n```", "prose"),
         (f"````\n{PLAIN}\n````", "prose"),
+        (f"````\n{PLAIN}\n```", "prose"),
         (f"{PLAIN} XXL", "prose"),
         (f"{PLAIN}\nHope this helps!", "prose"),
         (f"Sure. {PLAIN} Let me know.", "prose"),
@@ -154,6 +155,19 @@ def test_what_is_not_one_object_is_never_guessed(text: str) -> None:
     """Lists, sentences, halves, pairs and broken JSON fail as ``parse`` and say what is wrong."""
     assert failure(text).kind == "parse"
     assert failure(text).error.startswith("The answer is not one JSON object: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("hello", "JSON is malformed: invalid character (byte 0)"),
+        ("[" * 100_000, "it is nested too deep"),
+        ("\ud800", "it holds half a surrogate pair"),
+    ],
+)
+def test_the_sentence_of_what_is_no_json_says_why(text: str, fault: str) -> None:
+    """Whoever reads the failure sees what was wrong with the text."""
+    assert failure(text).error == f"The answer is not one JSON object: {fault}."
 
 
 def _without(key: str) -> dict[str, Any]:
@@ -359,6 +373,10 @@ def test_cleaning_is_final(text: str) -> None:
         ("xn--mller-kva.example", "xn--mller-kva.example"),
         ("日本.jp", "xn--wgv71a.jp"),
         ("zoho\u200b.com", "zoho.com"),
+        ("Ｚｏｈｏ.com", "zoho.com"),
+        ("r3--sn.example", "r3--sn.example"),
+        (".".join(["a" * 62] * 4) + ".c", ".".join(["a" * 62] * 4) + ".c"),
+        (".".join(["a" * 62] * 4) + ".co", None),
         ("xn--a.com", None),
         ("ü..com", None),
         ("zoho", None),

@@ -394,6 +394,9 @@ def test_stop_ends_a_request_that_is_on_its_way(provider: Replaying) -> None:
 
     threading.Thread(target=stop_when_seen, daemon=True).start()
     assert outcome(send(provider, Sender(stop, rpm=60))) == ("interrupted", 1)
+    left = [thread for thread in threading.enumerate() if thread.name == "request"]
+    assert left
+    assert all(thread.daemon for thread in left), "what was left behind keeps no process alive"
     provider.gate("never").set()
 
 

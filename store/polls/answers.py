@@ -75,7 +75,7 @@ def read(text: str) -> Answer | Failure:
 def clean(text: str) -> str:
     """NFC, without control, format and bidi characters, white space folded, trimmed."""
     kept = (
-        " " if char in _SPACES else char
+        char
         for char in text
         if char in _SPACES
         or (unicodedata.category(char) not in _HIDDEN and char not in _BLANK_LETTERS)

@@ -176,9 +176,8 @@ class Sender:
             return backoff if again and not last else None, None
         if reply.lasting:
             return None, self._limits.rest
-        again = {"true": True, "false": False}.get(
-            came.headers.get("x-should-retry", ""), reply.passing
-        )
+        said = came.headers.get("x-should-retry")
+        again = said == "true" or (said != "false" and reply.passing)
         if not (again and isinstance(reply.outcome, Failure)):
             return None, None
         now = datetime.now(UTC)
