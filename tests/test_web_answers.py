@@ -225,7 +225,6 @@ def test_an_old_slug_is_redirected_for_good(small: Flask) -> None:
         assert answer.data == b""
 
 
-@pytest.mark.xfail(reason="until History.lines leaves out what is no longer in the file")
 def test_a_history_that_vanishes_is_no_failure(tmp_path: Path) -> None:
     """Between snapshot and read a file may go, shrink or be replaced; the answer is whole JSON."""
     directory = write_small_world(tmp_path / "data")
