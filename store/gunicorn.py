@@ -14,6 +14,8 @@ import signal
 import time
 from typing import Any
 
+from gunicorn.glogging import Logger
+
 from store.polls.schedule import Schedule
 from store.web.hosts import address
 
@@ -45,19 +47,20 @@ class OneLine(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-logconfig_dict = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "store.gunicorn.OneLine"}},
-    "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
-    },
-    "root": {"level": "INFO", "handlers": ["stderr"]},
-    "loggers": {
-        "gunicorn.error": {"level": "INFO", "handlers": ["stderr"], "propagate": False},
-        "gunicorn.access": {"level": "INFO", "handlers": [], "propagate": False},
-    },
-}
+class Lines(Logger):  # type: ignore[misc] # gunicorn has no types
+    """Gunicorn's messages and ours, all in that form; requests are the proxy's to log."""
+
+    def setup(self, cfg: Any) -> None:
+        """Write every record of the process to the error log's handler."""
+        super().setup(cfg)
+        for handler in self.error_log.handlers:
+            handler.setFormatter(OneLine())
+        root = logging.getLogger()
+        root.handlers[:] = self.error_log.handlers
+        root.setLevel(self.error_log.level)
+
+
+logger_class = Lines
 
 
 def post_fork(server: Any, worker: Any) -> None:

@@ -100,6 +100,12 @@ def attack(server: servers.Server, log: Path, seeds: range) -> dict[int, int]:
 class TestHostileTraffic:
     """Nothing that is sent brings a 5xx, a stack trace, a hang or an answer without headers."""
 
+    def test_what_is_logged_is_one_line_of_json(self, server: servers.Server, log: Path) -> None:
+        """Whatever a stranger sends, a log line is one JSON object."""
+        send(server.port, b"GET /\r\nfoo HTTP/9\r\n\r\n")
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
+
     def test_a_few_hundred_requests(self, server: servers.Server, log: Path) -> None:
         """Odd methods, paths, queries, headers and bodies, over raw sockets."""
         found = attack(server, log, range(600))
@@ -114,7 +120,8 @@ class TestHostileTraffic:
         """Whatever is asked for is looked up in memory: a path is never made from a request."""
         client = app_over(write_data(tmp_path / "data", polls=[answered("A", ["X"])])).test_client()
         places = ("/api/v1/best/{}.json", "/api/v1/product/{}.json", "/product/{}", "/labs/{}")
-        client.get("/healthz")
+        for place in places:  # templates are read once
+            client.get(place.replace("{}", "nope"))
         with OPENED.watched() as opened:
             for word in hostile.WORDS:
                 for place in places:
