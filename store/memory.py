@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
 import threading
 import time
 import weakref
@@ -301,7 +302,7 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
         held = store()
         if held is None:
             return
-        with _without_full_collections():
+        with _in_the_background():
             held.keep_current(lambda: pause.wait(settle))
         if held.made_at != frozen_at:
             # What a snapshot holds is freed when its last reader lets go: it has no cycles.
@@ -311,15 +312,18 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
 
 
 @contextmanager
-def _without_full_collections() -> Iterator[None]:
-    """Keep the collector, while readers are served, from going through all that is held.
+def _in_the_background() -> Iterator[None]:
+    """Let readers go first while much is rebuilt.
 
-    That stops every thread for half a second over a full catalogue. Young garbage is still
-    collected: paused altogether, it would be frozen with the snapshot and never freed.
+    The interpreter changes threads ten times as often, and the collector does not go through all
+    that is held: that stops every thread for half a second over a full catalogue. Young garbage
+    is still collected: paused altogether, it would be frozen with the snapshot and never freed.
     """
-    thresholds = gc.get_threshold()
+    thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
     gc.set_threshold(thresholds[0], thresholds[1], _NEVER)
+    sys.setswitchinterval(interval / 10)
     try:
         yield
     finally:
+        sys.setswitchinterval(interval)
         gc.set_threshold(*thresholds)
