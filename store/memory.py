@@ -9,10 +9,11 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
 import threading
 import time
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_GONE = "the data directory cannot be read any more; what it last held stays served"
+_GONE = "the data directory does not exist or holds no data any more; its last state stays served"
+_NEVER = 1 << 30
 _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
 
 
@@ -92,12 +94,15 @@ class Store:
         with self._reloading:
             try:
                 catalogue = self._files.scan(settle)
-            except DataDirectoryError:
+            except DataDirectoryError as error:
                 if self._snapshot is None:
                     raise
+                if self._fault is None:
+                    log.error("%s", error)  # noqa: TRY400 - a sentence, not a trace
                 self._fault = Problem(".", 1, 1, _GONE)
             else:
-                with self._lock:
+                first = self._snapshot is None
+                with self._lock, _collector_paused() if first else nullcontext():
                     self._follow(catalogue)
                 self._fault = None
             self.looked_at = self._clock()
@@ -141,8 +146,7 @@ class Store:
         """Bring what is over all categories up to date, if it is behind."""
         with self._lock:
             if self._overview_due:
-                with _collector_paused():
-                    self._swap(with_overview(self.snapshot, self._publish))
+                self._swap(with_overview(self.snapshot, self._publish))
                 self._overview_due = False
 
     def _follow(self, catalogue: Catalogue) -> None:
@@ -182,8 +186,7 @@ class Store:
             names = Names(catalogue.products)
         stale = _to_read_again(before, catalogue, names, changed_history)
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
-        with _collector_paused():
-            self._swap(rebuild(before, catalogue, names, fresh, self._publish))
+        self._swap(rebuild(before, catalogue, names, fresh, self._publish))
         self._overview_due = True
 
     def _read(self, slug: str, catalogue: Catalogue) -> Logs:
@@ -197,7 +200,7 @@ class Store:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """While much is built and nothing dropped, looking for garbage would take half the time."""
+    """While everything is built for the first time, looking for garbage would take half of it."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -299,9 +302,28 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
         held = store()
         if held is None:
             return
-        held.keep_current(lambda: pause.wait(settle))
+        with _in_the_background():
+            held.keep_current(lambda: pause.wait(settle))
         if held.made_at != frozen_at:
             # What a snapshot holds is freed when its last reader lets go: it has no cycles.
             gc.freeze()
             frozen_at = held.made_at
         del held
+
+
+@contextmanager
+def _in_the_background() -> Iterator[None]:
+    """Let readers go first while much is rebuilt.
+
+    The interpreter changes threads ten times as often, and the collector does not go through all
+    that is held: that stops every thread for half a second over a full catalogue. Young garbage
+    is still collected: paused altogether, it would be frozen with the snapshot and never freed.
+    """
+    thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(thresholds[0], thresholds[1], _NEVER)
+    sys.setswitchinterval(interval / 10)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+        gc.set_threshold(*thresholds)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient, FlaskCliRunner
 
-settings.register_profile("house", deadline=None)  # a busy machine is no stopwatch
-settings.load_profile("house")
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
