@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import sys
 import threading
 import time
 import weakref
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _GONE = "the data directory does not exist or holds no data any more; its last state stays served"
-_NEVER = 1 << 30
 _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
 
 
@@ -302,28 +300,10 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
         held = store()
         if held is None:
             return
-        with _in_the_background():
-            held.keep_current(lambda: pause.wait(settle))
+        held.keep_current(lambda: pause.wait(settle))
         if held.made_at != frozen_at:
-            # What a snapshot holds is freed when its last reader lets go: it has no cycles.
+            # Else a full collection would go through all that is held and stop every thread for
+            # half a second. A snapshot has no cycles: it is freed when its last reader lets go.
             gc.freeze()
             frozen_at = held.made_at
         del held
-
-
-@contextmanager
-def _in_the_background() -> Iterator[None]:
-    """Let readers go first while much is rebuilt.
-
-    The interpreter changes threads ten times as often, and the collector does not go through all
-    that is held: that stops every thread for half a second over a full catalogue. Young garbage
-    is still collected: paused altogether, it would be frozen with the snapshot and never freed.
-    """
-    thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
-    gc.set_threshold(thresholds[0], thresholds[1], _NEVER)
-    sys.setswitchinterval(interval / 10)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)
-        gc.set_threshold(*thresholds)
