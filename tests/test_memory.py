@@ -354,7 +354,7 @@ def test_a_lost_data_directory_is_a_problem_and_the_last_picture_stays(store: St
     data.rename(data.with_suffix(".away"))
     store.reload()
     assert store.snapshot is before
-    assert "cannot be read" in store.problems[0].message
+    assert "its last state stays served" in store.problems[0].message
     data.with_suffix(".away").rename(data)
     store.reload()
     assert store.problems == ()
