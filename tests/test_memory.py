@@ -354,7 +354,7 @@ def test_a_lost_data_directory_is_a_problem_and_the_last_picture_stays(store: St
     data.rename(data.with_suffix(".away"))
     store.reload()
     assert store.snapshot is before
-    assert "cannot be read" in store.problems[0].message
+    assert "its last state stays served" in store.problems[0].message
     data.with_suffix(".away").rename(data)
     store.reload()
     assert store.problems == ()
@@ -393,3 +393,22 @@ def test_lines_that_left_the_file_are_left_out(store: Store) -> None:
     assert len(store.lines(ledger, ledger.newest(None, 10))) < 2
     path.unlink()
     assert store.lines(ledger, ledger.newest(None, 10)) == []
+
+
+def test_a_file_saved_as_it_was_shows_its_new_time(store: Store) -> None:
+    """Last-Modified follows the files, be their content what it was."""
+    for name in ("categories/crm-software.json", "models.json"):
+        os.utime(data_of(store) / name, (2_000_000_000, 2_000_000_000))
+        store.reload()
+        assert picture(store) == picture(store_over(data_of(store))), name
+        os.utime(data_of(store) / name, (1_700_000_000, 1_700_000_000))
+
+
+def test_a_category_that_goes_with_a_change_for_all_takes_its_products_along(store: Store) -> None:
+    """Nothing is left of a product that only the removed category named."""
+    data = data_of(store)
+    write_json(data / "site.json", {"version": 1, "name": "Renamed"})
+    (data / "categories/crm-software.json").unlink()
+    store.reload()
+    assert picture(store) == picture(store_over(data))
+    assert not [path for path in store.snapshot.prepared if path.startswith("product/")]
