@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_GONE = "the data directory does not exist or holds no data any more; its last state stays served"
+_GONE = "the data directory cannot be read any more; what it last held stays served"
 _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
 
 

@@ -95,7 +95,7 @@ def test_a_data_directory_that_went_is_told_without_its_path(directory: Path) ->
     app.extensions["store"].reload()
     body = healthz(app)
     assert body["status"] == "degraded"
-    assert "does not exist or holds no data" in body["problems"][0]
+    assert "cannot be read any more" in body["problems"][0]
     assert str(directory.parent) not in json.dumps(body)
     assert app.test_client().get("/api/v1/categories.json").data == before
 
