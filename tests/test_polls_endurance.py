@@ -118,7 +118,7 @@ def test_every_fault_over_a_hundred_categories(tmp_path: Path, asked: Provider) 
         for one, after, step in zip(own, own[1:], script, strict=False):
             if step in PASSING:
                 assert after["at"] - one["at"] >= WAITS[PASSING.index(step)]
-                assert after["question"] == one["question"]
+                assert one["question"] in {later["question"] for later in own[own.index(after) :]}
 
     asked.follow({})
     flask(data, "poll", "--all", "--model", "Gemini", "--max-usd", "0.30")

@@ -243,6 +243,21 @@ def test_jitter_is_full(provider: Replaying) -> None:
     assert sum(stop.seconds) == pytest.approx(7, abs=0.5)
 
 
+def test_a_hint_holds_the_line_before_it_is_free(provider: Replaying) -> None:
+    """Of many threads none slips through between the reply and the wait it asks for."""
+    steps: list[dict[str, Any]] = [{"status": 503, "headers": {"retry-after": "0.3"}}, GOOD]
+    provider.follow({"m": steps})
+    by = Sender(threading.Event(), rpm=1_000_000, concurrency=1)
+    threads = [threading.Thread(target=send, args=(provider, by)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    times = [one["at"] for one in provider.seen]
+    assert len(times) == 5
+    assert times[1] - times[0] >= 0.3
+
+
 def test_hints_do_not_prolong_the_last_attempt(provider: Replaying) -> None:
     """Four attempts and three waits, with a hint as without."""
     provider.follow({"m": [{"status": 429, "headers": {"retry-after": "7"}}]})

@@ -146,15 +146,17 @@ class Sender:
                 took = round(1000 * (self._clock() - start))
                 reply = read(came) if isinstance(came, Response) else Reply(outcome=came.failure)
                 meter.settle(reply.tokens, free=_was_free(came))
-                wait, rest = self._verdict(came, reply, attempt)
-                self._resting = self._resting or rest is not None
-            sent = Sent(reply, took, attempt, rest)
+                verdict = self._verdict(came, reply, attempt)
+                self._resting = self._resting or verdict.rest is not None
+                if verdict.held:
+                    self._pace.hold(verdict.wait or 0)
+            sent = Sent(reply, took, attempt, verdict.rest)
             timeouts += _kind(reply) == "timeout"
-            if wait is None or timeouts > 1 or self._clock() + wait > deadline:
+            if verdict.wait is None or attempt == self._limits.attempts or timeouts > 1:
                 return sent
-            if _kind(reply) == "rate_limited":
-                self._pace.hold(wait)
-            elif self._stop.wait(wait):
+            if self._clock() + verdict.wait > deadline:
+                return sent
+            if not verdict.held and self._stop.wait(verdict.wait):
                 return self._stopped(sent)
         raise AssertionError("the last attempt is never followed by a wait")  # pragma: no cover
 
@@ -165,31 +167,28 @@ class Sender:
         failure = Failure("interrupted", "The poll was stopped while it waited to ask again.")
         return Sent(Reply(outcome=failure), sent.latency_ms, sent.attempts)
 
-    def _verdict(
-        self, came: Response | _Lost, reply: Reply, attempt: int
-    ) -> tuple[float | None, float | None]:
-        """Seconds until the next attempt, and seconds to leave the assistant alone; or neither."""
-        last = attempt == self._limits.attempts
+    def _verdict(self, came: Response | _Lost, reply: Reply, attempt: int) -> _Verdict:
+        """What follows from an attempt: whether asking again may help, and how long nobody should.
+
+        A rate limit or a provider's own hint holds the whole line, other faults only this poll.
+        """
         backoff = self._random.uniform(0, 2**attempt)
         if isinstance(came, _Lost):
             again = came.failure.kind in ("network", "timeout")
-            return backoff if again and not last else None, None
+            return _Verdict(backoff if again else None)
         if reply.lasting:
-            return None, self._limits.rest
+            return _Verdict(rest=self._limits.rest)
         said = came.headers.get("x-should-retry")
         again = said == "true" or (said != "false" and reply.passing)
         if not (again and isinstance(reply.outcome, Failure)):
-            return None, None
-        now = datetime.now(UTC)
-        asked = hints.retry_after(came.headers, now)
-        asked = reply.wait if asked is None else asked
-        if asked is None and reply.outcome.kind == "rate_limited":
-            asked = hints.limit_reset(came.headers, now)
+            return _Verdict()
+        limited = reply.outcome.kind == "rate_limited"
+        asked = _hint(came, reply, limited=limited)
         if asked is None:
-            return None if last else backoff, None
+            return _Verdict(backoff, held=limited)
         if asked > self._limits.longest_wait:
-            return None, asked
-        return None if last else asked + self._random.uniform(0, 1), None
+            return _Verdict(rest=asked)
+        return _Verdict(asked + self._random.uniform(0, 1), held=True)
 
     def _once(self, request: Request, deadline: float) -> Response | _Lost:
         """One attempt, on a thread of its own that is left behind when it takes too long."""
@@ -270,6 +269,26 @@ class _Lost(Struct, frozen=True):
 
     failure: Failure
     free: bool
+
+
+class _Verdict(Struct, frozen=True):
+    """What follows from an attempt; nothing, when asking again is of no use.
+
+    ``wait`` is the seconds until the next one, ``held`` whether nobody else may send until then,
+    ``rest`` the seconds for which the assistant should not be asked at all.
+    """
+
+    wait: float | None = None
+    held: bool = False
+    rest: float | None = None
+
+
+def _hint(response: Response, reply: Reply, *, limited: bool) -> float | None:
+    """The wait a provider asks for; used-up limits count where they were the reason."""
+    now = datetime.now(UTC)
+    asked = hints.retry_after(response.headers, now)
+    asked = reply.wait if asked is None else asked
+    return hints.limit_reset(response.headers, now) if asked is None and limited else asked
 
 
 def _lost(kind: FailureKind, sentence: str, *, free: bool = False) -> _Lost:
