@@ -425,7 +425,12 @@ class Stopped(threading.Event):
 
 
 @pytest.mark.parametrize(
-    "step", [{"status": 503, "headers": {"retry-after": "100"}}, {"status": 429, "body": RATE}]
+    "step",
+    [
+        {"status": 500},
+        {"status": 503, "headers": {"retry-after": "100"}},
+        {"status": 429, "body": RATE},
+    ],
 )
 def test_stop_ends_a_wait_to_retry(provider: Replaying, step: dict[str, Any]) -> None:
     """What was sent and waits to be sent again ends as ``interrupted``."""

@@ -99,17 +99,10 @@ def poll(  # noqa: PLR0913 - a command's options
         return
     if not (slugs or everything or due):
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
-    wanted = _categories(catalogue, slugs)
-    pairs = [Pair(slug, catalogue.categories[slug], a) for slug in wanted for a in chosen]
-    every_days = catalogue.site.poll_every_days
-
-    def clock() -> datetime:
-        return at or datetime.now(UTC)
-
-    files = files_of(catalogue)
-    agenda.look(files if catalogue.site.daily_usd is not None else {s: files[s] for s in wanted})
+    pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
+    agenda.look(_read_before(catalogue, pairs))
     if due:
-        pairs = agenda.due(pairs, every_days, clock())
+        pairs = agenda.due(pairs, catalogue.site.poll_every_days, at or datetime.now(UTC))
     elif at is None:
         pairs = agenda.longest_waiting_first(pairs)
     if not pairs:
@@ -119,18 +112,20 @@ def poll(  # noqa: PLR0913 - a command's options
         _quote(pairs)
         return
     accounts = daily_account(settings, catalogue, agenda)
-    if max_usd is not None:
-        accounts.append(RunAccount(max_usd))
+    accounts += [RunAccount(max_usd)] if max_usd is not None else []
     _check_ready(settings, chosen, accounts)
     stop = threading.Event()
     edges = edges_of(
-        settings, catalogue, history, history.append, stop=stop, now=clock, accounts=accounts
+        settings,
+        catalogue,
+        history,
+        history.append,
+        stop=stop,
+        now=lambda: at or datetime.now(UTC),
+        accounts=accounts,
     )
-    tallies = _run(Runner(edges, every_days, in_order=at is not None), pairs, stop, only_due=due)
-    _summarise(tallies)
-    polled = sum(tally.polled for tally in tallies.values())
-    if polled and not any(tally.outcomes[ANSWERED] for tally in tallies.values()):
-        raise click.exceptions.Exit(1)
+    runner = Runner(edges, catalogue.site.poll_every_days, in_order=at is not None)
+    _summarise(_run(runner, pairs, stop, only_due=due))
 
 
 def _catalogue(settings: Settings) -> Catalogue:
@@ -173,6 +168,21 @@ def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(slugs)) or list(catalogue.categories)
 
 
+def _pairs(
+    catalogue: Catalogue, slugs: Sequence[str], assistants: Sequence[Assistant]
+) -> list[Pair]:
+    """Every category with every assistant."""
+    return [Pair(slug, catalogue.categories[slug], a) for slug in slugs for a in assistants]
+
+
+def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> dict[str, Sequence[str]]:
+    """The history files to read first: all for a sum over the day, else those of the pairs."""
+    files = files_of(catalogue)
+    if catalogue.site.daily_usd is not None:
+        return files
+    return {pair.slug: files[pair.slug] for pair in pairs}
+
+
 def _check_ready(
     settings: Settings, chosen: Sequence[Assistant], accounts: Sequence[Account]
 ) -> None:
@@ -212,6 +222,7 @@ def _run(
 
 
 def _summarise(tallies: dict[str, Tally]) -> None:
+    """One line for each assistant; exits with 1 when every poll failed."""
     for name, tally in tallies.items():
         failures = [o for o in tally.outcomes if o not in (ANSWERED, SKIPPED, LEFT)]
         order = [ANSWERED, *sorted(failures), SKIPPED, LEFT]
@@ -220,6 +231,9 @@ def _summarise(tallies: dict[str, Tally]) -> None:
         click.echo(f"{name}: {', '.join(counted)}")
         if tally.paused:
             click.echo(f"{name} was paused: {tally.paused}")
+    polled = sum(tally.polled for tally in tallies.values())
+    if polled and not any(tally.outcomes[ANSWERED] for tally in tallies.values()):
+        raise click.exceptions.Exit(1)
 
 
 def _quote(pairs: Sequence[Pair]) -> None:

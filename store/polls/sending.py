@@ -133,7 +133,9 @@ class Sender:
         deadline = self._clock() + self._limits.total
         sent: Sent | None = None
         timeouts = 0
-        for attempt in range(1, self._limits.attempts + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             with self._slots:
                 if not self._pace.wait(self._stop):
                     return self._stopped(sent)
@@ -158,7 +160,6 @@ class Sender:
                 return sent
             if not verdict.held and self._stop.wait(verdict.wait):
                 return self._stopped(sent)
-        raise AssertionError("the last attempt is never followed by a wait")  # pragma: no cover
 
     def _stopped(self, sent: Sent | None) -> Sent | Unsent:
         """The end of a poll that was stopped while it waited."""
