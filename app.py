@@ -77,6 +77,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         app.before_request(Watcher(store).ensure_running)
         if settings.poll_enabled and _is_flask_run():
             schedule = Schedule(store, settings)
+            app.extensions["scheduler"] = schedule.status
             schedule.stop_on(signal.SIGTERM, signal.SIGINT)
             schedule.start()
     return app

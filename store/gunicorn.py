@@ -82,6 +82,7 @@ def post_worker_init(worker: Any) -> None:
     extensions = worker.wsgi.extensions
     if extensions["settings"].poll_enabled:
         worker.schedule = Schedule(extensions["store"], extensions["settings"])
+        extensions["scheduler"] = worker.schedule.status
         worker.schedule.stop_on(signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
         worker.schedule.start()
 

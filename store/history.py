@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-Signature = tuple[int, int, int]  # modification time in ns, size in bytes, inode
+Signature = tuple[int, int, int, int]
+"""Times of modification and of status change in ns, size in bytes, inode."""
 
 _CRC_SIZE = len(b',"crc":"00000000"}')
 _DECODER = msgspec.json.Decoder(Poll)
@@ -39,7 +40,7 @@ _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class HistoryError(Exception):
-    """A poll could not be made durable; nothing of it was acknowledged."""
+    """A history file cannot be read or written; no poll of it was acknowledged."""
 
 
 class Stored(Struct, frozen=True):
@@ -138,13 +139,17 @@ class History:
         """The raw lines at the given byte offsets of a file, read in one piece.
 
         ``None`` stands for a line that is no longer there, since somebody changed the file.
+
+        Raises:
+            HistoryError: the file cannot be read just now.
         """
         first = min(start for start, _ in spans)
+        path = self.path(slug)
         try:
-            with _opened(self.path(slug)) as handle:
+            with _opened(path) as handle:
                 block = os.pread(handle, max(end for _, end in spans) - first, first)
-        except OSError:
-            return [None] * len(spans)
+        except OSError as error:
+            raise HistoryError(f"{path.name} cannot be read: {error.strerror}") from error
         lines = (block[start - first : end - first] for start, end in spans)
         return [line if _is_sealed(line) else None for line in lines]
 
@@ -310,7 +315,7 @@ def _damage(name: str, number: int, error: ValueError, *, torn: bool) -> Problem
 
 
 def _signature(found: os.stat_result) -> Signature:
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _sync_directory(directory: Path) -> None:

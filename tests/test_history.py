@@ -158,7 +158,8 @@ class TestReading:
     def test_a_file_that_is_not_there_is_empty(self, log: History) -> None:
         """A category without history has no polls and no problem."""
         assert log.read(SLUG) == history.Log()
-        assert log.lines(SLUG, [(0, 10)]) == [None]
+        with pytest.raises(history.HistoryError, match="cannot be read"):
+            log.lines(SLUG, [(0, 10)])
 
     def test_damage_in_the_middle_is_skipped_counted_and_left_alone(self, log: History) -> None:
         """One changed byte costs one record, is named by line, and is never rewritten."""

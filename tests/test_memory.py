@@ -354,7 +354,7 @@ def test_a_lost_data_directory_is_a_problem_and_the_last_picture_stays(store: St
     data.rename(data.with_suffix(".away"))
     store.reload()
     assert store.snapshot is before
-    assert "its last state stays served" in store.problems[0].message
+    assert "what it last held stays served" in store.problems[0].message
     data.with_suffix(".away").rename(data)
     store.reload()
     assert store.problems == ()
@@ -391,8 +391,6 @@ def test_lines_that_left_the_file_are_left_out(store: Store) -> None:
     path = store.history.path("crm-software")
     path.write_bytes(path.read_bytes()[10:])
     assert len(store.lines(ledger, ledger.newest(None, 10))) < 2
-    path.unlink()
-    assert store.lines(ledger, ledger.newest(None, 10)) == []
 
 
 def test_a_file_saved_as_it_was_shows_its_new_time(store: Store) -> None:

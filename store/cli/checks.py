@@ -75,7 +75,7 @@ def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Prob
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
     names = {assistant.name for assistant in catalogue.assistants}
-    for model in sorted(census.models.keys() - names):
+    for model in sorted(census.models.keys() - names) if names else ():
         message = f'"{model}" is retired: its {census.models[model]:,} polls count in no ranking'
         yield Problem("models.json", 1, 1, message, "notice")
     read = {

@@ -59,10 +59,15 @@ class Schedule:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._stand_by, name="schedule", daemon=True)
         self._agenda = Agenda(store.history)
+        self._elected = False
 
     def start(self) -> None:
         """Begin to stand for election, and to poll once elected."""
         self._thread.start()
+
+    def status(self) -> dict[str, bool]:
+        """Whether this process stands ready to poll, and whether it is the one that does."""
+        return {"alive": self._thread.is_alive(), "polling": self._elected}
 
     def stop(self, wait: float = GOODBYE) -> None:
         """End every wait and poll, and give what is under way so many seconds to be recorded."""
@@ -111,6 +116,7 @@ class Schedule:
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         )
         scheduler.start()
+        self._elected = True
         try:
             looked = -math.inf
             while not self._stop.is_set():
@@ -119,6 +125,7 @@ class Schedule:
                     self._keep_jobs(scheduler)
                 self._wait_a_second()
         finally:
+            self._elected = False
             scheduler.shutdown(wait=True)
 
     def _wait_a_second(self) -> None:

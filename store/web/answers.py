@@ -59,7 +59,10 @@ def moved(address: str) -> Response:
 
 
 def _is_known(environ: Mapping[str, str], prepared: Prepared) -> bool:
-    """Whether the reader's copy is current: by its tag, or by its date if it sends no tag."""
+    """Whether the reader's copy is current: by its tag, or by its date if it sends no tag.
+
+    A date counts only if it is the body's own: a file that is taken away may turn it back.
+    """
     tags = environ.get("HTTP_IF_NONE_MATCH")
     if tags is not None:
         return tags == prepared.etag or parse_etags(tags).contains_weak(prepared.etag[3:-1])
@@ -67,7 +70,7 @@ def _is_known(environ: Mapping[str, str], prepared: Prepared) -> bool:
     if since is None:
         return False
     date = parse_date(since)
-    return date is not None and prepared.modified <= date.timestamp()
+    return date is not None and prepared.modified == date.timestamp()
 
 
 @lru_cache(maxsize=256)

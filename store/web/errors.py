@@ -5,6 +5,7 @@ Bodies follow RFC 9457. None shows a stack trace or a path of the machine.
 
 from __future__ import annotations
 
+import logging
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -13,12 +14,15 @@ import msgspec
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
+from store.history import HistoryError
 from store.web.resources import ParameterError, ProblemDetails, Suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from werkzeug.wrappers import Response as BaseResponse
+
+log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -108,9 +112,17 @@ def handle_http_exception(error: HTTPException) -> BaseResponse:
     return response
 
 
+def handle_history_error(error: HistoryError) -> Response:
+    """Answer while a history file cannot be read: it may be back in a moment."""
+    log.error("%s", error)
+    detail = "The poll history cannot be read just now; it has been logged. Try again in a moment."
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, instance())
+
+
 def register(app: Flask) -> None:
     """Answer every failure of the app as a problem detail; the unexpected ones are logged."""
     app.register_error_handler(ApiError, handle_api_error)
+    app.register_error_handler(HistoryError, handle_history_error)
     app.register_error_handler(HTTPException, handle_http_exception)
 
 
