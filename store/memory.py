@@ -122,7 +122,11 @@ class Store:
         if self._snapshot is None:
             self.reload()
         with self._lock:
-            self._advance(self.snapshot.catalogue, {polls[0].slug})
+            try:
+                self._advance(self.snapshot.catalogue, {polls[0].slug})
+            except BaseException:
+                self._signatures.pop(polls[0].slug, None)  # so that the next look takes them in
+                raise
         return recorded
 
     def lines(self, ledger: Ledger, positions: Sequence[int]) -> list[bytes]:

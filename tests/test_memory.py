@@ -348,6 +348,23 @@ def test_an_append_that_fails_shows_nothing(store: Store, monkeypatch: pytest.Mo
     assert store.snapshot is before
 
 
+def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is in history is shown in the end, even when the first rebuild after it failed."""
+
+    def broken(_before: Any, _catalogue: Any, _names: Any, fresh: Any, _publish: Any) -> None:
+        list(fresh)  # the history is read, and only then something gives way
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("store.memory.rebuild", broken)
+        with pytest.raises(MemoryError):
+            store.record([answered("C", ["Pipedrive"])], TIMES[-1])
+    store.reload()
+    assert "C" in verdict(store)["answers"]
+
+
 def test_a_lost_data_directory_is_a_problem_and_the_last_picture_stays(store: Store) -> None:
     """An unmounted disk is reported and changes nothing for readers; its return mends it."""
     data, before = data_of(store), store.snapshot

@@ -10,7 +10,6 @@ from flask import Blueprint, Response, current_app, request
 
 from store.snapshot import category_path, product_path
 from store.web import health
-from store.web.addresses import LICENCES
 from store.web.answers import Passing, answer, moved
 from store.web.errors import NotFound
 from store.web.parameters import Parameters, path_slug
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from store.memory import Store
     from store.snapshot import Prepared, Snapshot
     from store.web.payloads import Payloads
-
-__all__ = ["JSON", "LICENCES", "MARKDOWN", "PAGES", "Api", "links"]
 
 JSON = "application/json"
 MARKDOWN = "text/markdown; charset=utf-8"
