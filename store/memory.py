@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
 import threading
 import time
 import weakref
@@ -202,7 +203,11 @@ class Store:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """While everything is built for the first time, looking for garbage would take half of it."""
+    """Look for no garbage while a snapshot is made.
+
+    There is none in it, and to go through all that is held stops every thread for up to half a
+    second.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -271,6 +276,10 @@ def _parts(snapshot: Snapshot | None) -> list[object]:
     ]
 
 
+SWITCH_INTERVAL = 0.001
+"""Seconds a busy thread keeps the interpreter: so long may a request wait for the watcher."""
+
+
 class Watcher:
     """Keeps a store current while it serves: one daemon thread that looks at the files.
 
@@ -291,6 +300,7 @@ class Watcher:
         with self._lock:
             if self._process != os.getpid():
                 self._process = os.getpid()
+                sys.setswitchinterval(SWITCH_INTERVAL)
                 self._store.keep_current()
                 watched = (weakref.ref(self._store), *self._times)
                 threading.Thread(target=_watch, args=watched, name="watcher", daemon=True).start()
@@ -304,10 +314,9 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
         held = store()
         if held is None:
             return
-        held.keep_current(lambda: pause.wait(settle))
-        if held.made_at != frozen_at:
-            # Else a full collection would go through all that is held and stop every thread for
-            # half a second. A snapshot has no cycles: it is freed when its last reader lets go.
-            gc.freeze()
-            frozen_at = held.made_at
+        with _collector_paused():
+            held.keep_current(lambda: pause.wait(settle))
+            if held.made_at != frozen_at:
+                gc.freeze()  # a snapshot has no cycles: it is freed when its last reader lets go
+                frozen_at = held.made_at
         del held
