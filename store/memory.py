@@ -26,7 +26,7 @@ from store.records import Problem
 from store.snapshot import Logs, history_files, rebuild, with_overview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from store.files import Catalogue
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _GONE = "the data directory cannot be read any more; what it last held stays served"
+FEW = 16
+"""Entries up to which a mapping is taken for a record of larger things."""
+
 _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
 
 
@@ -167,7 +170,7 @@ class Store:
         self.flush()
 
     def _swap(self, snapshot: Snapshot) -> None:
-        parts = _parts(self._snapshot)
+        parts = list(_parts(self._snapshot))
         self._snapshot = snapshot
         self.made_at = self._clock()
         while parts:  # freed all at once, the last snapshot would stop every thread for 40 ms
@@ -217,6 +220,23 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+SWITCH_INTERVAL = sys.getswitchinterval()
+"""Seconds for which a busy thread keeps the interpreter, as it was when the process began."""
+
+
+@contextmanager
+def _requests_first() -> Iterator[None]:
+    """Let every other thread have the interpreter within a millisecond.
+
+    Always, it would cost each request a tenth more.
+    """
+    sys.setswitchinterval(min(0.001, SWITCH_INTERVAL))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(SWITCH_INTERVAL)
+
+
 def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
     """Every name or alias that more than one product file claims, at each of its places."""
     for claims in names.contested():
@@ -261,23 +281,18 @@ def _to_read_again(
     return stale
 
 
-def _parts(snapshot: Snapshot | None) -> list[object]:
-    """A snapshot and the larger things in it, outer before inner."""
-    if snapshot is None:
-        return []
-    index = snapshot.overview.index
-    shelves = vars(index).values()
-    return [
-        snapshot,
-        *msgspec.structs.astuple(snapshot),
-        *msgspec.structs.astuple(snapshot.overview),
-        *shelves,
-        *(part for shelf in shelves for part in vars(shelf).values()),
-    ]
-
-
-SWITCH_INTERVAL = 0.001
-"""Seconds a busy thread keeps the interpreter: so long may a request wait for the watcher."""
+def _parts(whole: object) -> Iterator[object]:
+    """A value and the larger things it is made of, outer before inner."""
+    yield whole
+    inner: Iterable[object] = ()
+    if isinstance(whole, msgspec.Struct):
+        inner = msgspec.structs.astuple(whole)
+    elif isinstance(whole, dict) and len(whole) <= FEW:
+        inner = whole.values()
+    elif hasattr(whole, "__dict__"):
+        inner = vars(whole).values()
+    for part in inner:
+        yield from _parts(part)
 
 
 class Watcher:
@@ -300,7 +315,6 @@ class Watcher:
         with self._lock:
             if self._process != os.getpid():
                 self._process = os.getpid()
-                sys.setswitchinterval(SWITCH_INTERVAL)
                 self._store.keep_current()
                 watched = (weakref.ref(self._store), *self._times)
                 threading.Thread(target=_watch, args=watched, name="watcher", daemon=True).start()
@@ -314,7 +328,7 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
         held = store()
         if held is None:
             return
-        with _collector_paused():
+        with _collector_paused(), _requests_first():
             held.keep_current(lambda: pause.wait(settle))
             if held.made_at != frozen_at:
                 gc.freeze()  # a snapshot has no cycles: it is freed when its last reader lets go
