@@ -17,6 +17,7 @@ from store.polls.schedule import Schedule
 from store.settings import Settings, SettingsError
 from store.web import crossorigin, errors, hosts, pages
 from store.web.api import Api
+from store.web.describing import Describing
 from store.web.mcp.endpoint import Mcp
 from store.web.payloads import Payloads
 from store.web.publishing import Publishing
@@ -53,7 +54,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         return app.jinja_env.get_template(template).render(**context)
 
     def publish(catalogue: Catalogue) -> Publishing:
-        return Publishing(catalogue.site, base_url(catalogue), render, store.lines)
+        return Publishing(Payloads(catalogue.site, base_url(catalogue)))
 
     def host_names(catalogue: Catalogue) -> frozenset[str]:
         given = (base_url(catalogue), *catalogue.site.hosts, *settings.hosts)
@@ -62,14 +63,15 @@ def create_app(settings: Settings | None = None) -> Flask:
     payloads = _PerCatalogue(lambda found: Payloads(found.site, base_url(found)))
     trusted = _PerCatalogue(host_names)
     store = Store(settings.data_dir, publish)
+    describing = Describing(payloads, render, store.lines)
     app.extensions["settings"] = settings
     app.extensions["store"] = store
     errors.register(app)
     hosts.register(app, lambda: trusted(store.snapshot))
     crossorigin.register(app)
-    app.register_blueprint(Api(store, payloads).blueprint())
+    app.register_blueprint(Api(store, payloads, describing).blueprint())
     app.register_blueprint(Mcp(store, payloads).blueprint())
-    pages.register(app, store, payloads)
+    pages.register(app, store, payloads, describing)
     cli.register(app)
     if _is_served():
         _open(store)

@@ -152,8 +152,16 @@ class Store:
         """Bring what is over all categories up to date, if it is behind."""
         with self._lock:
             if self._overview_due:
-                self._swap(with_overview(self.snapshot, self._publish))
+                snapshot = with_overview(self.snapshot, self._publish)
+                if self.snapshot.overview.index.is_prepared:
+                    snapshot.overview.index.prepare()
+                self._swap(snapshot)
                 self._overview_due = False
+
+    def prepare(self) -> None:
+        """Make what only some requests need, so that not even the first of them waits for it."""
+        if self._snapshot:
+            self._snapshot.overview.index.prepare()
 
     def _follow(self, catalogue: Catalogue) -> None:
         """Take in what changed in the files and in history."""
@@ -324,13 +332,12 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
     """Look again and again, until nobody holds the store any more."""
     pause = threading.Event()
     frozen_at = 0.0
-    while not pause.wait(every):
-        held = store()
-        if held is None:
-            return
+    while held := store():
         with _collector_paused(), _requests_first():
             held.keep_current(lambda: pause.wait(settle))
+            held.prepare()
             if held.made_at != frozen_at:
                 gc.freeze()  # a snapshot has no cycles: it is freed when its last reader lets go
                 frozen_at = held.made_at
         del held
+        pause.wait(every)

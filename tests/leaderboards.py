@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import builders
 
 from store.rankings import merging
-from store.rankings.merging import Answered, Choice, Counted
+from store.rankings.merging import Answered, Counted
 from store.records import Pick, Poll
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def answer(model: str, products: str | Sequence[str | None], at: str = AT, **pol
         caveat=said.caveat,
         id=f"{model} {at}",
     )
-    return Answered(model, said, tuple(Choice(pick.product, pick) for pick in picks), ())
+    return Answered(model, said, tuple(pick.product for pick in picks), ())
 
 
 def counted(
@@ -50,12 +50,12 @@ def counted(
 ) -> tuple[Counted, ...]:
     """The counted answers of models by name; ``stale`` names those that lag behind."""
     return tuple(
-        Counted(answer(model, named), stale=model in stale.split())
+        Counted.of(answer(model, named), stale=model in stale.split())
         for model, named in lists.items()
     )
 
 
 def merged(answers: Sequence[Counted]) -> tuple[Entry, ...]:
     """The merged ranking; each product's slug is its name in lower case."""
-    products = {choice.product for each in answers for choice in each.answered.choices}
+    products = {product for each in answers for product in each.picks}
     return merging.merge(answers, {product: product.lower() for product in products})

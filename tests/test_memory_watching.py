@@ -201,14 +201,31 @@ def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> No
         time.sleep(0.01)
 
 
+def test_no_search_waits_for_its_index(directory: Path, store: Store) -> None:
+    """Once watched, the index is made before anybody searches, and the next before it is shown."""
+    assert not store.snapshot.overview.index.is_prepared
+    assert not store.snapshot.overview.index.is_prepared
+    Watcher(store, every=1000).ensure_running()
+    deadline = time.monotonic() + 30
+    while not (before := store.snapshot.overview.index).is_prepared:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
+    store.reload()
+    assert store.snapshot.overview.index is not before
+    assert store.snapshot.overview.index.is_prepared
+
+
 def test_the_watcher_ends_with_its_store() -> None:
     """Nothing keeps looking at files that nobody serves any more."""
 
     class Fleeting:
-        looks = 0
+        made_at = 0.0
 
         def keep_current(self, *_: Any) -> None:
-            self.looks += 1
+            """Look at nothing."""
+
+        prepare = keep_current
 
     store: Any = Fleeting()
     others = set(threading.enumerate())

@@ -17,7 +17,7 @@ LONG_AGO = dt.date(2026, 1, 1)
 def cell(now: str | None, before: str | None) -> tuple[CellPoll, ...]:
     """One model's polls of one category, newest first; None where there was none."""
     polls = [(NOW, now), (BEFORE, before)]
-    return tuple(CellPoll(day, frozenset(named)) for day, named in polls if named is not None)
+    return tuple(CellPoll(day, tuple(named)) for day, named in polls if named is not None)
 
 
 def trends(both: int = 0, only_now: int = 0, only_before: int = 0, neither: int = 0) -> Trends:
@@ -68,7 +68,7 @@ def test_a_cell_polled_in_one_window_only_counts_in_neither() -> None:
 def test_windows_are_seven_days_and_the_seven_before() -> None:
     """The current window ends with the newest poll's day; a day further back is another window."""
     days = [TODAY - dt.timedelta(days=age) for age in (6, 7, 13, 14)]
-    polls = [CellPoll(day, frozenset("X")) for day in days]
+    polls = [CellPoll(day, tuple("X")) for day in days]
     pairs = {
         (0, 1): 1,  # the last day of now, the first of before
         (0, 2): 1,  # the last day of before
@@ -82,10 +82,10 @@ def test_windows_are_seven_days_and_the_seven_before() -> None:
 def test_a_window_is_represented_by_its_newest_poll() -> None:
     """Of several polls in a window the last counts, once."""
     polls = (
-        CellPoll(NOW, frozenset("X")),
-        CellPoll(NOW - dt.timedelta(days=1), frozenset("Y")),
-        CellPoll(BEFORE, frozenset("Y")),
-        CellPoll(BEFORE - dt.timedelta(days=1), frozenset("X")),
+        CellPoll(NOW, tuple("X")),
+        CellPoll(NOW - dt.timedelta(days=1), tuple("Y")),
+        CellPoll(BEFORE, tuple("Y")),
+        CellPoll(BEFORE - dt.timedelta(days=1), tuple("X")),
     )
     found = Trends([polls], TODAY)
     assert found.of("X", LONG_AGO).mentions == 1
@@ -102,7 +102,7 @@ def test_new_is_what_was_first_named_in_the_current_window() -> None:
 
 
 def test_only_polls_that_can_still_matter_are_kept() -> None:
-    """Of each model the polls of its last fourteen days, newest first, each a set of products."""
+    """Of each model the polls of its last fourteen days, newest first, each with its products."""
     answers = [
         answer("A", "X Y", "2026-11-06T23:00:00Z"),
         answer("B", "X", "2026-01-01T06:00:00Z"),
@@ -111,7 +111,7 @@ def test_only_polls_that_can_still_matter_are_kept() -> None:
     ]
     kept = recent(answers)
     assert kept["A"] == (
-        CellPoll(dt.date(2026, 11, 20), frozenset("Z")),
-        CellPoll(dt.date(2026, 11, 7), frozenset("YZ")),
+        CellPoll(dt.date(2026, 11, 20), tuple("Z")),
+        CellPoll(dt.date(2026, 11, 7), tuple("YZ")),
     )
     assert [poll.day for poll in kept["B"]] == [dt.date(2026, 1, 1)]

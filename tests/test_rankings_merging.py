@@ -88,9 +88,9 @@ def test_the_lower_of_two_places_leaves_a_gap() -> None:
 def test_a_reason_is_from_the_model_that_ranks_highest() -> None:
     """Of equally high models the first that gives a reason is quoted; a lower one never is."""
     answers = [
-        Counted(answer("A", "Q X", reasons={"X": "lower"}), stale=False),
-        Counted(answer("B", "X", reasons={"X": None}), stale=False),
-        Counted(answer("C", "X", reasons={"X": "high"}), stale=False),
+        Counted.of(answer("A", "Q X", reasons={"X": "lower"}), stale=False),
+        Counted.of(answer("B", "X", reasons={"X": None}), stale=False),
+        Counted.of(answer("C", "X", reasons={"X": "high"}), stale=False),
     ]
     assert merged(answers)[0].reason == "high"
     assert merged(answers[:2])[0].reason is None

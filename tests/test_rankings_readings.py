@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.rankings import names, readings
+from store.rankings.merging import Counted
 from store.rankings.names import Names
 from store.records import Product
 
@@ -54,8 +55,8 @@ def test_nothing_was_polled() -> None:
 def test_of_two_names_for_one_product_the_better_rank_counts() -> None:
     """The lower row is left out and its rank stays a gap; the poll counts one mention."""
     reading = read(answered("A", ["Attio", "Zoho CRM", "Close", "zoho", "Pipedrive"]))
-    choices = reading.latest["A"].choices
-    assert [(choice.product, choice.pick.rank) for choice in choices] == [
+    picks = Counted.of(reading.latest["A"]).picks
+    assert [(product, pick.rank) for product, pick in picks.items()] == [
         ("=attio", 1),
         ("zoho-crm", 2),
         ("=close", 3),
@@ -138,12 +139,9 @@ def said(ranking: Sequence[str], **fields: Any) -> Reading:
 @given(RANKINGS)
 def test_leaving_duplicates_out_changes_nothing_the_second_time(ranking: list[str]) -> None:
     """Each product is chosen once, at its best rank, in the model's order."""
-    choices = said(ranking).latest["A"].choices
-    products = [choice.product for choice in choices]
-    assert len(set(products)) == len(products)
-    assert [choice.pick.rank for choice in choices] == sorted(
-        choice.pick.rank for choice in choices
-    )
-    kept = [choice.pick.product for choice in choices]
-    assert [c.product for c in said(kept).latest["A"].choices] == products
-    assert choices[0].pick.rank == 1
+    picks = Counted.of(said(ranking).latest["A"]).picks
+    ranks = [pick.rank for pick in picks.values()]
+    assert ranks[0] == 1
+    assert ranks == sorted(ranks)
+    kept = Counted.of(said([pick.product for pick in picks.values()]).latest["A"])
+    assert list(kept.picks) == list(picks)

@@ -51,7 +51,7 @@ def said(**models: str | dict[str, Any]) -> tuple[Counted, ...]:
     """Answers of models, each a list, or a list and what else its poll holds."""
     polls = {m: {"picks": told} if isinstance(told, str) else told for m, told in models.items()}
     return tuple(
-        Counted(answer(model, **{"products": poll.pop("picks"), **poll}), stale=False)
+        Counted.of(answer(model, **{"products": poll.pop("picks"), **poll}), stale=False)
         for model, poll in polls.items()
     )
 

@@ -50,7 +50,7 @@ def measure(counted: Sequence[Counted], entries: Sequence[Entry]) -> Agreement |
         return None
     firsts = [answer.answered.first for answer in counted]
     top = max((entry.product for entry in entries), key=firsts.count)  # of equals, the higher one
-    lists = {a.model: [choice.product for choice in a.answered.choices] for a in counted}
+    lists = {answer.model: list(answer.picks) for answer in counted}
     overlaps = {
         (first, second): average_overlap(lists[first], lists[second])
         for first, second in combinations(sorted(lists), 2)

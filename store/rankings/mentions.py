@@ -33,7 +33,7 @@ class CellPoll(Struct, frozen=True, gc=False):
     """One model's answer to one category as far as a trend needs it: its day and the products."""
 
     day: dt.date
-    products: frozenset[ProductId]
+    products: tuple[ProductId, ...]
 
 
 class Trend(Struct, frozen=True):
@@ -53,10 +53,10 @@ def recent(answers: Sequence[Answered]) -> dict[str, tuple[CellPoll, ...]]:
     """By model, the polls that can still matter to a trend, newest first: its last two windows."""
     by_model: dict[str, list[CellPoll]] = {}
     for answered in reversed(answers):
-        day = dt.date.fromisoformat(answered.poll.polled_at[:10])
         polls = by_model.setdefault(answered.model, [])
+        day = dt.date.fromisoformat(answered.poll.polled_at[:10])
         if not polls or day > polls[0].day - 2 * WINDOW:
-            polls.append(CellPoll(day, frozenset(choice.product for choice in answered.choices)))
+            polls.append(CellPoll(day, answered.products))
     return {model: tuple(polls) for model, polls in by_model.items()}
 
 
@@ -88,9 +88,9 @@ class Trends:
         return Trend(now, before, cells, delta, direction)
 
 
-def _newest(cell: Iterable[CellPoll], first: dt.date, last: dt.date) -> frozenset[ProductId] | None:
+def _newest(cell: Iterable[CellPoll], first: dt.date, last: dt.date) -> set[ProductId] | None:
     """The products of a cell's newest poll between two days, both included."""
-    return next((poll.products for poll in cell if first <= poll.day <= last), None)
+    return next((set(poll.products) for poll in cell if first <= poll.day <= last), None)
 
 
 def _direction(cells: int, only_now: int, only_before: int) -> Direction:

@@ -27,32 +27,37 @@ def points(rank: int) -> int:
 # As in records: answers are many and cannot form cycles, so the collector is spared them.
 
 
-class Choice(Struct, frozen=True, gc=False):
-    """One place of a model's answer and the product it stands for."""
-
-    product: ProductId
-    pick: Pick
-
-
 class Answered(Struct, frozen=True, gc=False):
-    """A model's answer with its names resolved; a product named twice keeps its better rank."""
+    """A model's answer with its names resolved: ``products`` are those of the poll's ranking."""
 
     model: str
     poll: Poll
-    choices: tuple[Choice, ...]
+    products: tuple[ProductId, ...]
     missed: tuple[ProductId, ...]
 
     @property
     def first(self) -> ProductId:
         """The product that the model ranks #1."""
-        return self.choices[0].product
+        return self.products[0]
 
 
 class Counted(Struct, frozen=True):
-    """An answer that counts towards the ranking; stale when it lags far behind the newest."""
+    """An answer that counts towards the ranking; stale when it lags far behind the newest.
+
+    ``picks`` are its places by product, best first; a product named twice keeps its better rank.
+    """
 
     answered: Answered
+    picks: Mapping[ProductId, Pick]
     stale: bool
+
+    @classmethod
+    def of(cls, answered: Answered, *, stale: bool = False) -> Counted:
+        """An answer, counted."""
+        picks: dict[ProductId, Pick] = {}
+        for product, pick in zip(answered.products, answered.poll.ranking, strict=True):
+            picks.setdefault(product, pick)
+        return cls(answered, picks, stale)
 
     @property
     def model(self) -> str:
@@ -92,7 +97,7 @@ def count(
     newest = max(answered.poll.polled_at for answered in present)
     lags = [(answered, age_in_days(answered.poll.polled_at, newest)) for answered in present]
     return tuple(
-        Counted(answered, stale=lag > stale_after) for answered, lag in lags if lag <= drop_after
+        Counted.of(answered, stale=lag > stale_after) for answered, lag in lags if lag <= drop_after
     )
 
 
@@ -100,8 +105,8 @@ def merge(counted: Sequence[Counted], slugs: Mapping[ProductId, str]) -> tuple[E
     """The merged ranking, best first; ``slugs`` break ties that nothing else breaks."""
     picks: dict[ProductId, dict[str, Pick]] = {}
     for answer in counted:
-        for choice in answer.answered.choices:
-            picks.setdefault(choice.product, {})[answer.model] = choice.pick
+        for product, pick in answer.picks.items():
+            picks.setdefault(product, {})[answer.model] = pick
     merits = {product: _merit([p.rank for p in named.values()]) for product, named in picks.items()}
     order = sorted(picks, key=lambda product: (*merits[product], slugs[product]))
     shared = [merits[product] for product in order]

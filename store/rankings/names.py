@@ -73,7 +73,7 @@ def key(name: str) -> str:
 @lru_cache(maxsize=100_000)
 def slug(name: str) -> str:
     """The address of a name; six hex digits of its key's hash tell apart what a slug cannot."""
-    plain: str = slugify(_plain(name))
+    plain = _transliterated(name)
     if len(plain) <= MAX_SLUG and key(plain) == key(name):
         return plain
     return hashed_slug(name)
@@ -83,8 +83,14 @@ def slug(name: str) -> str:
 def hashed_slug(name: str) -> str:
     """The address of a name whose plain slug is not its own."""
     digest = hashlib.sha256(key(name).encode()).hexdigest()[:6]
-    plain: str = slugify(_plain(name), max_length=MAX_SLUG - 7)
+    plain = _transliterated(name)[: MAX_SLUG - 7].strip("-")
     return f"{plain}-{digest}" if plain else digest
+
+
+@lru_cache(maxsize=1)
+def _transliterated(name: str) -> str:
+    slugified: str = slugify(_plain(name))
+    return slugified
 
 
 def provisional(name: str) -> ProductId:

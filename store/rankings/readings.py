@@ -6,6 +6,7 @@ Nothing here depends on another category, so a new poll or an edited file renews
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,10 +14,10 @@ from msgspec import Struct
 from store.rankings import names as naming
 from store.rankings.changes import changes, reigns
 from store.rankings.mentions import recent
-from store.rankings.merging import Answered, Choice
+from store.rankings.merging import Answered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from store.rankings.changes import Change, Reign
     from store.rankings.mentions import CellPoll
@@ -75,13 +76,13 @@ class Reading(Struct, frozen=True):
 
 def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> Reading:
     """Read a category's polls, oldest first; withheld ones must not be among them."""
-    resolver = _Resolver(names, category.nouns)
-    answers = [resolver.answered(poll) for poll in polls if poll.succeeded]
-    sightings = _sightings(slug, answers, resolver.resolved)
+    resolved = _Resolved(names, category.nouns)
+    answers = [_answered(poll, resolved) for poll in polls if poll.succeeded]
+    sightings = _sightings(slug, answers)
     return Reading(
         slug=slug,
         category=category,
-        resolved=resolver.resolved,
+        resolved=dict(resolved),
         latest={answered.model: answered for answered in answers},
         sightings=sightings,
         addresses=_addresses(sightings),
@@ -92,7 +93,7 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         models=frozenset(poll.model for poll in polls),
         last_poll=max((poll.polled_at for poll in polls), default=None),
         last_success=max((answered.poll.polled_at for answered in answers), default=None),
-        ids=frozenset(resolver.resolved.values()),
+        ids=frozenset(resolved.values()),
         polled={poll.model: poll.polled_at for poll in polls},
     )
 
@@ -106,58 +107,49 @@ def still_holds(reading: Reading, names: Names) -> bool:
     )
 
 
-class _Resolver:
-    """Resolves a category's spellings, each once."""
+class _Resolved(dict["Spelling", "ProductId"]):
+    """The products that a category's spellings stand for, each resolved when first asked for."""
 
     def __init__(self, names: Names, nouns: Sequence[str]) -> None:
+        super().__init__()
         self._names = names
         self._nouns = nouns
-        self.resolved: dict[Spelling, ProductId] = {}
 
-    def product(self, name: str, domain: str | None) -> ProductId:
-        spelling = (name, domain)
-        product = self.resolved.get(spelling)
-        if product is None:
-            product = self._names.resolve(name, domain, self._nouns).product
-            self.resolved[spelling] = product
+    def __missing__(self, spelling: Spelling) -> ProductId:
+        product = self[spelling] = self._names.resolve(*spelling, self._nouns).product
         return product
 
-    def answered(self, poll: Poll) -> Answered:
-        """A successful poll's answer; the lower of two places of one product is left out."""
-        choices: dict[ProductId, Choice] = {}
-        for pick in poll.ranking:
-            product = self.product(pick.product, pick.domain)
-            choices.setdefault(product, Choice(product, pick))
-        missed = tuple(self.product(miss.product, None) for miss in poll.missed)
-        return Answered(poll.model, poll, tuple(choices.values()), missed)
+
+def _answered(poll: Poll, resolved: Mapping[Spelling, ProductId]) -> Answered:
+    products = [resolved[pick.product, pick.domain] for pick in poll.ranking]
+    missed = [resolved[miss.product, None] for miss in poll.missed]
+    return Answered(poll.model, poll, tuple(products), tuple(missed))
 
 
-def _sightings(
-    slug: str, answers: Iterable[Answered], resolved: Mapping[Spelling, ProductId]
-) -> dict[ProductId, Sighting]:
-    mentions: Counter[ProductId] = Counter()
-    domains: defaultdict[ProductId, Counter[str]] = defaultdict(Counter)
+def _sightings(slug: str, answers: Sequence[Answered]) -> dict[ProductId, Sighting]:
+    mentions = Counter(chain.from_iterable({*answered.products} for answered in answers))
+    domains: defaultdict[ProductId, dict[str, int]] = defaultdict(dict)
+    for (product, domain), polls in Counter(chain.from_iterable(map(_domains, answers))).items():
+        domains[product][domain] = polls
     spellings: defaultdict[ProductId, dict[str, FirstUse]] = defaultdict(dict)
     for answered in answers:
         poll = answered.poll
-        given = set()
-        for choice in answered.choices:
-            mentions[choice.product] += 1
-        for pick in poll.ranking:
-            product = resolved[pick.product, pick.domain]
+        for product, pick in zip(answered.products, poll.ranking, strict=True):
             uses = spellings[product]
             known = uses.get(pick.product)
             if known is None or poll.polled_at <= known.polled_at:
                 use = FirstUse(poll.polled_at, slug, poll.model, pick.rank, pick.product)
                 uses[pick.product] = min(use, known or use)
-            if pick.domain:
-                given.add((product, pick.domain))
-        for product, domain in given:
-            domains[product][domain] += 1
     return {
         product: Sighting(mentions[product], domains.get(product, {}), uses)
         for product, uses in spellings.items()
     }
+
+
+def _domains(answered: Answered) -> set[tuple[ProductId, str]]:
+    """Every product of an answer with each domain given for it."""
+    picked = zip(answered.products, answered.poll.ranking, strict=True)
+    return {(product, pick.domain) for product, pick in picked if pick.domain}
 
 
 def _addresses(sightings: Mapping[ProductId, Sighting]) -> dict[str, tuple[FirstUse, ProductId]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from store.rankings.merging import Answered, Choice, count, merge
+from store.rankings.merging import Answered, count, merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -80,8 +80,5 @@ def places(entries: Sequence[Entry]) -> dict[ProductId, int]:
 
 
 def _answered(poll: Poll, resolved: Mapping[Spelling, ProductId]) -> Answered:
-    choices: dict[ProductId, Choice] = {}
-    for pick in poll.ranking:
-        product = resolved[pick.product, pick.domain]
-        choices.setdefault(product, Choice(product, pick))
-    return Answered(poll.model, poll, tuple(choices.values()), ())
+    products = tuple(resolved[pick.product, pick.domain] for pick in poll.ranking)
+    return Answered(poll.model, poll, products, ())

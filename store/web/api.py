@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from flask import Blueprint, Response, current_app, request
 
-from store.snapshot import category_path, product_path
+from store.snapshot import Prepared, category_path, product_path
 from store.web import health
 from store.web.answers import Passing, answer, moved
 from store.web.errors import NotFound
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from store.memory import Store
-    from store.snapshot import Prepared, Snapshot
+    from store.snapshot import Snapshot
+    from store.web.describing import Describing
     from store.web.payloads import Payloads
 
 JSON = "application/json"
@@ -31,11 +32,20 @@ PAGES = {"changes.json": "changes", "mentions.json": "mentions", "labs.json": "l
 
 
 class Api:
-    """The JSON API over one store; ``payloads`` makes the resources of a snapshot."""
+    """The JSON API over one store; ``payloads`` makes the resources of a snapshot.
 
-    def __init__(self, store: Store, payloads: Callable[[Snapshot], Payloads]) -> None:
+    ``describing`` describes them.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        payloads: Callable[[Snapshot], Payloads],
+        describing: Describing,
+    ) -> None:
         self._store = store
         self._payloads = payloads
+        self._describing = describing
         self._recent = Recent()
 
     def blueprint(self) -> Blueprint:
@@ -45,6 +55,8 @@ class Api:
             "getBestInCategory": self.category,
             "getProduct": self.product,
             "getHistory": self.history,
+            "getOpenapi": self.openapi,
+            "getReadme": self.readme,
         }
         blueprint = Blueprint("api", __name__)
         for route in ROUTES:
@@ -116,6 +128,22 @@ class Api:
         )
         return answer(prepared, JSON, links(payloads, payloads.at.category_page(slug)))
 
+    def openapi(self) -> Response:
+        """``/api/v1/openapi.json``: the description of the endpoints."""
+
+        def make(snapshot: Snapshot) -> bytes:
+            return msgspec.json.encode(self._describing.openapi_document(snapshot))
+
+        return self._description("openapi.json", make, JSON)
+
+    def readme(self) -> Response:
+        """``/api/v1/README.md``: the instructions for agents."""
+
+        def make(snapshot: Snapshot) -> bytes:
+            return self._describing.readme(snapshot).encode()
+
+        return self._description("README.md", make, MARKDOWN)
+
     def health(self) -> Response:
         """``/healthz``: whether the service is what its files say.
 
@@ -130,15 +158,25 @@ class Api:
     def _document_view(self, path: str) -> Callable[[], Response]:
         """A view of a document that was prepared with the snapshot."""
         name = path.removeprefix("/api/v1/")
-        media_type = MARKDOWN if name.endswith(".md") else JSON
 
         def document() -> Response:
             snapshot = self._store.snapshot
             payloads = self._payloads(snapshot)
             page = payloads.at.page(PAGES.get(name, ""))
-            return answer(snapshot.documents[name], media_type, links(payloads, page))
+            return answer(snapshot.documents[name], JSON, links(payloads, page))
 
         return document
+
+    def _description(
+        self, name: str, make: Callable[[Snapshot], bytes], media_type: str
+    ) -> Response:
+        """An answer that describes the service as it is."""
+        snapshot = self._store.snapshot
+        payloads = self._payloads(snapshot)
+        prepared = self._recent.get(
+            snapshot, (name,), lambda: Prepared(make(snapshot), _newest_document(snapshot))
+        )
+        return answer(prepared, media_type, links(payloads, payloads.at.page("")))
 
     def _no_category(
         self, slug: str, snapshot: Snapshot, address: Callable[[str], str]

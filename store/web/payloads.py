@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from store.rankings.names import ProductId
     from store.rankings.products import Named
     from store.rankings.search import Hit
-    from store.records import Site
+    from store.records import Pick, Site
     from store.snapshot import Snapshot
 
 MOST_CHANGES = 1000
@@ -62,7 +62,7 @@ class Payloads:
             disagreement=sentences.disagreement(board.counted, board.entries, names),
             agreement=_agreement(board, products),
             combined=[_ranked(entry, products[entry.product]) for entry in board.entries],
-            per_model={a.model: _picks(a.answered, products) for a in board.counted},
+            per_model={a.model: _picks(a.picks, products) for a in board.counted},
             missed_by_model={
                 a.model: _missed(a.answered, products)
                 for a in board.counted
@@ -260,9 +260,8 @@ class Payloads:
             fixes=[
                 wire.Fix(model=answer.model, fix=fix)
                 for answer in board.counted
-                for choice in answer.answered.choices
-                if choice.product == entry.product
-                for fix in choice.pick.fixes
+                if (pick := answer.picks.get(entry.product))
+                for fix in pick.fixes
             ],
             api=self.at.category(board.slug),
         )
@@ -380,17 +379,19 @@ def _ranked(entry: Entry, product: Named) -> wire.RankedEntry:
     )
 
 
-def _picks(answered: Answered, products: Mapping[ProductId, Named]) -> list[wire.ModelPick]:
+def _picks(
+    picks: Mapping[ProductId, Pick], products: Mapping[ProductId, Named]
+) -> list[wire.ModelPick]:
     return [
         wire.ModelPick(
-            rank=choice.pick.rank,
-            product=products[choice.product].name,
-            named=choice.pick.product,
-            slug=products[choice.product].slug,
-            domain=products[choice.product].domain,
-            reason=choice.pick.reason,
+            rank=pick.rank,
+            product=products[product].name,
+            named=pick.product,
+            slug=products[product].slug,
+            domain=products[product].domain,
+            reason=pick.reason,
         )
-        for choice in answered.choices
+        for product, pick in picks.items()
     ]
 
 

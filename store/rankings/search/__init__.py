@@ -8,6 +8,7 @@ read once per array; only the titles it leads to are looked at, and only the lik
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,7 @@ from store.rankings.search.synonyms import Synonyms
 from store.rankings.search.words import singular, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["Hit", "Hits", "Index", "Titled"]
 
@@ -49,19 +50,41 @@ class Hits(NamedTuple):
 
 
 class Index:
-    """Categories and brands made searchable: immutable, and a pure function of its arguments."""
+    """Categories and brands made searchable: immutable, and a pure function of its arguments.
+
+    The first search shelves them, which takes a while, unless :meth:`prepare` did so before.
+    """
 
     def __init__(
         self,
-        categories: Iterable[Titled],
-        brands: Iterable[Titled],
+        categories: Sequence[Titled],
+        brands: Sequence[Titled],
         synonyms: Sequence[Sequence[str]],
-        common_words: Iterable[str],
+        common_words: Sequence[str],
     ) -> None:
         """Take both arrays, groups of interchangeable phrases, and a list of English words."""
-        ordinary = frozenset(map(singular, common_words))
-        self._categories = Shelf(categories, ordinary, Synonyms(synonyms))
-        self._brands = Shelf(brands, ordinary)
+        self._given = (categories, brands, synonyms, common_words)
+
+    def prepare(self) -> None:
+        """Shelve both arrays now, so that no search waits for it."""
+        _ = self._categories, self._brands
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether both arrays are on their shelves."""
+        return vars(self).keys() >= {"_categories", "_brands"}
+
+    @cached_property
+    def _categories(self) -> Shelf:
+        return Shelf(self._given[0], self._ordinary, Synonyms(self._given[2]))
+
+    @cached_property
+    def _brands(self) -> Shelf:
+        return Shelf(self._given[1], self._ordinary)
+
+    @cached_property
+    def _ordinary(self) -> frozenset[str]:
+        return frozenset(map(singular, self._given[3]))
 
     def search(self, query: str, limit: int = 10) -> Hits:
         """Return what a query means, at most `limit` of each array; nothing for nonsense."""

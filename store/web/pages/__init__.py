@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 
     from store.memory import Store
     from store.snapshot import Snapshot
+    from store.web.describing import Describing
     from store.web.payloads import Payloads
 
 
 TEMPLATES = Path(__file__).parents[3] / "templates"
 
 
-def register(app: Flask, store: Store, payloads: Callable[[Snapshot], Payloads]) -> None:
+def register(
+    app: Flask, store: Store, payloads: Callable[[Snapshot], Payloads], describing: Describing
+) -> None:
     """Serve every page of a store, and show errors on page paths as pages."""
     assets = Assets()
     serving = Serving(store, payloads, Renderer(TEMPLATES, assets))
-    app.register_blueprint(Pages(serving, assets).blueprint())
+    app.register_blueprint(Pages(serving, assets, describing).blueprint())
     headers.register(app, serving)

@@ -271,7 +271,7 @@ def _fixes_by_product(
     """What each model says it would take to rank higher, by product, best rank first."""
     said: dict[str, list[tuple[str, str]]] = {}
     for answer in board.counted:
-        for choice in answer.answered.choices:
-            for fix in choice.pick.fixes:
-                said.setdefault(choice.product, []).append((answer.model, fix))
+        for product, pick in answer.picks.items():
+            for fix in pick.fixes:
+                said.setdefault(product, []).append((answer.model, fix))
     return [(row, said[row.entry.product]) for row in ranking if row.entry.product in said]

@@ -16,8 +16,6 @@ from store.records import DOMAIN_PATTERN
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jinja2 import Template
-
     from store.web.pages.assets import Assets
     from store.web.payloads import Payloads
 
@@ -30,13 +28,13 @@ class Renderer:
     """Renders page templates; names, reasons and all other data are escaped."""
 
     def __init__(self, directory: Path, assets: Assets) -> None:
-        self._templates = compiled(directory)
+        self._templates = environment(directory)
         self._assets = assets
 
     def render(self, template: str, payloads: Payloads, /, **context: Any) -> bytes:
         """A page of a site; ``root`` stands before every path of the site's own links."""
         root = urlsplit(payloads.at.base).path
-        text = self._templates[template].render(
+        text = self._templates.get_template(template).render(
             site=payloads.site,
             at=payloads.at,
             root=root,
@@ -47,9 +45,9 @@ class Renderer:
 
 
 @cache
-def compiled(directory: Path) -> dict[str, Template]:
-    """Every page template of a directory, compiled once, so that no request reads a file."""
-    environment = Environment(
+def environment(directory: Path) -> Environment:
+    """The page templates of a directory, each read and compiled when it is first used."""
+    templates = Environment(
         loader=FileSystemLoader(directory),
         autoescape=select_autoescape(("html", "xml"), default_for_string=True),
         trim_blocks=True,
@@ -57,14 +55,13 @@ def compiled(directory: Path) -> dict[str, Template]:
         undefined=StrictUndefined,
         auto_reload=False,
     )
-    environment.filters |= {
+    templates.filters |= {
         "website": website,
         "markdown": markdown,
         "percent": percent,
         "thousands": thousands,
     }
-    names = [path.name for path in directory.iterdir() if path.suffix in (".html", ".xml", ".txt")]
-    return {name: environment.get_template(name) for name in names}
+    return templates
 
 
 def website(domain: str | None) -> str | None:

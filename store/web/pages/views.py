@@ -19,6 +19,7 @@ from store.web.parameters import Parameters, path_slug
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from store.web.describing import Describing
     from store.web.pages.assets import Assets
     from store.web.pages.serving import Moment, Serving
 
@@ -38,9 +39,10 @@ SUGGESTED = 5, 3
 class Pages:
     """Every page, feed and crawler's file."""
 
-    def __init__(self, serving: Serving, assets: Assets) -> None:
+    def __init__(self, serving: Serving, assets: Assets, describing: Describing) -> None:
         self._serving = serving
         self._assets = assets
+        self._describing = describing
 
     def blueprint(self) -> Blueprint:
         """Every rule with its view."""
@@ -202,7 +204,7 @@ class Pages:
         now = self._serving.now()
 
         def context() -> dict[str, Any]:
-            document = msgspec.json.decode(now.snapshot.documents["openapi.json"].body)
+            document = self._describing.openapi_document(now.snapshot)
             return {"document": document, "endpoints": list(docs.endpoints(document))}
 
         return self._serving.overall(now, "docs.html", context, resource="openapi.json")
