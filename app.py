@@ -13,7 +13,6 @@ from werkzeug.serving import is_running_from_reloader
 from store import cli
 from store.files import DataDirectoryError
 from store.memory import Store, Watcher
-from store.polls.schedule import Schedule
 from store.settings import Settings, SettingsError
 from store.web import crossorigin, errors, hosts, pages
 from store.web.api import Api
@@ -78,6 +77,8 @@ def create_app(settings: Settings | None = None) -> Flask:
         _say_how_it_is_reached(settings, store, reached_at)
         app.before_request(Watcher(store).ensure_running)
         if settings.poll_enabled and _is_flask_run():
+            from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll
+
             schedule = Schedule(store, settings)
             app.extensions["scheduler"] = schedule.status
             schedule.stop_on(signal.SIGTERM, signal.SIGINT)

@@ -16,7 +16,6 @@ from typing import Any
 
 from gunicorn.glogging import Logger
 
-from store.polls.schedule import Schedule
 from store.web.hosts import address
 
 bind = "127.0.0.1:8000"
@@ -81,6 +80,8 @@ def post_worker_init(worker: Any) -> None:
     gc.enable()
     extensions = worker.wsgi.extensions
     if extensions["settings"].poll_enabled:
+        from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll
+
         worker.schedule = Schedule(extensions["store"], extensions["settings"])
         extensions["scheduler"] = worker.schedule.status
         worker.schedule.stop_on(signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)

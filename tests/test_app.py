@@ -271,3 +271,17 @@ def test_settings_do_not_show_keys() -> None:
     settings = Settings.from_env({"SECRET_KEY": "hidden", "BASE_URL": "https://x.example"})
     assert "hidden" not in repr(settings)
     assert "https://x.example" in repr(settings)
+
+
+def test_a_server_that_does_not_poll_loads_nothing_for_it(tmp_path: Path) -> None:
+    """What commands and polls import would take a tenth of the start and of the memory."""
+    write_small_world(tmp_path / "data")
+    program = (
+        "import sys; from app import create_app; create_app(); "
+        "print({'requests', 'apscheduler', 'filelock'} & sys.modules.keys() or 'nothing')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT, env=environment(tmp_path / "data"), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "nothing\n"

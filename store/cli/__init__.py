@@ -1,23 +1,43 @@
-"""The ``flask`` commands, one module for each group."""
+"""The ``flask`` commands, one module for each group, imported when one of its commands is run."""
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from store.cli.checking import check
-from store.cli.deploying import deploy
-from store.cli.exporting import export
-from store.cli.naming import names_group
-from store.cli.polling import poll
-from store.cli.schemas import schema
-from store.cli.starting import init
-from store.cli.withholding import withhold
+from flask.cli import AppGroup
 
 if TYPE_CHECKING:
+    import click
     from flask import Flask
+
+COMMANDS = {
+    "check": "store.cli.checking:check",
+    "deploy": "store.cli.deploying:deploy",
+    "export": "store.cli.exporting:export",
+    "init": "store.cli.starting:init",
+    "names": "store.cli.naming:names_group",
+    "poll": "store.cli.polling:poll",
+    "schema": "store.cli.schemas:schema",
+    "withhold": "store.cli.withholding:withhold",
+}
+
+
+class Commands(AppGroup):
+    """An app's commands; a server, which runs none, is spared what they import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command by name."""
+        return sorted({*super().list_commands(ctx), *COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command by its name, or none."""
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = resolve_name(COMMANDS[cmd_name])
+        return command
 
 
 def register(app: Flask) -> None:
     """Give the app its commands."""
-    for command in (poll, check, names_group, withhold, init, schema, export, deploy):
-        app.cli.add_command(command)
+    app.cli = Commands(app.name)
