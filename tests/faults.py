@@ -60,6 +60,36 @@ class FailingCalls:
         return call
 
 
+class UnreadableFiles:
+    """The ``os`` module on a disk where files of some names cannot be read.
+
+    ``call`` is what fails: ``open`` for reading, or ``pread``.
+    """
+
+    def __init__(self, *names: str, call: str = "pread", error: int = errno.EIO) -> None:
+        self._names, self._call, self._error = set(names), call, error
+        self._bad: set[int] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        """A function of ``os``."""
+        return getattr(os, name)
+
+    def open(self, path: Path, flags: int, *mode: int) -> int:
+        """Open a file, unless it cannot be opened for reading."""
+        is_bad = path.name in self._names and flags & os.O_ACCMODE == os.O_RDONLY
+        if is_bad and self._call == "open":
+            raise OSError(self._error, os.strerror(self._error))
+        handle = os.open(path, flags, *mode)
+        (self._bad.add if is_bad else self._bad.discard)(handle)
+        return handle
+
+    def pread(self, handle: int, size: int, start: int) -> bytes:
+        """Read a file, unless it cannot be."""
+        if handle in self._bad:
+            raise OSError(self._error, os.strerror(self._error))
+        return os.pread(handle, size, start)
+
+
 class PiecemealWrites:
     """The ``os`` module whose writes reach the file in pieces, any of which may be the last.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, app_over, append, failed, write_data, write_json
-from faults import FailingCalls
+from faults import FailingCalls, UnreadableFiles
 from hypothesis import HealthCheck, Phase, assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -219,6 +219,13 @@ class Edits(RuleBasedStateMachine):
     def look(self) -> None:
         """The scan comes round."""
         self.store.reload()
+
+    @rule(slugs=st.sets(st.sampled_from(SLUGS), min_size=1))
+    def look_in_vain(self, slugs: set[str]) -> None:
+        """The scan comes round while some history files cannot be read."""
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(history, "os", UnreadableFiles(*(f"{slug}.jsonl" for slug in slugs)))
+            self.store.reload()
 
     @rule()
     def compare(self) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import to_builtins
 
+from store.history import HistoryError
 from store.web import openapi
 from store.web.payloads import Payloads
 from store.web.routes import ROUTES
@@ -105,8 +107,7 @@ class Publishing:
         leader = snapshot.products[board.entries[0].product]
         topic = board.category.subject
         model, ledger = board.counted[0].model, snapshot.ledgers[board.slug]
-        lines = self._lines(ledger, ledger.newest(model, 1))
-        return {
+        answers: dict[str, tuple[dict[str, Any], Any]] = {
             "search": ({"q": topic}, to_builtins(self.payloads.search_results(topic, snapshot))),
             "getBestInCategory": (
                 {"slug": board.slug},
@@ -116,11 +117,12 @@ class Publishing:
                 {"slug": leader.slug},
                 to_builtins(self.payloads.product_record(leader, snapshot.boards)),
             ),
-            "getHistory": (
-                {"slug": board.slug, "model": model, "limit": 1},
-                [_decode(line) for line in lines],
-            ),
         }
+        with suppress(HistoryError):  # while the file cannot be read there is one example less
+            lines = self._lines(ledger, ledger.newest(model, 1))
+            parameters = {"slug": board.slug, "model": model, "limit": 1}
+            answers["getHistory"] = (parameters, [_decode(line) for line in lines])
+        return answers
 
 
 def _shortened(value: Any) -> Any:
