@@ -355,8 +355,9 @@ def test_an_append_that_fails_shows_nothing(store: Store, monkeypatch: pytest.Mo
     assert store.snapshot is before
 
 
+@pytest.mark.parametrize("by", ["this process", "another"])
 def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     """What is in history is shown in the end, even when the first rebuild after it failed."""
 
@@ -364,10 +365,15 @@ def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
         list(fresh)  # the history is read, and only then something gives way
         raise MemoryError
 
+    _ = store.snapshot
     with monkeypatch.context() as patched:
         patched.setattr("store.memory.rebuild", broken)
         with pytest.raises(MemoryError):
-            store.record([answered("C", ["Pipedrive"])], TIMES[-1])
+            if by == "another":
+                append(data_of(store), [answered("C", ["Pipedrive"], TIMES[-1])])
+                store.reload()
+            else:
+                store.record([answered("C", ["Pipedrive"])], TIMES[-1])
     store.reload()
     assert "C" in verdict(store)["answers"]
 

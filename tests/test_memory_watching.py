@@ -201,6 +201,16 @@ def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> No
         time.sleep(0.01)
 
 
+def test_the_first_request_sees_what_changed_since_the_start(
+    directory: Path, store: Store
+) -> None:
+    """A worker forked long after the data was loaded answers from the files as they are."""
+    _ = store.snapshot
+    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
+    Watcher(store, every=3600).ensure_running()
+    assert b"Best VPNs" in store.snapshot.prepared["best/vpn.json"].body
+
+
 def test_the_watcher_ends_with_its_store() -> None:
     """Nothing keeps looking at files that nobody serves any more."""
 
