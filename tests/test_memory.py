@@ -365,15 +365,18 @@ def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
         list(fresh)  # the history is read, and only then something gives way
         raise MemoryError
 
+    def poll_elsewhere_and_look() -> None:
+        append(data_of(store), [answered("C", ["Pipedrive"], TIMES[-1])])
+        store.reload()
+
+    def poll() -> None:
+        store.record([answered("C", ["Pipedrive"])], TIMES[-1])
+
     _ = store.snapshot
     with monkeypatch.context() as patched:
         patched.setattr("store.memory.rebuild", broken)
         with pytest.raises(MemoryError):
-            if by == "another":
-                append(data_of(store), [answered("C", ["Pipedrive"], TIMES[-1])])
-                store.reload()
-            else:
-                store.record([answered("C", ["Pipedrive"])], TIMES[-1])
+            (poll if by == "this process" else poll_elsewhere_and_look)()
     store.reload()
     assert "C" in verdict(store)["answers"]
 

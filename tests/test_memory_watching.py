@@ -201,9 +201,7 @@ def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> No
         time.sleep(0.01)
 
 
-def test_the_first_request_sees_what_changed_since_the_start(
-    directory: Path, store: Store
-) -> None:
+def test_the_first_request_sees_what_changed_since_the_start(directory: Path, store: Store) -> None:
     """A worker forked long after the data was loaded answers from the files as they are."""
     _ = store.snapshot
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, append, category, failed
+from faults import UnreadableFiles
 from replaying import Replaying
 
+from store import history
 from store.history import History, HistoryError
 from store.polls.claims import Claims, is_held
 from store.polls.due import RESTS, Pair, polls_in
@@ -221,6 +223,15 @@ def test_a_spent_cap_leaves_the_rest(desk: Desk) -> None:
     assert dict(tallies["a"].outcomes) == {"answered": 1, LEFT: 4}
     assert tallies["a"].paused == "--max-usd 0.045 leaves too little for another poll"
     assert tallies["a"].rest is None
+
+
+def test_what_cannot_be_read_is_not_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A category whose history cannot be read may have been asked: nothing is sent for it."""
+    append(desk.directory, [answered("a", ["X"], rfc3339(NOW), slug="c-00")])
+    monkeypatch.setattr(history, "os", UnreadableFiles("c-00.jsonl"))
+    with pytest.raises(HistoryError, match=r"c-00\.jsonl:1:1: cannot be read: Input/output error"):
+        desk.run(desk.pairs(1, "a"), only_due=True)
+    assert desk.server.seen == []
 
 
 def test_a_stop_leaves_what_was_not_begun(desk: Desk) -> None:
