@@ -212,7 +212,8 @@ class History:
         try:
             written = os.write(handle, data)
             if written < len(data):
-                raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes fit")  # noqa: TRY301
+                why = f"no space left, only {written} of {len(data)} bytes fit"
+                raise OSError(errno.ENOSPC, why)  # noqa: TRY301
         except OSError:
             try:
                 os.ftruncate(handle, end)
