@@ -11,11 +11,14 @@ import os
 import signal
 import stat
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SHORT = -1
@@ -88,6 +91,29 @@ class UnreadableFiles:
         if handle in self._bad:
             raise OSError(self._error, os.strerror(self._error))
         return os.pread(handle, size, start)
+
+
+@contextmanager
+def failing_names(
+    nth: int, error: int, names: tuple[str, ...] = ("rename", "replace", "link", "symlink")
+) -> Iterator[Counter[str]]:
+    """Let the nth call that gives a file a name fail; yields how often each was called."""
+    calls: Counter[str] = Counter()
+    real = {name: getattr(os, name) for name in names}
+
+    def failing(name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            calls[name] += 1
+            if calls.total() == nth:
+                raise OSError(error, os.strerror(error))
+            return real[name](*arguments, **options)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in real:
+            patched.setattr(os, name, failing(name))
+        yield calls
 
 
 class PiecemealWrites:
