@@ -119,3 +119,17 @@ def test_polling_stops_with_a_sentence_and_goes_on_when_there_is_room(disk: Path
             shown = call(f"{url}/api/v1/history?slug={slug}&limit=500")
             assert len(shown) == len(held[slug].splitlines()) + 4
             assert json.dumps(shown).count("2026-03-01T06:00:00Z") == 4
+
+
+@pytest.mark.parametrize("arguments", [("init", "mine"), ("export", "tree")], ids=" ".join)
+def test_what_does_not_fit_leaves_nothing(
+    disk: Path, tmp_path: Path, arguments: tuple[str, str]
+) -> None:
+    """A command that runs out of room says so in one sentence and takes up none afterwards."""
+    command, name = arguments
+    polled = [answered(model, ["Alpha", "Beta"]) for model in "ABCD"]
+    data = write_data(tmp_path / "small", polls=polled)
+    done = flask(data, command, str(disk / name), BASE_URL="https://rankings.example")
+    assert done.returncode == 1
+    assert done.stderr == f"Error: {disk / name} cannot be written: No space left on device\n"
+    assert not [path for path in disk.rglob("*") if path.is_file()]
