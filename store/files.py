@@ -66,6 +66,8 @@ Signature = tuple[int, int, int, int]
 """Modification time in ns, size in bytes, inode, time of the last change of any kind in ns."""
 
 MISSING: Signature = (0, 0, 0, 0)
+UNREAD: Signature = (-1, 0, 0, 0)
+"""Stands for a file that could not be read, perhaps only just now: no file has it."""
 
 
 class DataDirectoryError(Exception):
@@ -141,15 +143,14 @@ class Files:
         if settle and found.files != known:
             settle()
             found = _settled(found, self._list(), known)
-        if self._catalogue and found.files == known and found.problems == self._odd:
-            return self._catalogue
         looked = {
             name: self._look(name, signature, calm=settle is not None)
             for name, signature in sorted(found.files.items())
         }
-        self._seen = {name: seen for name, seen in looked.items() if seen}
-        self._odd = found.problems
-        self._catalogue = self._gather()
+        seen = {name: seen for name, seen in looked.items() if seen}
+        if not self._catalogue or seen != self._seen or found.problems != self._odd:
+            self._seen, self._odd = seen, found.problems
+            self._catalogue = self._gather()
         return self._catalogue
 
     def _list(self) -> _Listing:
@@ -168,12 +169,13 @@ class Files:
         if before and before.signature == signature:
             return before
         loaded = load(self._directory / name, name)
-        if loaded is None or (calm and loaded.signature != signature):
+        if loaded is None or (calm and loaded.signature not in (signature, UNREAD)):
             return before
+        taken_in = UNREAD if loaded.signature == UNREAD else signature
         record, modified, text = loaded.record, signature[0], loaded.text
         if record is None and before and before.record:
             record, modified, text = before.record, before.modified, before.text
-        return _Seen(signature, record, modified, text, loaded.problems)
+        return _Seen(taken_in, record, modified, text, loaded.problems)
 
     def _gather(self) -> Catalogue:
         models = self._single("models.json", Models)
@@ -273,7 +275,8 @@ def load(path: Path, name: str) -> Loaded | None:
             return None
         return _unusable(name, signature, "the file is missing; `flask init DIR` shows one")
     except (OSError, _Unusable) as error:
-        return _unusable(name, _signature(path.lstat()), _why_unreadable(error))
+        signature = UNREAD if isinstance(error, OSError) else _signature(path.lstat())
+        return _unusable(name, signature, _why_unreadable(error))
     if not (name in SINGLE or is_slug(path.stem)):
         message = f'the file name "{path.stem}" is no slug; use a-z, 0-9 and single hyphens'
         return _unusable(name, signature, f"{message}, at most 100")

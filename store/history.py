@@ -58,6 +58,11 @@ class Log(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     signature: Signature | None = None
 
+    @property
+    def unread(self) -> bool:
+        """Whether the file is there and could not be read at all, perhaps only just now."""
+        return self.signature is None and bool(self.problems)
+
 
 def seal(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
     """Give a poll its time, id and checksum; return it with its line, newline included.
@@ -103,15 +108,14 @@ class History:
 
     def signatures(self) -> dict[str, Signature]:
         """The slug of every history file with a signature that changes when the file does."""
-        try:
-            with os.scandir(self._directory) as entries:
-                return {
-                    entry.name.removesuffix(".jsonl"): _signature(entry.stat(follow_symlinks=False))
-                    for entry in entries
-                    if entry.name.endswith(".jsonl")
-                }
-        except FileNotFoundError:
-            return {}
+        found: dict[str, Signature] = {}
+        with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
+            for entry in entries:
+                if entry.name.endswith(".jsonl"):
+                    with suppress(FileNotFoundError):  # it has just gone
+                        status = entry.stat(follow_symlinks=False)
+                        found[entry.name.removesuffix(".jsonl")] = _signature(status)
+        return found
 
     def read(self, slug: str) -> Log:
         """Every readable poll of a file, oldest first; a file that is not there is empty."""
@@ -208,7 +212,8 @@ class History:
         try:
             written = os.write(handle, data)
             if written < len(data):
-                raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes fit")  # noqa: TRY301
+                why = f"no space left, only {written} of {len(data)} bytes fit"
+                raise OSError(errno.ENOSPC, why)  # noqa: TRY301
         except OSError:
             try:
                 os.ftruncate(handle, end)

@@ -60,7 +60,7 @@ class Store:
         self._clock = clock
         self._reloading = threading.Lock()
         self._lock = threading.RLock()
-        self._signatures: dict[str, Signature] = {}
+        self._signatures: dict[str, Signature | None] = {}
         self._snapshot: Snapshot | None = None
         self._overview_due = False
         self._fault: Problem | None = None
@@ -164,8 +164,8 @@ class Store:
             self._snapshot.overview.index.prepare()
 
     def _follow(self, catalogue: Catalogue) -> None:
-        """Take in what changed in the files and in history."""
-        found, known = self.history.signatures(), self._signatures
+        """Take in what changed in the files and in history, and what could not be read before."""
+        known, found = self._signatures, self._found()
         changed = {slug for slug, _ in found.items() ^ known.items()}
         if self._snapshot is None or changed or catalogue is not self._snapshot.catalogue:
             self._signatures = found
@@ -176,6 +176,12 @@ class Store:
                 raise
             self._clashes = tuple(name_clashes(self.snapshot.names, self._files))
         self.flush()
+
+    def _found(self) -> dict[str, Signature | None]:
+        """The signature of every history file; ``None`` while one still cannot be read."""
+        unread = (file for file, taken_in in self._signatures.items() if taken_in is None)
+        still = (file for file in unread if self.history.read(file).unread)
+        return {**self.history.signatures(), **dict.fromkeys(still)}
 
     def _swap(self, snapshot: Snapshot) -> None:
         parts = list(_parts(self._snapshot))
@@ -207,7 +213,7 @@ class Store:
         files = history_files(slug, catalogue.categories[slug], catalogue.categories)
         logs = [self.history.read(file) for file in files]
         for file, log in zip(files, logs, strict=True):
-            if log.signature:
+            if log.signature or log.unread:
                 self._signatures[file] = log.signature
         return Logs(tuple(files), tuple(logs))
 

@@ -139,6 +139,11 @@ class Logs(Struct, frozen=True):
     files: tuple[str, ...]
     logs: tuple[Log, ...]
 
+    @property
+    def unread(self) -> bool:
+        """Whether a file of it is there and could not be read."""
+        return any(log.unread for log in self.logs)
+
 
 def history_files(slug: str, category: Category, categories: Mapping[str, Category]) -> list[str]:
     """The history files that are a category's: those of its former slugs, and its own."""
@@ -219,8 +224,10 @@ class _Rebuild:
         damage: dict[str, tuple[Problem, ...]] = {}
         read: dict[str, Reading] = {}
         for slug, logs in fresh:
-            ledgers[slug], polls = _in_order(logs, self.catalogue.withheld)
             damage[slug] = tuple(problem for log in logs.logs for problem in log.problems)
+            if logs.unread and self._stays(slug):
+                continue
+            ledgers[slug], polls = _in_order(logs, self.catalogue.withheld)
             read[slug] = readings.read(slug, self.catalogue.categories[slug], polls, self.names)
         gone = self.before.readings.keys() - self.catalogue.categories.keys()
         self.readings = _with(self.before.readings, read, gone)
@@ -244,6 +251,11 @@ class _Rebuild:
             overview=self.before.overview,
             documents=self.before.documents,
         )
+
+    def _stays(self, slug: str) -> bool:
+        """Whether a category can be shown as it last was, nothing in it withheld since."""
+        withheld = self.before.catalogue.withheld
+        return slug in self.before.readings and withheld == self.catalogue.withheld
 
     def _touched(self, changed: Iterable[str]) -> set[ProductId]:
         """Every product that a changed category names or named, or whose file changed."""

@@ -11,11 +11,14 @@ import os
 import signal
 import stat
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SHORT = -1
@@ -58,6 +61,59 @@ class FailingCalls:
             return real(*arguments, **options)
 
         return call
+
+
+class UnreadableFiles:
+    """The ``os`` module on a disk where files of some names cannot be read.
+
+    ``call`` is what fails: ``open`` for reading, or ``pread``.
+    """
+
+    def __init__(self, *names: str, call: str = "pread", error: int = errno.EIO) -> None:
+        self._names, self._call, self._error = set(names), call, error
+        self._bad: set[int] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        """A function of ``os``."""
+        return getattr(os, name)
+
+    def open(self, path: Path, flags: int, *mode: int) -> int:
+        """Open a file, unless it cannot be opened for reading."""
+        is_bad = path.name in self._names and flags & os.O_ACCMODE == os.O_RDONLY
+        if is_bad and self._call == "open":
+            raise OSError(self._error, os.strerror(self._error))
+        handle = os.open(path, flags, *mode)
+        (self._bad.add if is_bad else self._bad.discard)(handle)
+        return handle
+
+    def pread(self, handle: int, size: int, start: int) -> bytes:
+        """Read a file, unless it cannot be."""
+        if handle in self._bad:
+            raise OSError(self._error, os.strerror(self._error))
+        return os.pread(handle, size, start)
+
+
+@contextmanager
+def failing_names(
+    nth: int, error: int, names: tuple[str, ...] = ("rename", "replace", "link", "symlink")
+) -> Iterator[Counter[str]]:
+    """Let the nth call that gives a file a name fail; yields how often each was called."""
+    calls: Counter[str] = Counter()
+    real = {name: getattr(os, name) for name in names}
+
+    def failing(name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            calls[name] += 1
+            if calls.total() == nth:
+                raise OSError(error, os.strerror(error))
+            return real[name](*arguments, **options)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in real:
+            patched.setattr(os, name, failing(name))
+        yield calls
 
 
 class PiecemealWrites:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
 needs_nginx = pytest.mark.skipif(not servers.NGINX, reason="nginx is not installed")
+needs_systemd = pytest.mark.skipif(
+    not shutil.which("systemd-analyze"), reason="systemd is not installed"
+)
 
 
 @pytest.fixture
@@ -51,8 +54,8 @@ class TestPrinted:
         assert "server 10.0.0.1:8000 " in site
         assert "server 10.0.0.2:8000 " in site
         unit = run(data, "deploy", "systemd")
-        assert f"Environment=DATA_DIR={data}" in unit
-        assert "Environment=BASE_URL=https://rankings.example" in unit
+        assert f'Environment="DATA_DIR={data}"' in unit
+        assert 'Environment="BASE_URL=https://rankings.example"' in unit
         assert "User=the_best" in unit
 
     @pytest.mark.parametrize("what", ["nginx", "systemd"])
@@ -82,14 +85,37 @@ class TestPrinted:
         assert "EnvironmentFile=-/etc/the_best.env" in unit
         assert "CANARY" not in unit
 
-    @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
-    def test_systemd_takes_the_unit(self, data: Path, tmp_path: Path) -> None:
-        """systemd-analyze finds nothing to warn about."""
-        unit = run(data, "deploy", "systemd").replace("User=the_best", "User=root")
-        (tmp_path / "the_best.service").write_text(unit.replace("Group=the_best", "Group=root"))
-        command = ["systemd-analyze", "verify", str(tmp_path / "the_best.service")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
+    @needs_systemd
+    @pytest.mark.parametrize("name", ["The Best", "The 100% Best", "100 Best", "Best " * 12 + "!"])
+    @pytest.mark.parametrize("folder", ["data", "my data", "50%n"])
+    def test_systemd_takes_the_unit(self, tmp_path: Path, name: str, folder: str) -> None:
+        """Whatever the site and its directory are called, systemd-analyze finds nothing amiss."""
+        directory = write_data(tmp_path / folder, name=name)
+        done = analysed(directory, "verify")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    def test_a_percent_sign_stays_one(self, tmp_path: Path) -> None:
+        """What systemd would take for a specifier is written twice, so that it is none."""
+        unit = run(write_data(tmp_path / "50%n", name="The 100% Best"), "deploy", "systemd")
+        assert "Description=The 100%% Best\n" in unit
+        assert unit.count(f'{tmp_path}/50%%n"') == 2  # the data's place, and that it may be written
+
+    @needs_systemd
+    def test_the_unit_exposes_little(self, data: Path) -> None:
+        """By systemd's own reckoning, of 10, where 0 is nothing: at most 1.2."""
+        done = analysed(data, "security", "--offline=true")
+        found = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
+        assert found, done.stderr
+        assert float(found[1]) <= 1.2
+
+
+def analysed(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What systemd-analyze says of the printed unit."""
+    path = data.parent / "the_best.service"
+    path.write_text(run(data, "deploy", "systemd"), encoding="utf-8")
+    return subprocess.run(
+        ["systemd-analyze", *arguments, str(path)], capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from builders import answered, app_over, append, failed, write_data
+from faults import UnreadableFiles
 from processes import write_real
 
+from store import history
 from store.history import History
 from store.polls.claims import Claims
 from store.polls.due import RESTS
@@ -58,6 +60,20 @@ def test_a_poll_says_what_came_of_it(sample: Path) -> None:
         ("A", "2026-11-02T06:00:00Z"),
         ("B", "2026-11-02T06:00:00Z"),
     ]
+
+
+def test_what_cannot_be_read_is_named_and_not_asked(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A history file that cannot be read keeps its category from being asked, aloud."""
+    run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
+    monkeypatch.setattr(history, "os", UnreadableFiles("crm.jsonl"))
+    done = run(sample, "--due", "--at", "2026-12-02T06:00:00Z")
+    assert (done.exit_code, done.output.splitlines()[0], done.output.splitlines()[-1]) == (
+        0,
+        "history/crm.jsonl:1:1: cannot be read: Input/output error",
+        "B: 1 answered",
+    )
 
 
 def test_nothing_due_is_said(sample: Path) -> None:

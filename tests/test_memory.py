@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, app_over, append, failed, write_data, write_json
-from faults import FailingCalls
+from faults import FailingCalls, UnreadableFiles
 from hypothesis import HealthCheck, Phase, assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -220,6 +220,13 @@ class Edits(RuleBasedStateMachine):
         """The scan comes round."""
         self.store.reload()
 
+    @rule(slugs=st.sets(st.sampled_from(SLUGS), min_size=1))
+    def look_in_vain(self, slugs: set[str]) -> None:
+        """The scan comes round while some history files cannot be read."""
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(history, "os", UnreadableFiles(*(f"{slug}.jsonl" for slug in slugs)))
+            self.store.reload()
+
     @rule()
     def compare(self) -> None:
         """Step by step and afresh are the same, to the byte."""
@@ -348,8 +355,9 @@ def test_an_append_that_fails_shows_nothing(store: Store, monkeypatch: pytest.Mo
     assert store.snapshot is before
 
 
+@pytest.mark.parametrize("by", ["this process", "another"])
 def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     """What is in history is shown in the end, even when the first rebuild after it failed."""
 
@@ -357,10 +365,18 @@ def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
         list(fresh)  # the history is read, and only then something gives way
         raise MemoryError
 
+    def poll_elsewhere_and_look() -> None:
+        append(data_of(store), [answered("C", ["Pipedrive"], TIMES[-1])])
+        store.reload()
+
+    def poll() -> None:
+        store.record([answered("C", ["Pipedrive"])], TIMES[-1])
+
+    _ = store.snapshot
     with monkeypatch.context() as patched:
         patched.setattr("store.memory.rebuild", broken)
         with pytest.raises(MemoryError):
-            store.record([answered("C", ["Pipedrive"])], TIMES[-1])
+            (poll if by == "this process" else poll_elsewhere_and_look)()
     store.reload()
     assert "C" in verdict(store)["answers"]
 

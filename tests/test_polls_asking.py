@@ -163,7 +163,7 @@ def test_no_second_try_beyond_the_cap(provider: Replaying) -> None:
     assert got.failure == "truncated"
     assert account.spent == 4400
     assert asked(provider, {"picks": ["Alpha"]}, account=RunAccount(0.01)) == Unsent(
-        "--max-usd 0.01"
+        "--max-usd 0.01 leaves too little for another poll"
     )
     assert provider.seen == []
 

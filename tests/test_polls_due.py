@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 import pytest
 from builders import answered, append, category, failed, write_data
+from faults import UnreadableFiles
 
+from store import history
 from store.files import Files
 from store.history import History, Log, seal
 from store.polls.due import ALWAYS, RESTS, Agenda, Pair, due_at, standing
@@ -152,18 +154,18 @@ def test_all_pairs_come_longest_waiting_first(data: Path) -> None:
 
 def test_the_agenda_reads_only_what_changed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second look opens the one file that grew, and sees the new poll."""
-    history = History(data / "history")
-    agenda = Agenda(history)
+    log = History(data / "history")
+    agenda = Agenda(log)
     files = files_of(Files(data).scan())
     agenda.look(files)
     read: list[str] = []
-    original = history.read
+    original = log.read
 
     def reading(slug: str) -> Log:
         read.append(slug)
         return original(slug)
 
-    monkeypatch.setattr(history, "read", reading)
+    monkeypatch.setattr(log, "read", reading)
     agenda.look(files)
     assert read == []
     append(data, [answered("A", ["X"], at(), slug="old")])
@@ -172,6 +174,23 @@ def test_the_agenda_reads_only_what_changed(data: Path, monkeypatch: pytest.Monk
     stands = agenda.of("old", "A")
     assert stands is not None
     assert stands.polled_at == at()
+
+
+def test_what_cannot_be_read_is_not_due(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody knows what was asked nothing is paid for again; it is read when it can be."""
+    files = files_of(Files(data).scan())
+    fresh, seasoned = Agenda(History(data / "history")), agenda_of(data)
+    append(data, [answered("A", ["X"], at(), slug="old")])
+    with monkeypatch.context() as patched:
+        patched.setattr(history, "os", UnreadableFiles("old.jsonl"))
+        for agenda, due_now in ((fresh, []), (seasoned, ["old"])):
+            said = [str(error) for error in agenda.look(files)]
+            assert said == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
+            assert slugs(agenda.due([pair("old")], 7, T)) == due_now
+    for agenda in (fresh, seasoned):
+        assert agenda.look(files) == []
+        assert agenda.due([pair("old")], 7, T) == []
+        assert slugs(agenda.due([pair("old")], 7, T + timedelta(days=7))) == ["old"]
 
 
 def test_former_slugs_count(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import random
 import signal
 import statistics
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -16,8 +17,12 @@ import pytest
 import requests
 from processes import Provider, call, flask, polls, provider, served, started, until, write_real
 
+from store.gunicorn import graceful_timeout
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from conftest import Report
 
 pytestmark = pytest.mark.slow
 
@@ -196,6 +201,61 @@ def test_three_workers_and_a_command_ask_once(tmp_path: Path, asked: Provider) -
     interrupted = sum(poll.failure == "interrupted" for poll in polls(data))
     assert len(asked.seen()) - before == 240 + interrupted
     assert len(pairs_of(data)) == 240
+
+
+SERVERS = {
+    "gunicorn": (
+        "gunicorn",
+        "-c",
+        "python:store.gunicorn",
+        "app:create_app()",
+        "-b",
+        "127.0.0.1:PORT",
+    ),
+    "flask run": ("flask", "run", "--port", "PORT"),
+    "flask poll": ("flask", "poll", "--due"),
+}
+
+
+@pytest.mark.parametrize("what", SERVERS)
+def test_ended_in_the_middle_of_polls(
+    tmp_path: Path, asked: Provider, report: Report, what: str
+) -> None:
+    """After SIGTERM every request the provider saw is one record, and the next start goes on.
+
+    One provider answers at once, two take 2 s, one never answers.
+    """
+    data = write_real(tmp_path / "data", asked.url, slugs(6), concurrency=2)
+    slow: list[dict[str, Any]] = [{"delay": 2, "picks": ["Alpha"]}]
+    asked.follow({"gpt": slow, "claude": [{"fault": "silence"}], "gemini": slow})
+    before = len(asked.seen())
+    told = {"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.1"}
+    begun = (
+        started(data, *SERVERS[what])
+        if what == "flask poll"
+        else served(data, *SERVERS[what], **told)
+    )
+    with begun as running:
+        process = running if isinstance(running, subprocess.Popen) else running[1]
+        until(lambda: Counter(one["model"] for one in asked.seen()[before:])["gpt"] > 2)
+        signalled = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+        took = time.monotonic() - signalled
+    kept = polls(data)
+    sent = Counter((one["model"], one["question"]) for one in asked.seen()[before:])
+    assert Counter((poll.model.lower(), poll.question) for poll in kept) == sent
+    assert set(sent.values()) == {1}
+    outcomes = Counter((poll.model, poll.failure) for poll in kept)
+    assert {failure for _, failure in outcomes} == {None, "interrupted"}
+    report(f"{what}: gone {took:.1f} s after SIGTERM; {dict(outcomes)}")
+    assert took < graceful_timeout
+
+    asked.follow({})
+    assert flask(data, "poll", "--due").returncode == 0
+    answered = Counter((poll.slug, poll.model) for poll in polls(data) if poll.failure is None)
+    assert len(answered) == 24
+    assert set(answered.values()) == {1}
 
 
 def p95(url: str, seconds: float) -> float:

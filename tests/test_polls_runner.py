@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import threading
 from collections import Counter
 from datetime import UTC, datetime
@@ -9,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, append, category, failed
+from faults import UnreadableFiles, failing_names
 from replaying import Replaying
 
+from store import history
 from store.history import History, HistoryError
 from store.polls.claims import Claims, is_held
 from store.polls.due import RESTS, Pair, polls_in
 from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally, rfc3339
 from store.polls.sending import Limits
-from store.polls.spending import RunAccount
+from store.polls.spending import DailyAccount, RunAccount
 from store.records import Assistant
 
 if TYPE_CHECKING:
@@ -221,6 +225,37 @@ def test_a_spent_cap_leaves_the_rest(desk: Desk) -> None:
     assert dict(tallies["a"].outcomes) == {"answered": 1, LEFT: 4}
     assert tallies["a"].paused == "--max-usd 0.045 leaves too little for another poll"
     assert tallies["a"].rest is None
+
+
+def test_what_cannot_be_read_is_not_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A category whose history cannot be read may have been asked: nothing is sent for it."""
+    append(desk.directory, [answered("a", ["X"], rfc3339(NOW), slug="c-00")])
+    monkeypatch.setattr(history, "os", UnreadableFiles("c-00.jsonl"))
+    with pytest.raises(HistoryError, match=r"c-00\.jsonl:1:1: cannot be read: Input/output error"):
+        desk.run(desk.pairs(1, "a"), only_due=True)
+    assert desk.server.seen == []
+
+
+@pytest.mark.parametrize("steps", [[{"picks": ["X"]}], [{"status": 503}, {"picks": ["X"]}]])
+def test_a_sum_that_cannot_be_written_loses_no_answer(
+    desk: Desk, steps: list[dict[str, Any]]
+) -> None:
+    """Whenever the day's sum cannot be put in place: what is sent is recorded, else it is said."""
+    for nth in itertools.count(1):
+        desk.server.follow({"a": steps})
+        desk.server.seen.clear()
+        account = DailyAccount(9, desk.directory, lambda: "2026-11-20", lambda _: 0.0)
+        edges: dict[str, Any] = {"accounts": [account], "limits": Limits(attempts=2)}
+        before = sum(desk.recorded().values())
+        with failing_names(nth, errno.EIO) as calls:
+            tally = desk.run(desk.pairs(1, "a"), **edges)["a"]
+        recorded = sum(desk.recorded().values()) - before
+        assert recorded == bool(desk.server.seen), calls
+        if not recorded:
+            assert tally.paused == "daily_usd 9 of site.json cannot be kept: Input/output error"
+        if calls.total() < nth:
+            break
+    assert nth > len(steps)
 
 
 def test_a_stop_leaves_what_was_not_begun(desk: Desk) -> None:

@@ -28,12 +28,15 @@ from processes import (
 )
 from replaying import Replaying
 
+from store.history import History, HistoryError
 from store.polls.claims import is_held
 from store.polls.schedule import Schedule
 from store.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from store.records import Poll
 
 GUNICORN = ("gunicorn", "-c", "python:store.gunicorn", "app:create_app()", "-b", "127.0.0.1:PORT")
 MODELS = ("gpt", "claude", "gemini", "grok")
@@ -317,17 +320,41 @@ def test_a_locks_folder_that_cannot_be_made_is_logged(
 
 
 def test_a_poll_that_cannot_be_recorded_pauses(
-    here: Here, caplog: pytest.LogCaptureFixture
+    here: Here, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What cannot be written is not asked again and again; one line tells why."""
-    schedule, data, server = here
-    for slug in ("c-0", "c-1"):
-        (data / "history" / f"{slug}.jsonl").mkdir()
+    schedule, _, server = here
+
+    def refuse(self: History, polls: Sequence[Poll], now: str) -> None:
+        raise HistoryError("c-0.jsonl cannot be written: No space left on device")
+
+    monkeypatch.setattr(History, "append", refuse)
     schedule.start()
     until(lambda: "GPT is paused until" in caplog.text)
     time.sleep(0.4)
     assert len(server.seen) == 1
     assert caplog.text.count("cannot be written") == 1
+
+
+def test_a_history_that_cannot_be_read_is_not_added_to(here: Here) -> None:
+    """What may have been asked before is not paid for again; the other categories are polled."""
+    schedule, data, server = here
+    (data / "history" / "c-0.jsonl").mkdir()
+    catalogue = schedule._store.snapshot.catalogue  # noqa: SLF001 - one job by hand
+    for _ in range(2):
+        schedule._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
+    assert [one["question"] for one in server.seen] == ["What is the best c-1?"]
+
+
+def test_a_look_that_fails_does_not_end_the_schedule(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the files cannot be taken in, what is known goes on being polled."""
+    schedule, data, _ = here
+    schedule._store.reload()  # noqa: SLF001 - what is known
+    monkeypatch.setattr(schedule._store, "reload", lambda *_: 1 / 0)  # noqa: SLF001 - any fault
+    schedule.start()
+    until(lambda: len(polls(data)) == 2)
 
 
 def test_an_assistant_that_left_is_polled_no_more(

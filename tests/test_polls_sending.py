@@ -596,7 +596,9 @@ def test_a_cap_forbids_an_attempt_and_ends_retrying(provider: Replaying) -> None
     """What does not fit under the cap is not sent; a retry that does not fit leaves its failure."""
     prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
     nothing = RunAccount(0)
-    assert send(provider, sender(Waits()), nothing, **prices) == Unsent("--max-usd 0")
+    assert send(provider, sender(Waits()), nothing, **prices) == Unsent(
+        "--max-usd 0 leaves too little for another poll"
+    )
     assert provider.seen == []
     provider.follow({"m": [{"fault": "cut"}]})
     account = RunAccount(0.006)

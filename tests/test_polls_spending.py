@@ -91,7 +91,7 @@ def test_an_attempt_is_settled_by_its_tokens_or_kept_or_given_back() -> None:
 def test_all_accounts_or_none() -> None:
     """When one account is too low, the others get back what they gave, and it is named."""
     rich, poor = RunAccount(1), RunAccount(0.001)
-    assert meter(rich, poor).reserve() == "--max-usd 0.001"
+    assert meter(rich, poor).reserve() == "--max-usd 0.001 leaves too little for another poll"
     assert (rich.spent, poor.spent) == (0, 0)
     one = meter(rich, poor)
     one.reserve()

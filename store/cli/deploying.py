@@ -107,11 +107,17 @@ def _values(apps: tuple[str, ...]) -> dict[str, Any]:
         )
     return {
         "name": site.name,
-        "unit": slugify(site.name, separator="_") or "rankings",
+        "unit": _unit(site.name),
         "base_url": base_url,
         "host": host_of(base_url),
         "apps": apps,
     }
+
+
+def _unit(name: str) -> str:
+    """The site's name as a unit, a user and nginx's variables may be called: at most 31 letters."""
+    slug = slugify(name, separator="_", max_length=20)
+    return slug if slug[:1].isalpha() else f"rankings_{slug}".rstrip("_")
 
 
 def _manifest(tree: Path) -> Manifest:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import difflib
 import json
 import os
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from store import positions
+from store.cli.drafts import drafted
 from store.cli.schemas import schema_of
 from store.files import load, understand
 
@@ -111,21 +113,27 @@ def with_member(text: str, path: JsonPath, key: str, value: Any, order: tuple[st
 
 
 def carry_out(directory: Path, edits: list[Edit]) -> None:
-    """Make every edit, each in one step and only on the text that it was made for.
+    """Make every edit or none, each in one step and only on the text that it was made for.
 
     Raises:
-        EditError: a new text is no good data file, or a file has changed meanwhile; what is named
-            in the sentence was left as it was.
+        EditError: a new text is no good data file, or a file has changed meanwhile or cannot be
+            written; what was written before it has been taken back.
     """
     for edit in edits:
         edit.check()
         _refuse_if_changed(directory / edit.name, edit)
-    for edit in edits:
-        path = directory / edit.name
-        try:
-            _replace(path, edit)
-        except OSError as error:
-            raise EditError(f"{edit.name} cannot be written: {error.strerror}") from None
+    with ExitStack() as made:
+        for edit in edits:
+            _make(directory, edit)
+            made.callback(_make, directory, Edit(edit.name, edit.after, edit.before))
+        made.pop_all()
+
+
+def _make(directory: Path, edit: Edit) -> None:
+    try:
+        _replace(directory / edit.name, edit)
+    except OSError as error:
+        raise EditError(f"{edit.name} cannot be written: {error.strerror}.") from None
 
 
 def _replace(path: Path, edit: Edit) -> None:
@@ -134,19 +142,15 @@ def _replace(path: Path, edit: Edit) -> None:
         path.unlink()
         return
     path.parent.mkdir(exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    mode = 0o644 if edit.before is None else path.stat().st_mode & 0o777
-    try:
-        _write(draft, edit.after, mode)
+    with drafted(path, edit.after) as draft:
         _refuse_if_changed(path, edit)
-        if edit.before is None:
-            os.link(draft, path)
-        else:
+        if edit.before is not None:
             draft.replace(path)
-    except FileExistsError:
-        raise EditError(f"{edit.name} was left as it was: it has just appeared.") from None
-    finally:
-        draft.unlink(missing_ok=True)
+            return
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            raise EditError(f"{edit.name} was left as it was: it has just appeared.") from None
 
 
 def _refuse_if_changed(path: Path, edit: Edit) -> None:
@@ -158,14 +162,6 @@ def _refuse_if_changed(path: Path, edit: Edit) -> None:
         now = ""
     if now != edit.before:
         raise EditError(f"{edit.name} was left as it was: somebody has just changed it.")
-
-
-def _write(path: Path, text: str, mode: int) -> None:
-    with path.open("wb") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _insert(text: str, start: int, end: int, part: str) -> str:

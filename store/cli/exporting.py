@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,9 +77,9 @@ def export(directory: Path) -> None:
             "in site.json."
         )
     try:
-        tree = Tree(directory)
-        manifest = tree.fill(app)
-        written = tree.publish(manifest)
+        with closing(Tree(directory)) as tree:
+            manifest = tree.fill(app)
+            written = tree.publish(manifest)
     except OSError as error:
         raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
     click.echo(
@@ -131,6 +132,7 @@ class Tree:
         if tree.exists():
             shutil.rmtree(self._new)
         else:
+            os.sync()  # what bears the name of its content has all of it, whatever happens next
             self._new.rename(tree)
         os.sync()
         link = self._trees / ".current"
@@ -141,6 +143,11 @@ class Tree:
         for old in sorted(self._trees.iterdir(), key=lambda path: -path.stat().st_mtime)[KEPT:]:
             shutil.rmtree(old)
         return self._written
+
+    def close(self) -> None:
+        """Take away what did not get into place."""
+        shutil.rmtree(self._new, ignore_errors=True)
+        (self._trees / ".current").unlink(missing_ok=True)
 
     def _write(self, path: str, answer: Response, client: FlaskClient) -> Exported:
         """One answer, taken over from the last tree when it is the same."""

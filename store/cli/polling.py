@@ -29,7 +29,7 @@ from store.polls.status import status
 from store.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from store.polls.spending import Account
     from store.records import Assistant
@@ -100,7 +100,7 @@ def poll(  # noqa: PLR0913 - a command's options
     if not (slugs or everything or due):
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
     pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
-    agenda.look(_read_before(catalogue, pairs))
+    _look(agenda, _read_before(catalogue, pairs))
     if due:
         pairs = agenda.due(pairs, catalogue.site.poll_every_days, at or datetime.now(UTC))
     elif at is None:
@@ -181,6 +181,12 @@ def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> dict[str, Seque
     if catalogue.site.daily_usd is not None:
         return files
     return {pair.slug: files[pair.slug] for pair in pairs}
+
+
+def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> None:
+    """Read what was asked so far, and say what of it cannot be read and so is not due."""
+    for error in agenda.look(files):
+        click.echo(f"{error}", err=True)
 
 
 def _check_ready(
@@ -264,7 +270,7 @@ def _show_status(
     settings: Settings, catalogue: Catalogue, chosen: Sequence[Assistant], agenda: Agenda
 ) -> None:
     """One line for each assistant, and whether some process polls on schedule."""
-    agenda.look(files_of(catalogue))
+    _look(agenda, files_of(catalogue))
     claims = Claims(locks_in(settings))
     for assistant in chosen:
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]

@@ -11,6 +11,7 @@ import msgspec
 from flask import current_app
 from flask.cli import with_appcontext
 
+from store.cli.drafts import drafted
 from store.files import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
@@ -68,15 +69,18 @@ def write(directory: Path) -> list[Path]:
     (directory / "schemas").mkdir(parents=True, exist_ok=True)
     written = []
     for name, text in documents().items():
-        path = directory / "schemas" / name
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
+        written.append(_put(directory / "schemas" / name, text))
     top = directory.parent if directory.resolve() == SHIPPED_DATA.resolve() else directory
     path = top / ".vscode" / "settings.json"
     path.parent.mkdir(exist_ok=True)
     prefix = f"{directory.name}/" if top != directory else ""
-    path.write_text(_text(_with_schemas(path, prefix)), encoding="utf-8")
-    return [*written, path]
+    return [*written, _put(path, _text(_with_schemas(path, prefix)))]
+
+
+def _put(path: Path, text: str) -> Path:
+    with drafted(path, text) as draft:
+        draft.replace(path)
+    return path
 
 
 def editor_settings(prefix: str) -> list[dict[str, Any]]:

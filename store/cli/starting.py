@@ -23,20 +23,38 @@ def init(directory: Path) -> None:
     """
     if any((directory / name).exists() for name in ("site.json", "models.json", "categories")):
         raise click.ClickException(f"{directory} already holds data; name an empty directory.")
+    before = set(directory.iterdir()) if directory.is_dir() else None
     try:
-        shutil.copytree(SHIPPED_DATA / "categories", directory / "categories")
-        for folder in ("products", "labs", "history"):
-            (directory / folder).mkdir()
-        for name in ("synonyms.json", "words.json"):
-            shutil.copy(SHIPPED_DATA / name, directory)
-        templates = Path(current_app.root_path, "templates", "init")
-        for file in sorted(templates.iterdir()):
-            shutil.copy(file, directory)
-        schemas.write(directory)
+        _fill(directory)
     except OSError as error:
+        _clear(directory, before)
         raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
     click.echo(
         f"{directory} is ready. Edit its models.json, set the API keys that it names, then:\n"
         f"  DATA_DIR={directory} flask poll --due\n"
         f"  DATA_DIR={directory} flask run"
     )
+
+
+def _fill(directory: Path) -> None:
+    for folder in ("categories", "products", "labs", "history"):
+        (directory / folder).mkdir(parents=True)
+    for file in sorted((SHIPPED_DATA / "categories").iterdir()):
+        shutil.copy2(file, directory / "categories")
+    for name in ("synonyms.json", "words.json"):
+        shutil.copy(SHIPPED_DATA / name, directory)
+    for file in sorted(Path(current_app.root_path, "templates", "init").iterdir()):
+        shutil.copy(file, directory)
+    schemas.write(directory)
+
+
+def _clear(directory: Path, before: set[Path] | None) -> None:
+    """Take away what was half made, so that ``init`` can be tried again."""
+    if before is None:
+        shutil.rmtree(directory, ignore_errors=True)
+        return
+    for path in set(directory.iterdir()) - before:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.history import HistoryError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -92,15 +94,24 @@ class Agenda:
         self._standings: dict[str, Mapping[str, Standing]] = {}
         self._lock = threading.Lock()
 
-    def look(self, files: Mapping[str, Sequence[str]]) -> None:
-        """Bring the agenda up to date; ``files`` are the history files of each category."""
+    def look(self, files: Mapping[str, Sequence[str]]) -> list[HistoryError]:
+        """Bring the agenda up to date; ``files`` are the history files of each category.
+
+        Returns what could not be read: its category stands as it last did, if it did, and is read
+        again at the next look.
+        """
         found = self._history.signatures()
+        unread: list[HistoryError] = []
         with self._lock:
             for slug, names in files.items():
                 signatures = tuple(found.get(name) for name in names)
                 if self._signatures.get(slug) != signatures:
-                    self._standings[slug] = by_model(polls_in(self._history, names))
-                    self._signatures[slug] = signatures
+                    try:
+                        self._standings[slug] = by_model(polls_in(self._history, names))
+                        self._signatures[slug] = signatures
+                    except HistoryError as error:
+                        unread.append(error)
+        return unread
 
     def of(self, slug: str, model: str) -> Standing | None:
         """Where a pair stands."""
@@ -120,10 +131,11 @@ class Agenda:
         )
 
     def due(self, pairs: Iterable[Pair], every_days: int, now: datetime) -> list[Pair]:
-        """The pairs that are due, those waiting longest first."""
+        """The pairs that are due, those waiting longest first; none that nothing is known of."""
         times = [
             (due_at(self.of(pair.slug, pair.assistant.name), every_days), pair.slug, pair)
             for pair in pairs
+            if pair.slug in self._standings
         ]
         return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
 
@@ -138,8 +150,16 @@ class Agenda:
 
 
 def polls_in(history: History, files: Iterable[str]) -> list[Poll]:
-    """Every poll in a category's history files, oldest first."""
-    polls = [stored.poll for file in files for stored in history.read(file).polls]
+    """Every poll in a category's history files, oldest first.
+
+    Raises:
+        HistoryError: a file cannot be read, so that nobody knows what was asked.
+    """
+    logs = [history.read(file) for file in files]
+    for log in logs:
+        if log.unread:
+            raise HistoryError(str(log.problems[0]))
+    polls = [stored.poll for log in logs for stored in log.polls]
     return sorted(polls, key=lambda poll: poll.polled_at)
 
 

@@ -193,8 +193,7 @@ def _count(tally: Tally, came: Asked | Unsent | None) -> None:
         tally.outcomes[SKIPPED] += 1
     elif isinstance(came, Unsent):
         tally.outcomes[LEFT] += 1
-        if came.cap:
-            tally.paused = tally.paused or f"{came.cap} leaves too little for another poll"
+        tally.paused = tally.paused or came.why
     else:
         poll = came.poll
         tally.outcomes[poll.failure or ANSWERED] += 1

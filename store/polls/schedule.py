@@ -136,7 +136,7 @@ class Schedule:
 
     def _keep_jobs(self, scheduler: BackgroundScheduler) -> None:
         """Give every assistant a job, and none to what is no assistant any more."""
-        self._store.reload()
+        self._store.keep_current()
         wanted = {assistant.name for assistant in self._store.snapshot.catalogue.assistants}
         running = {job.id for job in scheduler.get_jobs()}
         for name in sorted(running - wanted):

@@ -62,9 +62,9 @@ class Sent(Struct, frozen=True):
 
 
 class Unsent(Struct, frozen=True):
-    """Nothing was sent; ``cap`` names the cap that forbade it, if one did."""
+    """Nothing was sent; ``why`` says which cap forbade it, if one did."""
 
-    cap: str | None = None
+    why: str | None = None
 
 
 class Pace:
@@ -141,8 +141,8 @@ class Sender:
                     return self._stopped(sent)
                 if self._resting:
                     return sent or Unsent()
-                if cap := meter.reserve():
-                    return sent or Unsent(cap)
+                if why := meter.reserve():
+                    return sent or Unsent(why)
                 start = self._clock()
                 came = self._once(request, deadline)
                 took = round(1000 * (self._clock() - start))

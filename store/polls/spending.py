@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -166,18 +167,25 @@ class Meter:
         self._taken: list[str] = []
 
     def reserve(self) -> str | None:
-        """Take an attempt's highest cost from every account, or name the one that is too low."""
+        """Take an attempt's highest cost from every account, or say which of them forbids it."""
         self._taken = []
         for account in self._accounts:
-            taken = account.reserve(self._reserved)
+            try:
+                taken = account.reserve(self._reserved)
+                why = f"{account.name} leaves too little for another poll"
+            except OSError as error:
+                taken, why = None, f"{account.name} cannot be kept: {error.strerror}"
             if taken is None:
                 self._replace_by(0)
-                return account.name
+                return why
             self._taken.append(taken)
         return None
 
     def settle(self, tokens: Tokens | None, *, free: bool) -> None:
-        """Replace what was reserved by what an attempt cost, if that can be known."""
+        """Replace what was reserved by what an attempt cost, if that can be known.
+
+        Where it cannot be written down what was reserved stays taken: no answer is lost for it.
+        """
         if tokens is not None:
             self._replace_by(_micros(usd(self._assistant, tokens) or 0))
         elif free:
@@ -185,7 +193,8 @@ class Meter:
 
     def _replace_by(self, spent: int) -> None:
         for account, taken in zip(self._accounts, self._taken, strict=False):
-            account.settle(taken, self._reserved, spent)
+            with suppress(OSError):
+                account.settle(taken, self._reserved, spent)
 
 
 def _micros(amount: float) -> int:

@@ -91,10 +91,7 @@ class Describing:
         leader = snapshot.products[board.entries[0].product]
         topic = board.category.subject
         model, ledger = board.counted[0].model, snapshot.ledgers[board.slug]
-        lines: list[bytes] = []
-        with suppress(HistoryError):
-            lines = self._lines(ledger, ledger.newest(model, 1))
-        return {
+        answers: dict[str, tuple[dict[str, Any], Any]] = {
             "search": ({"q": topic}, to_builtins(payloads.search_results(topic, snapshot))),
             "getBestInCategory": (
                 {"slug": board.slug},
@@ -104,11 +101,12 @@ class Describing:
                 {"slug": leader.slug},
                 to_builtins(payloads.product_record(leader, snapshot.boards)),
             ),
-            "getHistory": (
-                {"slug": board.slug, "model": model, "limit": 1},
-                [json.decode(line) for line in lines],
-            ),
         }
+        with suppress(HistoryError):  # while the file cannot be read there is one example less
+            lines = self._lines(ledger, ledger.newest(model, 1))
+            parameters = {"slug": board.slug, "model": model, "limit": 1}
+            answers["getHistory"] = (parameters, [json.decode(line) for line in lines])
+        return answers
 
 
 def _shortened(value: Any) -> Any:

@@ -1,0 +1,30 @@
+"""Putting a text in a file's place in one step, so that nobody ever reads half of it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def drafted(path: Path, text: str) -> Iterator[Path]:
+    """A file beside ``path`` with its new text, safe on the disk, to be put in its place.
+
+    It has the mode of the file that is there, and is gone at the end of the block.
+    """
+    draft = path.with_name(f".{path.name}.draft")
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    try:
+        with draft.open("wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,191 @@
+"""A history file that cannot be read just now: its category stays as it was, and comes back."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import answered, app_over, append, write_data, write_json
+from faults import UnreadableFiles
+
+from store import history
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask import Flask
+
+    from store.memory import Store
+
+FILE = "crm-software.jsonl"
+BEST = "/api/v1/best/crm-software.json"
+WAYS = {
+    "too many open files": ("open", errno.EMFILE, "Too many open files"),
+    "not for us": ("open", errno.EACCES, "Permission denied"),
+    "a bad disk": ("pread", errno.EIO, "Input/output error"),
+}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_data(
+        tmp_path / "data",
+        categories={slug: {"title": f"Best {slug}"} for slug in ("crm-software", "help-desk")},
+        polls=[
+            answered(model, ["Zoho CRM", "HubSpot"], slug=slug)
+            for slug in ("crm-software", "help-desk")
+            for model in "AB"
+        ],
+    )
+
+
+@pytest.fixture
+def app(data: Path) -> Flask:
+    """A server over it."""
+    return app_over(data)
+
+
+@pytest.fixture
+def store(app: Flask) -> Store:
+    """Its store, the files read."""
+    held: Store = app.extensions["store"]
+    held.reload()
+    return held
+
+
+def bodies(store: Store) -> dict[str, bytes]:
+    """Every prepared answer, by path."""
+    prepared = {**store.snapshot.prepared, **store.snapshot.documents}
+    return {path: prepared.body for path, prepared in prepared.items()}
+
+
+def rankings(store: Store) -> dict[str, bytes]:
+    """The same without the two documents that show a line of history as an example."""
+    shown = bodies(store)
+    return {path: shown[path] for path in shown.keys() - {"openapi.json", "README.md"}}
+
+
+def same_as_fresh(store: Store, data: Path) -> bool:
+    """Whether a server started now would answer the same, and find as little amiss."""
+    fresh: Store = app_over(data).extensions["store"]
+    return bodies(store) == bodies(fresh) and store.problems == fresh.problems == ()
+
+
+def poll_elsewhere(data: Path) -> None:
+    """Another process appends."""
+    append(data, [answered("C", ["Pipedrive"], "2026-11-09T06:00:00Z")])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_stays_served_and_comes_back(
+    data: Path,
+    app: Flask,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    way: str,
+) -> None:
+    """Every byte stays, the file and the reason are told once, nothing is rebuilt in vain."""
+    call, error, reason = WAYS[way]
+    before = rankings(store)
+    poll_elsewhere(data)
+    problem = f"history/{FILE}:1:1: cannot be read: {reason}"
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
+        patched.setattr(history, "os", UnreadableFiles(FILE, call=call, error=error))
+        store.reload()
+        held = store.snapshot
+        for _ in range(3):
+            store.reload()
+        assert store.snapshot is held
+        assert rankings(store) == before
+        health = app.test_client().get("/healthz").get_json()
+        assert (health["status"], health["problems"]) == ("degraded", [problem])
+        assert [record.getMessage() for record in caplog.records] == [problem]
+        check = app.test_cli_runner().invoke(args=["check"])
+        assert check.exit_code == 1
+        assert problem in check.output
+    store.reload()
+    assert "C" in app.test_client().get(BEST).get_json()["answers"]
+    assert same_as_fresh(store, data)
+
+
+def test_at_the_start_it_is_unranked_until_it_can_be_read(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With nothing to show for a category the others are served; it joins them by itself."""
+    with monkeypatch.context() as patched:
+        patched.setattr(history, "os", UnreadableFiles(FILE))
+        app = app_over(data)
+        client, store = app.test_client(), app.extensions["store"]
+        assert client.get(BEST).status_code == 404
+        assert client.get("/api/v1/best/help-desk.json").status_code == 200
+        assert [problem.file for problem in store.problems] == [f"history/{FILE}"]
+        store.reload()
+        assert client.get(BEST).status_code == 404
+    store.reload()
+    assert client.get(BEST).status_code == 200
+    assert same_as_fresh(store, data)
+
+
+def test_what_goes_while_it_cannot_be_read_is_gone(
+    data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is deleted is empty, whatever was wrong with it before."""
+    with monkeypatch.context() as patched:
+        patched.setattr(history, "os", UnreadableFiles(FILE))
+        poll_elsewhere(data)
+        store.reload()
+        store.history.path("crm-software").unlink()
+        store.reload()
+    assert "best/crm-software.json" not in store.snapshot.prepared
+    assert same_as_fresh(store, data)
+
+
+def test_what_is_withheld_meanwhile_is_not_shown(
+    data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text that somebody had withheld does not stay for want of a file to read."""
+    poll = store.history.read("crm-software").polls[0].poll
+    entry = {"reason": "It was poisoned", "date": "2026-11-20"}
+    write_json(data / "withheld.json", {"version": 1, "withheld": {poll.id: entry}})
+    with monkeypatch.context() as patched:
+        patched.setattr(history, "os", UnreadableFiles(FILE))
+        store.reload()
+        assert "best/crm-software.json" not in store.snapshot.prepared
+    store.reload()
+    assert same_as_fresh(store, data)
+
+
+def test_a_poll_recorded_meanwhile_is_shown_when_it_can_be(
+    data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was appended and could not be read back is taken in later, and nothing is lost."""
+    before = rankings(store)
+    with monkeypatch.context() as patched:
+        patched.setattr(history, "os", UnreadableFiles(FILE, call="open", error=errno.EMFILE))
+        [recorded] = store.record([answered("C", ["Pipedrive"])], "2026-11-09T06:00:00Z")
+        assert rankings(store) == before
+    store.reload()
+    assert store.history.read("crm-software").polls[-1].poll == recorded
+    assert same_as_fresh(store, data)
+
+
+def test_one_of_two_files_is_enough_to_keep_what_was_shown(
+    data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A renamed category whose old file cannot be read keeps its polls from both."""
+    fields: dict[str, Any] = {"title": "Best help", "former_slugs": ["crm-software"]}
+    (data / "categories/crm-software.json").unlink()
+    write_json(data / "categories/help-desk.json", {"version": 1, "question": "?", **fields})
+    store.reload()
+    before = rankings(store)
+    append(data, [answered("C", ["Pipedrive"], "2026-11-09T06:00:00Z", slug="help-desk")])
+    with monkeypatch.context() as patched:
+        patched.setattr(history, "os", UnreadableFiles(FILE))
+        poll_elsewhere(data)
+        store.reload()
+        assert rankings(store) == before
+    store.reload()
+    assert same_as_fresh(store, data)

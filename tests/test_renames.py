@@ -1,0 +1,205 @@
+"""What is put in place by a rename: when that fails, all is as it was, and a sentence says so."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from broken import write_one_of_each
+from builders import answered, app_over, append, write_data
+from faults import failing_names
+
+from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_item
+from store.files import Files
+from store.history import History
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from click.testing import Result
+
+
+@pytest.fixture(params=[errno.ENOSPC, errno.EIO], ids=["full", "bad"])
+def error(request: pytest.FixtureRequest) -> int:
+    """What is wrong with the disk."""
+    number: int = request.param
+    return number
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """One category, three product files, an export made."""
+    directory = write_data(
+        tmp_path / "data",
+        products={name.lower(): {"name": name} for name in ("Alpha", "Beta", "Gamma")},
+        polls=[answered("A", ["Alpha", "Beta", "Delta"])],
+    )
+    assert run(directory, "schema").exit_code == 0
+    assert run(directory, "export", str(tmp_path / "tree")).exit_code == 0
+    return directory
+
+
+def run(data: Path, *arguments: str) -> Result:
+    """A command in this process."""
+    return app_over(data).test_cli_runner().invoke(args=list(arguments))
+
+
+def found_in(directory: Path) -> dict[str, bytes]:
+    """Every file below a directory, hidden ones too, with its content."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_an_edit_of_several_files_is_made_whole_or_not_at_all(data: Path, error: int) -> None:
+    """Whichever file cannot be put in place, those before it are as they were, to the byte."""
+    alpha, beta, fresh = (f"products/{slug}.json" for slug in ("alpha", "beta", "delta"))
+    text = text_of(data, alpha)
+    edits = [
+        Edit(alpha, text, with_item(text, "aliases", "Beta", ("name", "aliases"))),
+        Edit(beta, text_of(data, beta), None),
+        Edit(fresh, None, new(fresh, name="Delta")),
+    ]
+
+    def act() -> str:
+        try:
+            carry_out(data, edits)
+        except EditError as refusal:
+            return str(refusal)
+        return ""
+
+    assert failures(data, act, error) == 2
+    assert not (data / beta).exists()
+    assert text_of(data, fresh)
+
+
+def test_a_merge_whose_second_step_fails_is_taken_back(data: Path) -> None:
+    """A product file that cannot be removed leaves no half merge behind, and it can be repeated."""
+    before = found_in(data)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "unlink", refusing("beta.json", os.unlink))
+        done = run(data, "names", "merge", "beta", "alpha")
+    assert done.exit_code == 1
+    assert done.output == "Error: products/beta.json cannot be written: Input/output error.\n"
+    assert found_in(data) == before
+    assert run(data, "names", "merge", "beta", "alpha").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("withhold", "ID", "--reason", "Wrong."), ("names", "merge", "delta", "alpha")],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_command_that_fails_leaves_every_file(
+    data: Path, error: int, arguments: tuple[str, ...]
+) -> None:
+    """Nothing half written, nothing lost, no draft left, and one sentence."""
+    [stored, *_] = History(data / "history").read("crm-software").polls
+    filled = [stored.poll.id if argument == "ID" else argument for argument in arguments]
+    assert failures(data, lambda: run(data, *filled).output, error) >= 1
+
+
+def test_schemas_are_old_or_new_and_never_half(data: Path, error: int) -> None:
+    """Whichever of them cannot be put in place, it and what an editor was told stay whole."""
+    new = found_in(data)
+    written = [name for name in new if name.startswith(("schemas/", ".vscode/"))]
+    for nth in range(1, len(written) + 1):
+        for name in written:
+            (data / name).write_text("{}", encoding="utf-8")
+        old = found_in(data)
+        with failing_names(nth, error):
+            said = run(data, "schema").output
+        found = found_in(data)
+        assert found.keys() == new.keys()
+        assert [found[name] == new[name] for name in written].count(True) == nth - 1
+        assert all(found[name] in (old[name], new[name]) for name in found)
+        assert said.endswith(f" cannot be written: {os.strerror(error)}\n")
+
+
+def test_an_init_that_fails_leaves_nothing(
+    data: Path, tmp_path: Path, error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory that could not be filled is as it was before, so that it can be filled again."""
+    few = write_one_of_each(tmp_path / "few")
+    monkeypatch.setattr("store.cli.starting.SHIPPED_DATA", few)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").write_text("mine", encoding="utf-8")
+    for directory in (tmp_path / "new", tmp_path / "mine"):
+        command = partial(run, data, "init", str(directory))
+        assert failures(tmp_path, lambda: command().output, error) >= 1  # noqa: B023 - called here
+        assert Files(directory).scan().problems == ()
+
+
+def test_an_export_that_fails_leaves_the_last_one(data: Path, tmp_path: Path, error: int) -> None:
+    """What readers are served is whole, the last tree or the next, and no half tree takes room."""
+    home = tmp_path / "tree"
+    for nth in itertools.count(1):
+        append(data, [answered("A", [f"Alpha {nth}"], "2026-11-09T06:00:00Z")])
+        before = found_in((home / "current").resolve())
+        with failing_names(nth, error, ("rename", "replace", "symlink")) as calls:
+            done = run(data, "export", str(home))
+        after = found_in((home / "current").resolve())
+        assert not [path for path in (home / "trees").iterdir() if path.name.startswith(".")]
+        if calls.total() < nth:
+            assert (done.exit_code, after != before) == (0, True)
+            break
+        assert after == before
+        assert done.output == f"Error: {home} cannot be written: {os.strerror(error)}\n"
+    assert nth == 4  # all but the tree's rename, the link and the link's rename
+
+
+def test_a_tree_has_its_name_only_when_it_is_on_the_disk(data: Path, tmp_path: Path) -> None:
+    """After a power cut no half tree stands under a name that the next export would take over."""
+    append(data, [answered("A", ["Gamma"], "2026-11-09T06:00:00Z")])
+    order: list[str] = []
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("sync", "rename", "replace"):
+            patched.setattr(os, name, noting(name, getattr(os, name), order))
+        assert run(data, "export", str(tmp_path / "tree")).exit_code == 0
+    assert order == ["sync", "rename", "sync", "replace"]
+
+
+def failures(home: Path, act: Callable[[], str], error: int) -> int:
+    """Do something with one more of its calls failing each time, until it succeeds.
+
+    Each time every file at home must be there as it was, and no other; returns how often.
+    """
+    for nth in itertools.count(1):
+        before = found_in(home)
+        with failing_names(nth, error) as calls:
+            said = act()
+        if calls.total() < nth:
+            assert found_in(home) != before
+            return nth - 1
+        assert found_in(home) == before, calls
+        assert os.strerror(error) in said
+        assert said.count("\n") <= 1
+    raise AssertionError
+
+
+def refusing(name: str, really: Callable[..., None]) -> Callable[..., None]:
+    """A call that fails for files of one name."""
+
+    def call(path: Path, *arguments: object, **options: object) -> None:
+        if str(path).endswith(f"/{name}"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        really(path, *arguments, **options)
+
+    return call
+
+
+def noting(name: str, really: Callable[..., None], order: list[str]) -> Callable[..., None]:
+    """A call that is noted."""
+
+    def call(*arguments: object, **options: object) -> None:
+        order.append(name)
+        really(*arguments, **options)
+
+    return call
