@@ -337,10 +337,11 @@ class Watcher:
 def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
     """Look again and again, until nobody holds the store any more."""
     pause = threading.Event()
-    frozen_at = 0.0
+    frozen_at: float | None = None
     while held := store():
         with _collector_paused(), _requests_first():
-            held.keep_current(lambda: pause.wait(settle))
+            if frozen_at is not None:  # the first time, the request that began this has looked
+                held.keep_current(lambda: pause.wait(settle))
             held.prepare()
             if held.made_at != frozen_at:
                 gc.freeze()  # a snapshot has no cycles: it is freed when its last reader lets go
