@@ -159,7 +159,7 @@ def until_more_is_asked(asked: Provider) -> None:
 
 def test_killed_fifty_times_nothing_is_lost_or_doubled(tmp_path: Path, asked: Provider) -> None:
     """`kill -9` at random moments, then the same command: every pair ends with one record."""
-    data = write_real(tmp_path / "data", asked.url, slugs(400), concurrency=2)
+    data = write_real(tmp_path / "data", asked.url, slugs(600), concurrency=2)
     asked.follow({model: [{"delay": 0.05, "picks": ["Alpha"]}] for model in MODELS})
     before = len(asked.seen())
     draw = random.Random(50)
@@ -177,9 +177,9 @@ def test_killed_fifty_times_nothing_is_lost_or_doubled(tmp_path: Path, asked: Pr
         assert kept <= set(found), "a record that was there is gone"
         kept = set(found)
     assert flask(data, "poll", "--due").returncode == 0
-    assert len(pairs_of(data)) == 1600
+    assert len(pairs_of(data)) == 2400
     assert set(pairs_of(data).values()) == {1}
-    repeats = len(asked.seen()) - before - 1600
+    repeats = len(asked.seen()) - before - 2400
     print(f"{repeats} requests were repeated after 50 kills")  # noqa: T201 - the figure
     assert repeats <= 50 * 8, "at most what was on its way at each kill is asked again"
 
