@@ -262,7 +262,7 @@ def _clean_end(handle: int, path: Path) -> tuple[int, str, bytes]:
     left it: then the newline that it lacks goes first.
     """
     size = os.fstat(handle).st_size
-    data = os.pread(handle, size, 0) if size else b""
+    data = os.pread(handle, size, 0)
     cut = data.rfind(b"\n") + 1
     if tail := data[cut:]:
         try:
