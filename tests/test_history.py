@@ -162,7 +162,7 @@ class TestReading:
 
     def test_a_file_that_is_not_there_is_empty(self, log: History) -> None:
         """A category without history has no polls and no problem."""
-        assert log.read(SLUG) == history.Log()
+        assert log.read(SLUG) == history.Log((), (), None)
         with pytest.raises(history.HistoryError, match="cannot be read"):
             log.lines(SLUG, [(0, 10)])
 
@@ -253,6 +253,7 @@ class TestReading:
         [
             ("polledAt", "yesterday", f'polledAt is "yesterday", not a time such as {NOW}'),
             ("polledAt", "2026-11-02T06:00:00+01:00", f"not a time such as {NOW}"),
+            ("polledAt", "\u0662026-11-02T06:00:00Z", f"not a time such as {NOW}"),
             ("polledAt", "2026-02-31T06:00:00Z", ""),
             ("pick", None, "pick and ranking contradict each other"),
             ("ranking", [], "pick and ranking contradict each other"),
