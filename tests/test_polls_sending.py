@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 import time
@@ -534,31 +535,30 @@ def _until_seen(provider: Replaying, count: int) -> None:
 def test_the_rate_is_kept_over_all_threads() -> None:
     """Requests leave evenly, 60 / rpm seconds apart, whoever sends them."""
     stop = Waits()
-
-    def clock() -> float:
-        return sum(stop.seconds)
-
-    pace = Pace(30, clock)
+    clock = Clock(stop)
+    pace = Pace(1, clock)
     starts = []
     for _ in range(5):
         assert pace.wait(stop)
         starts.append(clock())
-    assert starts == [0, 2, 4, 6, 8]
-    stop.seconds.append(100)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(starts)]
+    assert gaps == pytest.approx([60, 60, 60, 60], abs=0.5)
+    stop.seconds.append(1000)
     assert pace.wait(stop)
     assert pace.wait(stop)
-    assert clock() == 110, "a rest saves up no burst"
+    assert clock() - starts[-1] == pytest.approx(1060, abs=0.5), "a rest saves up no burst"
 
 
 def test_a_late_start_does_not_slow_the_pace() -> None:
     """A thread that wakes up late takes its moment, and the next one's is where it was."""
     stop = Waits()
-    pace = Pace(30, lambda: sum(stop.seconds))
+    pace = Pace(1, clock := Clock(stop))
+    start = clock()
     assert pace.wait(stop)
-    stop.seconds.append(3)
+    stop.seconds.append(90)
     assert pace.wait(stop)
     assert pace.wait(stop)
-    assert sum(stop.seconds) == 4
+    assert clock() - start == pytest.approx(120, abs=0.5)
 
 
 def test_hundreds_of_threads_share_one_pace() -> None:
