@@ -35,8 +35,8 @@ Signature = tuple[int, int, int, int]
 _CRC_SIZE = len(b',"crc":"00000000"}')
 _DECODER = msgspec.json.Decoder(Poll)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+_APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 
 
 class HistoryError(Exception):
@@ -267,7 +267,7 @@ def _clean_end(handle: int, path: Path) -> tuple[int, str, bytes]:
     left it: then the newline that it lacks goes first.
     """
     size = os.fstat(handle).st_size
-    data = os.pread(handle, size, 0) if size else b""
+    data = os.pread(handle, size, 0)
     cut = data.rfind(b"\n") + 1
     if tail := data[cut:]:
         try:

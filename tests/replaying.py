@@ -165,6 +165,7 @@ class Handler(BaseHTTPRequestHandler):
         time.sleep(step.get("delay", 0))
         if fault := step.get("fault"):
             self._fail(fault)
+            entry["sent"] = fault == "huge"
             return
         if "status" in step or "body" in step:
             given = step.get("body", "")

@@ -47,7 +47,7 @@ def fill(directory: Path, weeks: int = 13, times: int = 1, most: int | None = No
         _copy(SHIPPED_DATA / "categories" / name, directory / "categories", times)
     catalogue = Files(directory).scan()
     moments = [NEWEST - dt.timedelta(weeks=week) for week in reversed(range(weeks))]
-    sender = Sender(threading.Event(), rpm=1)
+    sender = Sender(threading.Event(), rpm=1, concurrency=1)
     for slug, category in catalogue.categories.items():
         lines = _lines(slug, category, catalogue.assistants, moments, sender)
         (directory / "history" / f"{slug}.jsonl").write_bytes(b"".join(lines))

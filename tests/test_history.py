@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SLUG = "crm-software"
 NOW = "2026-11-02T06:00:00Z"
 LATER = "2026-11-09T06:00:00Z"
-
+SECOND = {"rank": 2, "product": "X", "domain": None, "reason": None, "fixes": []}
 
 APPENDER = """
 import sys; sys.path[:0] = [".", "tests"]
@@ -113,6 +113,8 @@ class TestAppending:
         log = History(tmp_path / "history")
         log.append(polls("A"), NOW)
         assert calls.calls["fsync"] == 3  # history/, its parent, the file
+        log.append([answered("A", ["X"], slug="other")], NOW)
+        assert calls.calls["fsync"] == 5  # history/, the file
 
     def test_a_name_that_could_not_be_made_durable_is_tried_again(
         self, log: History, monkeypatch: pytest.MonkeyPatch
@@ -127,14 +129,17 @@ class TestAppending:
         assert calls.calls["fsync"] == 3
 
     def test_time_never_goes_back(self, log: History) -> None:
-        """With the clock set back, a record gets the time of the one before it."""
+        """With the clock set back, a record gets the time of the last readable one before it."""
         log.append(polls("A"), LATER)
+        log.path(SLUG).write_bytes(b"\n" + written(log) + b"\n" + b"damaged\n")
         assert log.append(polls("B"), NOW)[0].polled_at == LATER
 
-    def test_the_file_is_for_its_owner_and_group(self, log: History) -> None:
-        """History is never readable by everyone on the machine."""
+    def test_history_is_for_its_owner_and_group(self, tmp_path: Path) -> None:
+        """Neither a file nor its directory is readable by everyone on the machine."""
+        log = History(tmp_path / "history")
         log.append(polls("A"), NOW)
-        assert log.path(SLUG).stat().st_mode & 0o7 == 0
+        for path in (log.path(SLUG), log.path(SLUG).parent):
+            assert path.stat().st_mode & 0o7 == 0
 
     def test_two_processes_never_mix_their_lines(self, log: History) -> None:
         """Each batch of two processes that append at once stands in one piece, in order."""
@@ -157,22 +162,42 @@ class TestReading:
 
     def test_a_file_that_is_not_there_is_empty(self, log: History) -> None:
         """A category without history has no polls and no problem."""
-        assert log.read(SLUG) == history.Log()
+        assert log.read(SLUG) == history.Log((), (), None)
         with pytest.raises(history.HistoryError, match="cannot be read"):
             log.lines(SLUG, [(0, 10)])
 
-    def test_damage_in_the_middle_is_skipped_counted_and_left_alone(self, log: History) -> None:
+    def test_a_signature_tells_whether_a_file_is_as_it_was_read(self, log: History) -> None:
+        """Every history file has one, links their own; nothing else in the directory has."""
+        assert History(log.path(SLUG).parent / "nowhere").signatures() == {}
+        log.append(polls("A"), NOW)
+        log.path(SLUG).with_suffix(".jsonl.torn").touch()
+        log.path("dangling").symlink_to("nowhere")
+        signatures = log.signatures()
+        assert signatures.keys() == {SLUG, "dangling"}
+        assert signatures[SLUG] == log.read(SLUG).signature
+        log.append(polls("B"), NOW)
+        assert log.signatures()[SLUG] != signatures[SLUG]
+
+    @pytest.mark.parametrize(
+        ("written_over", "reason"),
+        [
+            (b"HubSp0t", "the checksum does not fit the record"),
+            (b"HubSpo\xff", "is not UTF-8 text"),
+        ],
+    )
+    def test_damage_in_the_middle_is_skipped_counted_and_left_alone(
+        self, log: History, written_over: bytes, reason: str
+    ) -> None:
         """One changed byte costs one record, is named by line, and is never rewritten."""
         log.append(polls("A", "B", "C"), NOW)
         lines = written(log).splitlines(keepends=True)
-        lines[1] = lines[1].replace(b"HubSpot", b"HubSp0t", 1)
+        lines[1] = lines[1].replace(b"HubSpot", written_over, 1)
         log.path(SLUG).write_bytes(b"".join(lines))
         found = log.read(SLUG)
         assert [stored.poll.model for stored in found.polls] == ["A", "C"]
         [problem] = found.problems
         assert str(problem) == (
-            "history/crm-software.jsonl:2:1: a damaged record is left out: "
-            "the checksum does not fit the record"
+            f"history/crm-software.jsonl:2:1: a damaged record is left out: {reason}"
         )
         log.append(polls("D"), LATER)
         assert written(log).startswith(b"".join(lines))
@@ -185,7 +210,12 @@ class TestReading:
         log.path(SLUG).write_bytes(torn)
         found = log.read(SLUG)
         assert [stored.poll.model for stored in found.polls] == ["A"]
-        assert [problem.severity for problem in found.problems] == ["warning"]
+        [problem] = found.problems
+        assert problem.severity == "warning"
+        assert str(problem) == (
+            "history/crm-software.jsonl:2:1: an unfinished record (the next poll sets it aside): "
+            "Input data was truncated"
+        )
         assert written(log) == torn
 
     def test_the_writer_sets_a_torn_tail_aside(self, log: History) -> None:
@@ -197,7 +227,9 @@ class TestReading:
         log.append(polls("C"), LATER)
         assert models(log) == ["A", "C"]
         assert log.read(SLUG).problems == ()
-        assert log.path(SLUG).with_suffix(".jsonl.torn").read_bytes() == tail + b"\n"
+        aside = log.path(SLUG).with_suffix(".jsonl.torn")
+        assert aside.read_bytes() == tail + b"\n"
+        assert aside.stat().st_mode & 0o7 == 0
 
     def test_a_whole_last_line_without_newline_counts(self, log: History) -> None:
         """Some editors take the last newline away; the record counts and the writer mends it."""
@@ -217,20 +249,22 @@ class TestReading:
         assert log.read(SLUG).problems == ()
 
     @pytest.mark.parametrize(
-        ("field", "value"),
+        ("field", "value", "reason"),
         [
-            ("polledAt", "yesterday"),
-            ("polledAt", "2026-02-31T06:00:00Z"),
-            ("polledAt", "2026-11-02T06:00:00+01:00"),
-            ("pick", None),
-            ("ranking", []),
-            ("v", 2),
+            ("polledAt", "yesterday", f'polledAt is "yesterday", not a time such as {NOW}'),
+            ("polledAt", "2026-11-02T06:00:00+01:00", f"not a time such as {NOW}"),
+            ("polledAt", "\u0662026-11-02T06:00:00Z", f"not a time such as {NOW}"),
+            ("polledAt", "2026-02-31T06:00:00Z", ""),
+            ("pick", None, "pick and ranking contradict each other"),
+            ("ranking", [], "pick and ranking contradict each other"),
+            ("ranking", [SECOND], "the ranks in ranking are not 1, 2, 3 and so on"),
+            ("v", 2, ""),
         ],
     )
     def test_a_record_that_makes_no_sense_is_damage(
-        self, log: History, field: str, value: object
+        self, log: History, field: str, value: object, reason: str
     ) -> None:
-        """A line somebody made by hand, checksum and all, cannot bring the service down."""
+        """A line somebody made by hand, checksum and all, is left out, and the problem says why."""
         record = {**json.loads(seal(polls("A")[0], NOW)[1]), field: value}
         del record["crc"]
         body = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
@@ -238,10 +272,22 @@ class TestReading:
         log.path(SLUG).write_bytes(line)
         found = log.read(SLUG)
         assert found.polls == ()
-        assert len(found.problems) == 1
+        [problem] = found.problems
+        assert problem.message.startswith("a damaged record is left out: ")
+        assert problem.message.endswith(reason)
 
-    @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "directory"])
-    def test_only_regular_files_are_opened(self, log: History, tmp_path: Path, kind: str) -> None:
+    @pytest.mark.parametrize(
+        ("kind", "reason"),
+        [
+            ("link", os.strerror(errno.ELOOP)),
+            ("dangling", os.strerror(errno.ELOOP)),
+            ("pipe", "it is not a regular file"),
+            ("directory", "it is not a regular file"),
+        ],
+    )
+    def test_only_regular_files_are_opened(
+        self, log: History, tmp_path: Path, kind: str, reason: str
+    ) -> None:
         """A link is neither followed nor written through, and a pipe blocks no one."""
         path, secret = log.path(SLUG), tmp_path / "secret"
         if kind == "pipe":
@@ -255,19 +301,21 @@ class TestReading:
         before = secret.read_bytes() if secret.exists() else None
         found = log.read(SLUG)
         assert found.polls == ()
-        assert len(found.problems) == 1
+        [problem] = found.problems
+        assert str(problem) == f"history/crm-software.jsonl:1:1: cannot be read: {reason}"
         with pytest.raises(HistoryError):
             log.append(polls("B"), NOW)
         assert (secret.read_bytes() if secret.exists() else None) == before
 
     def test_lines_that_changed_since_are_not_served(self, log: History) -> None:
-        """Offsets of an older version of the file bring a whole record or none."""
-        log.append(polls("A", "B"), NOW)
+        """Any records are read, in any order; old offsets bring a whole one or none."""
+        log.append(polls("A", "B", "C"), NOW)
         spans = [(stored.start, stored.end) for stored in log.read(SLUG).polls]
         lines = written(log).splitlines()
         assert log.lines(SLUG, spans) == lines
+        assert log.lines(SLUG, spans[:0:-1]) == lines[:0:-1]
         log.path(SLUG).write_bytes(b"x" + written(log))
-        assert log.lines(SLUG, spans) == [None, None]
+        assert log.lines(SLUG, spans) == [None, None, None]
 
     @given(
         name=st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
@@ -352,19 +400,33 @@ class TestFaults:
         assert models(log) == ["A"]
         assert log.append([answered("A", ["X"], slug="other")], NOW)
 
+    @pytest.mark.parametrize(("call", "error"), [("write", SHORT), ("fsync", errno.EIO)])
     def test_a_write_that_cannot_be_taken_back_stops_the_writer(
-        self, log: History, monkeypatch: pytest.MonkeyPatch
+        self, log: History, monkeypatch: pytest.MonkeyPatch, call: str, error: int
     ) -> None:
-        """With half a record in the file and no way to remove it, nothing is added after it."""
+        """With an unpromised record in the file and no way to remove it, nothing is added to it."""
         log.append(polls("A"), NOW)
-        monkeypatch.setattr(history, "os", FailingCalls("write", 1, SHORT, also=("ftruncate",)))
+        monkeypatch.setattr(history, "os", FailingCalls(call, 1, error, also=("ftruncate",)))
         with pytest.raises(HistoryError):
             log.append(polls("B"), NOW)
         monkeypatch.undo()
+        left = written(log)
         with pytest.raises(HistoryError, match="restart after a disk check"):
             log.append(polls("B"), NOW)
-        assert models(log) == ["A"]
-        assert [problem.severity for problem in log.read(SLUG).problems] == ["warning"]
+        assert written(log) == left
+        assert models(log)[0] == "A"
+
+    def test_a_torn_tail_stays_where_there_is_no_room_to_keep_it(
+        self, log: History, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Not a byte leaves the history before it, and its newline, stand elsewhere."""
+        log.append(polls("A"), NOW)
+        torn = written(log) + b"{"
+        log.path(SLUG).write_bytes(torn)
+        monkeypatch.setattr(history, "os", FailingCalls("write", 1, SHORT))
+        with pytest.raises(HistoryError, match=r": no space to keep its unfinished last line$"):
+            log.append(polls("B"), NOW)
+        assert written(log) == torn
 
     def test_a_full_disk_refuses_and_goes_on_when_there_is_room(
         self, log: History, monkeypatch: pytest.MonkeyPatch
@@ -398,10 +460,11 @@ class TestFaults:
         with pytest.raises(HistoryError, match="Read-only file system"):
             log.append(polls("B"), NOW)
 
+    @pytest.mark.parametrize("kept", [["A"], []], ids=["replaced", "gone"])
     def test_a_file_that_was_replaced_meanwhile_is_found_again(
-        self, log: History, monkeypatch: pytest.MonkeyPatch
+        self, log: History, monkeypatch: pytest.MonkeyPatch, kept: list[str]
     ) -> None:
-        """An editor that puts a new file in place just before the lock loses no record."""
+        """An editor that moves the file away just before the lock takes no new record with it."""
         log.append(polls("A"), NOW)
         real = fcntl.flock
         path = log.path(SLUG)
@@ -409,12 +472,13 @@ class TestFaults:
         def replaced_first(handle: int, operation: int) -> None:
             monkeypatch.setattr(fcntl, "flock", real)
             path.rename(path.with_suffix(".old"))
-            path.write_bytes(path.with_suffix(".old").read_bytes())
+            if kept:
+                path.write_bytes(path.with_suffix(".old").read_bytes())
             real(handle, operation)
 
         monkeypatch.setattr(fcntl, "flock", replaced_first)
         log.append(polls("B"), NOW)
-        assert models(log) == ["A", "B"]
+        assert models(log) == [*kept, "B"]
 
 
 def crash_states(committed: bytes, batch: bytes, step: int) -> Iterator[bytes]:

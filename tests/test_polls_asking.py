@@ -47,7 +47,11 @@ def asked(
     base = {"name": "A", "api": "chat", "base_url": f"{server.url}/v1", "model": "m"}
     who = Assistant(**{**base, **priced, **fields})
     sender = Sender(
-        threading.Event(), rpm=1_000_000, secret=CANARY, limits=Limits(attempts=1, read=5)
+        threading.Event(),
+        rpm=1_000_000,
+        concurrency=4,
+        secret=CANARY,
+        limits=Limits(attempts=1, read=5),
     )
     accounts = [account] if account else []
     return ask("crm-software", category(), who, NOW, sender=sender, key=CANARY, accounts=accounts)
@@ -210,7 +214,7 @@ def test_placeholders_are_no_secrets() -> None:
 
 def test_a_sample_assistant_is_asked_without_a_provider() -> None:
     """Sample answers are made up on the spot, free and unsent."""
-    sender = Sender(threading.Event(), rpm=1)
+    sender = Sender(threading.Event(), rpm=1, concurrency=1)
     who = Assistant(name="Model A", api="sample")
     came = ask("crm-software", category(), who, NOW, sender=sender, key=None)
     assert poll(came).served_model == "sample-a-2026-10"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from store.polls import answers
 from store.polls.providers import sample
-from store.polls.providers.sample_words import Invented
+from store.polls.providers.sample_words import Invented, subject_of
 from store.records import Answer, Failure
 
 if TYPE_CHECKING:
@@ -101,6 +101,32 @@ def test_some_domains_are_missing_and_some_are_addresses(answered: Answered) -> 
     domains = [pick.domain for answer in answered.values() for pick in answer.ranking]
     assert 0.01 < domains.count(None) / len(domains) < 0.1
     assert all(domain is None or domain.endswith(".example") for domain in domains)
+
+
+@pytest.mark.parametrize(
+    ("topic", "noun", "kind"),
+    [
+        ("dog grooming clippers", "dog grooming clippers", "pet"),
+        ("rechargeable batteries", "rechargeable battery", "power"),
+        ("light switches", "light switch", "smarthome"),
+        ("food waste app", "food waste app", "generic software"),
+        ("online custom suit service", "online custom suit service", "generic service"),
+        ("app for making friends", "app", "social"),
+    ],
+)
+def test_a_topic_names_one_thing_of_a_kind(topic: str, noun: str, kind: str) -> None:
+    """Nouns are told in the singular, and software about food is software."""
+    subject = subject_of(topic, ())
+    assert (subject.noun, subject.kind.name) == (noun, kind)
+
+
+def test_an_assistant_may_add_the_noun_to_a_name() -> None:
+    """Now and then a bare name carries what the product is, as people write it."""
+    asked = category("Best accounting software for nonprofits", nouns=("accounting",))
+    slug = "accounting-software-for-nonprofits"
+    heard = [said(slug, asked, name) for name in ASSISTANTS]
+    names = {pick.product for one in heard if isinstance(one, Answer) for pick in one.ranking}
+    assert {"Nettleby", "Nettleby Accounting"} <= names
 
 
 def test_neighbouring_categories_share_most_products(answered: Answered) -> None:

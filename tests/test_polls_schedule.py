@@ -299,14 +299,19 @@ def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
 
 
 def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
-    """While one holds the lock the other does nothing; it takes over when the lock falls free."""
+    """While one holds the lock the other stands by; it takes over when the lock falls free."""
     schedule, data, server = here
+    assert schedule.status() == {"alive": False, "polling": False}
     (data / ".locks").mkdir()
     with FileLock(data / ".locks" / "schedule.lock"):
         schedule.start()
         time.sleep(0.3)
         assert not server.seen
+        assert schedule.status() == {"alive": True, "polling": False}
     until(lambda: len(polls(data)) == 2)
+    assert schedule.status() == {"alive": True, "polling": True}
+    schedule.stop()
+    assert schedule.status() == {"alive": False, "polling": False}
 
 
 def test_a_locks_folder_that_cannot_be_made_is_logged(

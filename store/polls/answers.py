@@ -57,7 +57,6 @@ class _Said(Struct):
 
 class _Unusable(Exception):
     def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.error)
         self.failure = failure
 
 

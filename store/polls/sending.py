@@ -108,7 +108,7 @@ class Sender:
         stop: threading.Event,
         *,
         rpm: int,
-        concurrency: int = 4,
+        concurrency: int,
         secret: str | None = None,
         proxy: str | None = None,
         limits: Limits = Limits(),  # noqa: B008 - it is frozen

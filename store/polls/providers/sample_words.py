@@ -217,8 +217,6 @@ def _kind(words: list[str]) -> Kind:
             return WORDS.kinds["generic software"]
         if last in {"site", "service", "company"}:
             return WORDS.kinds["generic service"]
-    if kind.group == "service" and last == "software":
-        return WORDS.kinds["generic software"]
     return kind
 
 
