@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from store.rankings.search.words import FUNCTION_WORDS, Words, root, singular, words_of
@@ -29,13 +30,16 @@ class Synonyms:
         """Take groups of interchangeable phrases."""
         self._words: dict[str, list[int]] = defaultdict(list)
         self._phrases: dict[str, list[Phrase]] = defaultdict(list)
+        found: list[Phrase] = []
         for group, phrases in enumerate(sorted(map(sorted, groups))):
             for words in map(words_of, phrases):
                 if len(words) == 1:
                     self._words[singular(words[0])].append(group)
                 elif words:
-                    roots = _telling_roots(words)
-                    self._phrases[min(roots)].append(Phrase(roots, group))
+                    found.append(Phrase(_telling_roots(words), group))
+        used = Counter(chain.from_iterable(phrase.roots for phrase in found))
+        for phrase in found:
+            self._phrases[min(phrase.roots, key=lambda each: (used[each], each))].append(phrase)
 
     def mentioned(self, words: Words) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Yield each group the words mention, with the positions of the words that mention it."""

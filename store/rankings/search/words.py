@@ -73,8 +73,9 @@ FILLERS = FUNCTION_WORDS | SHOPPING_WORDS
 def words_of(text: str) -> Words:
     """Return the plain words of a text: no case, marks or punctuation, and no leading "best"."""
     folded = unicodedata.normalize("NFKD", text.translate(_SPOKEN))[:LONGEST_TEXT].casefold()
-    plain = "".join(letter for letter in folded if not unicodedata.combining(letter))
-    words = tuple(_WORD.findall(plain))
+    if not folded.isascii():
+        folded = "".join(letter for letter in folded if not unicodedata.combining(letter))
+    words = tuple(_WORD.findall(folded))
     return words[1:] if len(words) > 1 and words[0] == "best" else words
 
 
