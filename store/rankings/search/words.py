@@ -40,6 +40,9 @@ FUNCTION_WORDS = frozenset(
 )
 """Words that carry grammar and no topic."""
 
+ARTICLES = frozenset(("a", "an", "my", "our", "the", "your"))
+"""Words after which a word is a noun and no name: "the sky", "my swift"."""
+
 SHOPPING_WORDS = frozenset(
     """
     advice afford alternative alternatives app apps available awesome bad best better big brand
