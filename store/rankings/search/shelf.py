@@ -171,9 +171,10 @@ def _terms(
     for group, positions in synonyms.mentioned(words) if synonyms else ():
         yield "group", str(group), positions
     if domain:
-        label = "".join(words_of(domain))
+        host = words_of(domain)
+        label = "".join(host)
         length = next((i for i in everything if "".join(words[: i + 1]) not in label), len(words))
-        yield "domain", " ".join(words_of(domain)), everything[:length] or everything
+        yield "domain", " ".join(host), everything[:length] or everything
 
 
 def _initials(words: Words) -> set[tuple[str, int]]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Phrase(NamedTuple):
     """The telling roots of one phrase, and the number of the group it belongs to."""
 
-    roots: frozenset[str]
+    roots: tuple[str, ...]
     group: int
 
 
@@ -50,11 +50,11 @@ class Synonyms:
                 yield group, (position,)
         for found in positions:
             for phrase in self._phrases.get(found, ()):
-                if phrase.roots <= positions.keys():
+                if all(each in positions for each in phrase.roots):
                     yield phrase.group, tuple(sorted(positions[each] for each in phrase.roots))
 
 
-def _telling_roots(words: Words) -> frozenset[str]:
+def _telling_roots(words: Words) -> tuple[str, ...]:
     """Return the roots of a phrase without function words, if at least two words are left."""
     telling = [word for word in words if word not in FUNCTION_WORDS]
-    return frozenset(root(word) for word in (telling if len(telling) > 1 else words))
+    return tuple({root(word) for word in (telling if len(telling) > 1 else words)})

@@ -92,6 +92,7 @@ def singular(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=20_000)
 def root(word: str) -> str:
     """Return what related words share: journal and journaling, counter and counting."""
     stem = singular(word)
