@@ -32,7 +32,9 @@ PREFIX_LIKENESS = 0.6
 EDITS_FROM_LENGTH = (4, 7)
 """Letters from which a word may have one typing mistake, and two."""
 
-FILLER_WEIGHT = 0.05
+FILLER_WEIGHT, PHRASED_WEIGHT = 0.05, 0.2
+"""What is left of the weight of a filler alone, and in a phrase: "website down", "find my phone"."""
+
 SENTENCE_WORDS = 3
 """Words from which a query is a sentence; a shorter one is when it has a function word."""
 MOST_WORDS = 40
@@ -77,7 +79,9 @@ def read(words: Words, shelf: Shelf) -> Reading:
     words = words[:MOST_WORDS]
     sentence = len(words) >= SENTENCE_WORDS or not FUNCTION_WORDS.isdisjoint(words)
     fillers = FILLERS.intersection(words) if not FILLERS.issuperset(words) else frozenset()
-    matches = [*_together(words, shelf), *_in_other_words(words, shelf)]
+    phrases = list(_in_other_words(words, shelf))
+    phrased = {i for phrase in phrases if len(phrase.asked) > 1 for i in phrase.asked}
+    matches = [*_together(words, shelf), *phrases]
     weights = []
     for i, word in enumerate(words):
         unfinished = i == len(words) - 1 and not (sentence and shelf.is_ordinary(word))
@@ -88,7 +92,9 @@ def read(words: Words, shelf: Shelf) -> Reading:
                 matches.append(Match((i,), places, meaning.likeness))
                 if meaning.likeness > likeness and meaning.kind in ("word", "singular"):
                     likeness, weight = meaning.likeness, shelf.rarity[singular(meaning.term)]
-        weights.append(weight * (FILLER_WEIGHT if word in fillers else 1))
+        if word in fillers:
+            weight *= PHRASED_WEIGHT if i in phrased else FILLER_WEIGHT
+        weights.append(weight)
     telling = [i for i, word in enumerate(words) if word not in fillers]
     head = telling[-1] if shelf.synonyms and not sentence else None
     nouns = [i for i in range(1, len(words)) if sentence and words[i - 1] in ARTICLES]
