@@ -8,7 +8,14 @@ from msgspec import Struct
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from store.rankings.search.words import ARTICLES, BEFORE_NAMES, FILLERS, FUNCTION_WORDS, Words, singular
+from store.rankings.search.words import (
+    ARTICLES,
+    BEFORE_NAMES,
+    FILLERS,
+    FUNCTION_WORDS,
+    Words,
+    singular,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +39,7 @@ PREFIX_LIKENESS = 0.6
 EDITS_FROM_LENGTH = (4, 7)
 """Letters from which a word may have one typing mistake, and two."""
 
-FILLER_WEIGHT, PHRASED_WEIGHT = 0.05, 0.2
-"""What is left of the weight of a filler alone, and in a phrase: "website down", "find my phone"."""
-
+FILLER_WEIGHT = 0.05
 SENTENCE_WORDS = 3
 """Words from which a query is a sentence; a shorter one is when it has a function word."""
 MOST_WORDS = 40
@@ -79,9 +84,7 @@ def read(words: Words, shelf: Shelf) -> Reading:
     words = words[:MOST_WORDS]
     sentence = len(words) >= SENTENCE_WORDS or not FUNCTION_WORDS.isdisjoint(words)
     fillers = FILLERS.intersection(words) if not FILLERS.issuperset(words) else frozenset()
-    phrases = list(_in_other_words(words, shelf))
-    phrased = {i for phrase in phrases if len(phrase.asked) > 1 for i in phrase.asked}
-    matches = [*_together(words, shelf), *phrases]
+    matches = [*_together(words, shelf), *_in_other_words(words, shelf)]
     weights = []
     for i, word in enumerate(words):
         unfinished = i == len(words) - 1 and not (sentence and shelf.is_ordinary(word))
@@ -92,9 +95,7 @@ def read(words: Words, shelf: Shelf) -> Reading:
                 matches.append(Match((i,), places, meaning.likeness))
                 if meaning.likeness > likeness and meaning.kind in ("word", "singular"):
                     likeness, weight = meaning.likeness, shelf.rarity[singular(meaning.term)]
-        if word in fillers:
-            weight *= PHRASED_WEIGHT if i in phrased else FILLER_WEIGHT
-        weights.append(weight)
+        weights.append(weight * (FILLER_WEIGHT if word in fillers else 1))
     telling = [i for i, word in enumerate(words) if word not in fillers]
     head = telling[-1] if shelf.synonyms and not sentence else None
     nouns = [i for i in range(1, len(words)) if sentence and words[i - 1] in ARTICLES]

@@ -1,4 +1,4 @@
-"""Everyday words for the same thing, as groups of phrases: sofa and couch; lose weight and diet."""
+"""Other words for a thing, as groups of phrases: sofa and couch; humidifier and "dry air"."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class Phrase(NamedTuple):
 class Synonyms:
     """Groups of phrases, found in any text that holds all the words of one of them.
 
-    The words of a phrase may stand scattered and in any order: "my flat needs someone to clean it"
-    mentions "clean flat". That is how whole questions reach a title.
+    A phrase is a name of the thing or what those who need it say. Its words may stand scattered and
+    in any order: "my flat needs someone to clean it" mentions "clean flat". That is how whole
+    questions reach a title.
     """
 
     def __init__(self, groups: Sequence[Sequence[str]]) -> None:
