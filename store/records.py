@@ -170,7 +170,7 @@ class WrittenExperiment(DataFile, frozen=True, kw_only=True):
 
 
 class Synonyms(DataFile, frozen=True, kw_only=True):
-    """``synonyms.json``: groups of words and phrases that mean the same to somebody searching."""
+    """``synonyms.json``: groups of phrases, names of one thing and what those who need it say."""
 
     synonyms: tuple[Annotated[tuple[Line, ...], Meta(min_length=2)], ...]
 

@@ -48,7 +48,7 @@ BRANDS = [
 ]
 SYNONYMS = [
     ["sofa", "couch", "settee"],
-    ["stroller", "pushchair", "baby buggy"],
+    ["stroller", "pushchair", "baby buggy", "push the baby"],
     ["house cleaning", "clean flat", "home help"],
 ]
 COMMON = ["air", "bird", "canvas", "clean", "coffee", "dry", "flat", "nose", "swift", "table"]
@@ -133,6 +133,12 @@ def test_a_phrase_may_stand_scattered_in_a_question(index: Index) -> None:
     assert first(index.search(query))[0] == "house-cleaning-service"
 
 
+def test_the_words_of_a_need_find_what_helps(index: Index) -> None:
+    """A need among the synonyms leads to what helps, and the name of a thing only to the thing."""
+    assert first(index.search("she cries unless I push the baby round the park"))[0] == "stroller"
+    assert first(index.search("what to push on the swing"))[0] is None
+
+
 def test_the_plain_title_comes_before_a_special_one(index: Index) -> None:
     """Nobody who asks for less gets more."""
     slugs = [hit.slug for hit in index.search("air fryer").categories]
@@ -161,6 +167,7 @@ def test_an_ordinary_word_names_a_brand_where_it_stands_bare(index: Index, query
     """Swift is a brand where the query is about it or no mere noun could stand; else a bird."""
     assert first(index.search(query))[1] == "swift"
     assert first(index.search("a swift has a nest under our roof"))[1] is None
+    assert first(index.search("why is the swift so quick"))[1] is None
 
 
 def test_an_ordinary_word_is_never_a_mistyped_one() -> None:

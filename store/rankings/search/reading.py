@@ -8,7 +8,14 @@ from msgspec import Struct
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from store.rankings.search.words import BEFORE_NAMES, FILLERS, FUNCTION_WORDS, Words, singular
+from store.rankings.search.words import (
+    ARTICLES,
+    BEFORE_NAMES,
+    FILLERS,
+    FUNCTION_WORDS,
+    Words,
+    singular,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +66,8 @@ class Reading(NamedTuple):
     """A query read against one shelf; `weights` (0..1) say how telling each word is there.
 
     `head` is where the head noun of a few keywords stands: last, but for fillers. A sentence has it
-    anywhere, and a name may be followed by anything. `bare` are the words used like names.
+    anywhere, and a name may be followed by anything. `bare` are the words used like names, `nouns`
+    those of a sentence after an article.
     """
 
     text: str
@@ -67,6 +75,7 @@ class Reading(NamedTuple):
     sentence: bool
     head: int | None
     bare: list[int]
+    nouns: list[int]
     matches: list[Match]
 
 
@@ -89,7 +98,8 @@ def read(words: Words, shelf: Shelf) -> Reading:
         weights.append(weight * (FILLER_WEIGHT if word in fillers else 1))
     telling = [i for i, word in enumerate(words) if word not in fillers]
     head = telling[-1] if shelf.synonyms and not sentence else None
-    return Reading(" ".join(words), weights, sentence, head, _bare(words), matches)
+    nouns = [i for i in range(1, len(words)) if sentence and words[i - 1] in ARTICLES]
+    return Reading(" ".join(words), weights, sentence, head, _bare(words), nouns, matches)
 
 
 def _bare(words: Words) -> list[int]:

@@ -49,7 +49,8 @@ def score(query: Reading, title: Title, found: Iterable[tuple[Match, Place]]) ->
     if query.head is not None and not asked[query.head]:
         keywords *= OTHER_HEAD
     if title.doubtful and not _is_named(query, title, asked):
-        named = len(told) > 1 or query_coverage >= NAMED_COVERAGE
+        a_noun = any(asked[i] for i in query.nouns)
+        named = len(told) > 1 or (query_coverage >= NAMED_COVERAGE and not a_noun)
         return keywords if named else keywords * NOT_NAMED
     if not query.sentence:
         return keywords

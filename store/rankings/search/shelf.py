@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 Kind = Literal["word", "singular", "part", "joined", "initials", "domain", "group"]
 
 FUNCTION_WORD_SHARE = 0.1
-USE_SHARE = 0.8
-"""What is left of a title word's weight if it is a function word, and if it stands after "for"."""
+"""What is left of the weight of a title's function word."""
 
 LAST = "\U0010ffff"
 """The last of all characters, after anything a prefix may go on with."""
@@ -111,12 +110,9 @@ class Shelf:
 
     def _title(self, slug: str, words: Words) -> Title:
         """Weigh the words of a title."""
-        core = words.index("for") if "for" in words[1:] else len(words)
         weights = tuple(
-            self.rarity[singular(word)]
-            * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
-            * (USE_SHARE if position >= core else 1)
-            for position, word in enumerate(words)
+            self.rarity[singular(word)] * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
+            for word in words
         )
         doubtful = self.synonyms is None and all(map(self.is_ordinary, words))
         return Title(slug, " ".join(words), weights, sum(weights), doubtful)
@@ -171,9 +167,10 @@ def _terms(
     for group, positions in synonyms.mentioned(words) if synonyms else ():
         yield "group", str(group), positions
     if domain:
-        label = "".join(words_of(domain))
+        host = words_of(domain)
+        label = "".join(host)
         length = next((i for i in everything if "".join(words[: i + 1]) not in label), len(words))
-        yield "domain", " ".join(words_of(domain)), everything[:length] or everything
+        yield "domain", " ".join(host), everything[:length] or everything
 
 
 def _initials(words: Words) -> set[tuple[str, int]]:

@@ -1,8 +1,9 @@
-"""Everyday words for the same thing, as groups of phrases: sofa and couch; lose weight and diet."""
+"""Other words for a thing, as groups of phrases: sofa and couch; humidifier and "dry air"."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from store.rankings.search.words import FUNCTION_WORDS, Words, root, singular, words_of
@@ -14,28 +15,32 @@ if TYPE_CHECKING:
 class Phrase(NamedTuple):
     """The telling roots of one phrase, and the number of the group it belongs to."""
 
-    roots: frozenset[str]
+    roots: tuple[str, ...]
     group: int
 
 
 class Synonyms:
     """Groups of phrases, found in any text that holds all the words of one of them.
 
-    The words of a phrase may stand scattered and in any order: "my flat needs someone to clean it"
-    mentions "clean flat". That is how whole questions reach a title.
+    A phrase is a name of the thing or what those who need it say. Its words may stand scattered and
+    in any order: "my flat needs someone to clean it" mentions "clean flat". That is how whole
+    questions reach a title.
     """
 
     def __init__(self, groups: Sequence[Sequence[str]]) -> None:
         """Take groups of interchangeable phrases."""
         self._words: dict[str, list[int]] = defaultdict(list)
         self._phrases: dict[str, list[Phrase]] = defaultdict(list)
+        found: list[Phrase] = []
         for group, phrases in enumerate(sorted(map(sorted, groups))):
             for words in map(words_of, phrases):
                 if len(words) == 1:
                     self._words[singular(words[0])].append(group)
                 elif words:
-                    roots = _telling_roots(words)
-                    self._phrases[min(roots)].append(Phrase(roots, group))
+                    found.append(Phrase(_telling_roots(words), group))
+        used = Counter(chain.from_iterable(phrase.roots for phrase in found))
+        for phrase in found:
+            self._phrases[min(phrase.roots, key=lambda each: (used[each], each))].append(phrase)
 
     def mentioned(self, words: Words) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Yield each group the words mention, with the positions of the words that mention it."""
@@ -46,11 +51,11 @@ class Synonyms:
                 yield group, (position,)
         for found in positions:
             for phrase in self._phrases.get(found, ()):
-                if phrase.roots <= positions.keys():
+                if all(each in positions for each in phrase.roots):
                     yield phrase.group, tuple(sorted(positions[each] for each in phrase.roots))
 
 
-def _telling_roots(words: Words) -> frozenset[str]:
+def _telling_roots(words: Words) -> tuple[str, ...]:
     """Return the roots of a phrase without function words, if at least two words are left."""
     telling = [word for word in words if word not in FUNCTION_WORDS]
-    return frozenset(root(word) for word in (telling if len(telling) > 1 else words))
+    return tuple({root(word) for word in (telling if len(telling) > 1 else words)})

@@ -40,6 +40,9 @@ FUNCTION_WORDS = frozenset(
 )
 """Words that carry grammar and no topic."""
 
+ARTICLES = frozenset(("a", "an", "my", "our", "the", "your"))
+"""Words after which a word is a noun and no name: "the sky", "my swift"."""
+
 SHOPPING_WORDS = frozenset(
     """
     advice afford alternative alternatives app apps available awesome bad best better big brand
@@ -73,8 +76,9 @@ FILLERS = FUNCTION_WORDS | SHOPPING_WORDS
 def words_of(text: str) -> Words:
     """Return the plain words of a text: no case, marks or punctuation, and no leading "best"."""
     folded = unicodedata.normalize("NFKD", text.translate(_SPOKEN))[:LONGEST_TEXT].casefold()
-    plain = "".join(letter for letter in folded if not unicodedata.combining(letter))
-    words = tuple(_WORD.findall(plain))
+    if not folded.isascii():
+        folded = "".join(letter for letter in folded if not unicodedata.combining(letter))
+    words = tuple(_WORD.findall(folded))
     return words[1:] if len(words) > 1 and words[0] == "best" else words
 
 
@@ -88,6 +92,7 @@ def singular(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=20_000)
 def root(word: str) -> str:
     """Return what related words share: journal and journaling, counter and counting."""
     stem = singular(word)
