@@ -40,18 +40,25 @@ RULING = ("site.json", "models.json", "withheld.json")
 
 
 class Prepared:
-    """A body as it is sent: its bytes, weak ETag and modification time in Unix seconds."""
+    """A body as it is sent: its bytes and modification time in Unix seconds.
+
+    Validator and compressed form are made when they are first sent, and kept.
+    """
 
     def __init__(self, body: bytes, modified: int) -> None:
         self.body = body
         self.modified = modified
-        self.etag = f'W/"{blake2b(body, digest_size=8).hexdigest()}"'
 
     @classmethod
     def of(cls, body: bytes, files: Iterable[int], poll: str | None) -> Prepared:
         """A body made from files (their times in ns) and polls (the time of the newest)."""
         polled = int(datetime.fromisoformat(poll).timestamp()) if poll else 0
         return cls(body, max(max(files, default=0) // 1_000_000_000, polled))
+
+    @cached_property
+    def etag(self) -> str:
+        """What tells this body from any other of its resource."""
+        return f'W/"{blake2b(self.body, digest_size=8).hexdigest()}"'
 
     @cached_property
     def gzipped(self) -> bytes:
