@@ -62,7 +62,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     payloads = _PerCatalogue(lambda found: Payloads(found.site, base_url(found)))
     trusted = _PerCatalogue(host_names)
     store = Store(settings.data_dir, publish)
-    describing = Describing(payloads, render, store.lines)
+    describing = Describing(payloads, render)
     app.extensions["settings"] = settings
     app.extensions["store"] = store
     errors.register(app)

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _GONE = "the data directory cannot be read any more; what it last held stays served"
+NEVER = 1_000_000
+"""Collections of younger objects before a full one."""
+
 FEW = 16
 """Entries up to which a mapping is taken for a record of larger things."""
 
@@ -112,9 +115,20 @@ class Store:
 
     def keep_current(self, settle: Callable[[], object] | None = None) -> None:
         """Reload, come what may: a fault is logged once, is a problem, and is tried again."""
-        try:
+        with self._fault_kept():
             self.reload(settle)
-        except Exception as error:  # else one odd file would end all watching, unseen
+
+    def prepare(self) -> None:
+        """Make what only some requests need, so that not even the first of them waits for it."""
+        with self._fault_kept():
+            self.snapshot.overview.index.prepare()
+
+    @contextmanager
+    def _fault_kept(self) -> Iterator[None]:
+        """Turn any fault into a problem, else one odd file would end all watching, unseen."""
+        try:
+            yield
+        except Exception as error:
             fault = Problem(".", 1, 1, f"the files could not be taken in: {type(error).__name__}")
             if fault != self._fault:
                 log.exception("the files could not be taken in; the last good state stays served")
@@ -157,11 +171,6 @@ class Store:
                     snapshot.overview.index.prepare()
                 self._swap(snapshot)
                 self._overview_due = False
-
-    def prepare(self) -> None:
-        """Make what only some requests need, so that not even the first of them waits for it."""
-        if self._snapshot:
-            self._snapshot.overview.index.prepare()
 
     def _follow(self, catalogue: Catalogue) -> None:
         """Take in what changed in the files and in history, and what could not be read before."""
@@ -220,11 +229,7 @@ class Store:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Look for no garbage while a snapshot is made.
-
-    There is none in it, and to go through all that is held stops every thread for up to half a
-    second.
-    """
+    """While everything is built for the first time, looking for garbage would take half of it."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -234,20 +239,24 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+THRESHOLDS = gc.get_threshold()
 SWITCH_INTERVAL = sys.getswitchinterval()
-"""Seconds for which a busy thread keeps the interpreter, as it was when the process began."""
+"""The collector's, and the seconds for which a busy thread keeps the interpreter, at the start."""
 
 
 @contextmanager
 def _requests_first() -> Iterator[None]:
     """Let every other thread have the interpreter within a millisecond.
 
-    Always, it would cost each request a tenth more.
+    Garbage is collected while it is young: a full collection would stop all threads. Always, the
+    short interval would cost each request a tenth more.
     """
     sys.setswitchinterval(min(0.001, SWITCH_INTERVAL))
+    gc.set_threshold(*THRESHOLDS[:2], NEVER)
     try:
         yield
     finally:
+        gc.set_threshold(*THRESHOLDS)
         sys.setswitchinterval(SWITCH_INTERVAL)
 
 
@@ -339,7 +348,7 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
     pause = threading.Event()
     frozen_at: float | None = None
     while held := store():
-        with _collector_paused(), _requests_first():
+        with _requests_first():
             if frozen_at is not None:  # the first time, the request that began this has looked
                 held.keep_current(lambda: pause.wait(settle))
             held.prepare()

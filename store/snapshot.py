@@ -88,7 +88,7 @@ class Ledger(Struct, frozen=True):
         return [i for i in positions if self.models[i] == model][:limit]
 
 
-class Snapshot(Struct, frozen=True):
+class Snapshot(Struct, frozen=True, weakref=True):
     """One consistent picture of files and history.
 
     Mappings are by category slug, ``products`` by product id; ``prepared`` and ``documents`` by

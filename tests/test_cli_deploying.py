@@ -56,7 +56,7 @@ class TestPrinted:
         unit = run(data, "deploy", "systemd")
         assert f'Environment="DATA_DIR={data}"' in unit
         assert 'Environment="BASE_URL=https://rankings.example"' in unit
-        assert "User=the_best" in unit
+        assert "User=rankings_the_best" in unit
 
     @pytest.mark.parametrize("what", ["nginx", "systemd"])
     def test_it_needs_an_address(self, data: Path, what: str) -> None:
@@ -82,7 +82,7 @@ class TestPrinted:
     def test_nobody_but_root_may_read_the_keys(self, data: Path) -> None:
         """The unit names a file for keys; none stands in it."""
         unit = run(data, "deploy", "systemd", environ={"OPENAI_API_KEY": "sk-CANARY"})
-        assert "EnvironmentFile=-/etc/the_best.env" in unit
+        assert "EnvironmentFile=-/etc/rankings_the_best.env" in unit
         assert "CANARY" not in unit
 
     @needs_systemd
@@ -101,6 +101,13 @@ class TestPrinted:
         assert unit.count(f'{tmp_path}/50%%n"') == 2  # the data's place, and that it may be written
 
     @needs_systemd
+    def test_a_path_that_systemd_would_misread_is_refused(self, tmp_path: Path) -> None:
+        """Else the unit would pass every check and serve no data."""
+        data = write_data(tmp_path / 'the "best"')
+        done = app_over(data).test_cli_runner().invoke(args=["deploy", "systemd"])
+        assert done.exit_code == 1
+        assert "systemd would misread the path" in done.output
+
     def test_the_unit_exposes_little(self, data: Path) -> None:
         """By systemd's own reckoning, of 10, where 0 is nothing: at most 1.2."""
         done = analysed(data, "security", "--offline=true")
@@ -111,7 +118,7 @@ class TestPrinted:
 
 def analysed(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """What systemd-analyze says of the printed unit."""
-    path = data.parent / "the_best.service"
+    path = data.parent / "rankings_the_best.service"
     path.write_text(run(data, "deploy", "systemd"), encoding="utf-8")
     return subprocess.run(
         ["systemd-analyze", *arguments, str(path)], capture_output=True, text=True, check=False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from builders import app_over
 
 from store.files import Files
@@ -29,16 +30,17 @@ def test_init_fills_a_directory_that_is_good(runner: FlaskCliRunner, tmp_path: P
     assert app_over(directory).test_client().get("/healthz").get_json()["status"] == "ok"
 
 
-def test_init_leaves_alone_what_is_there(runner: FlaskCliRunner, tmp_path: Path) -> None:
-    """A directory that holds data is refused and not touched."""
+@pytest.mark.parametrize("name", ["site.json", "models.json", "synonyms.json", "words.json"])
+def test_init_leaves_alone_what_is_there(runner: FlaskCliRunner, tmp_path: Path, name: str) -> None:
+    """A directory that holds any data file is refused and not touched."""
     directory = tmp_path / "mine"
     directory.mkdir()
-    (directory / "site.json").write_text("mine", encoding="utf-8")
+    (directory / name).write_text("mine", encoding="utf-8")
     done = runner.invoke(args=["init", str(directory)])
     assert done.exit_code == 1
-    assert "already holds data; name an empty directory" in done.output
-    assert [path.name for path in directory.iterdir()] == ["site.json"]
-    assert (directory / "site.json").read_text(encoding="utf-8") == "mine"
+    assert f"already holds data ({name}); name an empty directory" in done.output
+    assert [path.name for path in directory.iterdir()] == [name]
+    assert (directory / name).read_text(encoding="utf-8") == "mine"
 
 
 def test_init_says_where_it_cannot_write(runner: FlaskCliRunner, tmp_path: Path) -> None:

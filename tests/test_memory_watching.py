@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import sys
 import threading
 import time
 import weakref
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.memory import Watcher
+from store.rankings.search import Index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -222,6 +224,87 @@ def test_the_first_request_sees_what_changed_since_the_start(directory: Path, st
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     Watcher(store, every=3600).ensure_running()
     assert b"Best VPNs" in store.snapshot.prepared["best/vpn.json"].body
+
+
+def test_a_look_disturbs_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Meanwhile requests get the interpreter soon and no full collection starts."""
+    usual = (sys.getswitchinterval(), gc.get_threshold())
+    found: list[tuple[float, int]] = []
+    frozen = threading.Event()
+
+    class Looking:
+        made_at = 1.0
+
+        def keep_current(self, *_: Any) -> None:
+            """Look at nothing."""
+
+        def prepare(self) -> None:
+            found.append((sys.getswitchinterval(), gc.get_threshold()[2]))
+
+    store: Any = Looking()
+    monkeypatch.setattr(gc, "freeze", frozen.set)
+    Watcher(store, every=1000).ensure_running()
+    assert frozen.wait(10)
+    ((interval, full),) = found
+    assert interval <= 0.001
+    assert full > 1000 * usual[1][2]
+    deadline = time.monotonic() + 10
+    while (sys.getswitchinterval(), gc.get_threshold()) != usual:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_a_fault_in_preparing_ends_no_watching(
+    directory: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a problem that the operator sees, and edits go on being served."""
+
+    def fail(_: Index) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Index, "prepare", fail)
+    watcher = Watcher(store, every=0.01, settle=0.01)
+    watcher.ensure_running()
+    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
+    deadline = time.monotonic() + 30
+    while b"Best VPNs" not in store.snapshot.prepared["best/vpn.json"].body:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    while not any("MemoryError" in problem.message for problem in store.problems):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_descriptions_are_whole_while_the_overview_is_behind(
+    directory: Path, store: Store, app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between an edit and the lists that follow from it, the first category may be gone."""
+    client = app.test_client()
+    first = store.snapshot.overview.ranked[0].slug
+    monkeypatch.setattr(store, "flush", lambda: None)
+    (directory / "categories" / f"{first}.json").unlink()
+    store.reload()
+    assert store.snapshot.overview.ranked[0].slug == first
+    for address in ("/api/v1/openapi.json", "/api/v1/README.md", "/docs"):
+        assert client.get(address).status_code == 200, address
+
+
+def test_descriptions_follow_from_the_files_alone(
+    directory: Path, store: Store, app: Flask
+) -> None:
+    """However the data came to be as it is, they are those of a fresh start."""
+    client = app.test_client()
+    before = client.get("/api/v1/openapi.json").data
+    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
+    store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
+    store.reload()
+    fresh = app_over(directory).test_client()
+    for address in ("/api/v1/openapi.json", "/api/v1/README.md"):
+        one, two = client.get(address), fresh.get(address)
+        assert one.data == two.data
+        assert one.data != before
+        assert one.headers["ETag"] == two.headers["ETag"]
+        assert one.headers["Last-Modified"] == two.headers["Last-Modified"]
 
 
 def test_the_watcher_ends_with_its_store() -> None:

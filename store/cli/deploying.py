@@ -77,15 +77,15 @@ def nginx(
 @with_appcontext
 def systemd(apps: tuple[str, ...]) -> None:
     """A unit that keeps the service running and lets it do nothing else."""
-    click.echo(
-        _render(
-            "systemd.service",
-            **_values(apps),
-            checkout=current_app.root_path,
-            python=sys.executable,
-            data=current_app.extensions["settings"].data_dir.resolve(),
-        )
-    )
+    places = {
+        "checkout": current_app.root_path,
+        "python": sys.executable,
+        "data": str(current_app.extensions["settings"].data_dir.resolve()),
+    }
+    for path in places.values():
+        if not path.isprintable() or '"' in path or "\\" in path:
+            raise click.ClickException(f"systemd would misread the path {path!r}; move it.")
+    click.echo(_render("systemd.service", **_values(apps), **places))
 
 
 def _values(apps: tuple[str, ...]) -> dict[str, Any]:
@@ -115,9 +115,11 @@ def _values(apps: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _unit(name: str) -> str:
-    """The site's name as a unit, a user and nginx's variables may be called: at most 31 letters."""
-    slug = slugify(name, separator="_", max_length=20)
-    return slug if slug[:1].isalpha() else f"rankings_{slug}".rstrip("_")
+    """The site's name as a unit, a user and nginx's variables may be called: at most 31 letters.
+
+    It begins so that no site's name is a user or a unit that is there already, such as root.
+    """
+    return f"rankings_{slugify(name, separator='_', max_length=20)}".rstrip("_")
 
 
 def _manifest(tree: Path) -> Manifest:

@@ -10,6 +10,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 
 from store.cli import schemas
+from store.files import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
 
@@ -21,8 +22,11 @@ def init(directory: Path) -> None:
 
     What is there already is left alone; DATA_DIR=DIRECTORY then serves it.
     """
-    if any((directory / name).exists() for name in ("site.json", "models.json", "categories")):
-        raise click.ClickException(f"{directory} already holds data; name an empty directory.")
+    names = (*FOLDERS, "history", *SINGLE)
+    if held := [name for name in names if (directory / name).exists()]:
+        raise click.ClickException(
+            f"{directory} already holds data ({', '.join(held)}); name an empty directory."
+        )
     before = set(directory.iterdir()) if directory.is_dir() else None
     try:
         _fill(directory)

@@ -92,13 +92,14 @@ class Agenda:
         self._history = history
         self._signatures: dict[str, tuple[Signature | None, ...]] = {}
         self._standings: dict[str, Mapping[str, Standing]] = {}
+        self._unread: set[str] = set()
         self._lock = threading.Lock()
 
     def look(self, files: Mapping[str, Sequence[str]]) -> list[HistoryError]:
         """Bring the agenda up to date; ``files`` are the history files of each category.
 
-        Returns what could not be read: its category stands as it last did, if it did, and is read
-        again at the next look.
+        Returns what could not be read: its category stands as it last did, if it did, is not due,
+        and is read again at the next look.
         """
         found = self._history.signatures()
         unread: list[HistoryError] = []
@@ -109,7 +110,9 @@ class Agenda:
                     try:
                         self._standings[slug] = by_model(polls_in(self._history, names))
                         self._signatures[slug] = signatures
+                        self._unread.discard(slug)
                     except HistoryError as error:
+                        self._unread.add(slug)
                         unread.append(error)
         return unread
 
@@ -135,7 +138,7 @@ class Agenda:
         times = [
             (due_at(self.of(pair.slug, pair.assistant.name), every_days), pair.slug, pair)
             for pair in pairs
-            if pair.slug in self._standings
+            if pair.slug in self._standings and pair.slug not in self._unread
         ]
         return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
 

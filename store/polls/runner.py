@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct, field
 
+from store.history import HistoryError
 from store.polls.asking import Asked, ask, key_of
 from store.polls.due import RESTS, Pair, by_model, due_at
 from store.polls.sending import Limits, Sender, Unsent
@@ -151,11 +152,17 @@ class _Run:
         return came
 
     def _poll(self, pair: Pair, every_days: int | None) -> Asked | Unsent | None:
-        """Poll one pair and record it; ``None`` when another poller has it or it is not due."""
+        """Poll one pair and record it; ``None`` when another poller has it or it is not due.
+
+        Where history cannot be read it may have been asked, so it is left for another time.
+        """
         edges, name = self._edges, pair.assistant.name
         with edges.claims.claim(pair.slug, name) as claimed:
-            if not (claimed and self._is_due(pair, every_days)):
-                return None
+            try:
+                if not (claimed and self._is_due(pair, every_days)):
+                    return None
+            except HistoryError:
+                return Unsent()
             came = ask(
                 pair.slug,
                 pair.category,

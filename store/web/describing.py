@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import json, to_builtins
 
-from store.history import HistoryError
 from store.web import openapi
 from store.web.routes import ROUTES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from store.rankings.boards import Board
-    from store.snapshot import Ledger, Snapshot
+    from store.records import Poll
+    from store.snapshot import Snapshot
     from store.web.payloads import Payloads
 
 EXAMPLE_ROWS = 5
@@ -28,22 +28,15 @@ class Render(Protocol):
         """The rendered text."""
 
 
-Lines = Callable[["Ledger", Sequence[int]], list[bytes]]
-"""Reads lines of history at positions of a ledger."""
-
-
 class Describing:
     """Makes the OpenAPI document and the agents' README of a snapshot.
 
-    ``payloads`` makes its resources; ``lines`` reads the line of history shown as an example.
+    ``payloads`` makes its resources.
     """
 
-    def __init__(
-        self, payloads: Callable[[Snapshot], Payloads], render: Render, lines: Lines
-    ) -> None:
+    def __init__(self, payloads: Callable[[Snapshot], Payloads], render: Render) -> None:
         self._payloads = payloads
         self._render = render
-        self._lines = lines
 
     def openapi_document(self, snapshot: Snapshot) -> dict[str, Any]:
         """The OpenAPI document."""
@@ -76,8 +69,9 @@ class Describing:
                 ("getLabs", "labs.json"),
             )
         }
-        if snapshot.overview.ranked:
-            answers |= self._answers_about(snapshot.overview.ranked[0], snapshot)
+        ranked = (b for b in snapshot.overview.ranked if snapshot.boards.get(b.slug) is b)
+        if board := next(ranked, None):  # while the overview is behind, its first may be gone
+            answers |= self._answers_about(board, snapshot)
         return {
             operation: {"parameters": parameters, "answer": _shortened(answer)}
             for operation, (parameters, answer) in answers.items()
@@ -90,7 +84,6 @@ class Describing:
         payloads = self._payloads(snapshot)
         leader = snapshot.products[board.entries[0].product]
         topic = board.category.subject
-        model, ledger = board.counted[0].model, snapshot.ledgers[board.slug]
         answers: dict[str, tuple[dict[str, Any], Any]] = {
             "search": ({"q": topic}, to_builtins(payloads.search_results(topic, snapshot))),
             "getBestInCategory": (
@@ -102,11 +95,21 @@ class Describing:
                 to_builtins(payloads.product_record(leader, snapshot.boards)),
             ),
         }
-        with suppress(HistoryError):  # while the file cannot be read there is one example less
-            lines = self._lines(ledger, ledger.newest(model, 1))
-            parameters = {"slug": board.slug, "model": model, "limit": 1}
-            answers["getHistory"] = (parameters, [json.decode(line) for line in lines])
+        if poll := _newest_poll(board, snapshot):
+            parameters = {"slug": board.slug, "model": poll.model, "limit": 1}
+            answers["getHistory"] = (parameters, [json.decode(json.encode(poll))])
         return answers
+
+
+def _newest_poll(board: Board, snapshot: Snapshot) -> Poll | None:
+    """The newest poll of the first model whose newest is an answer that is shown."""
+    ledger, polled = snapshot.ledgers[board.slug], snapshot.readings[board.slug].polled
+    for answer in board.counted:
+        poll = answer.answered.poll
+        shown = ledger.withheld.keys().isdisjoint(ledger.newest(answer.model, 1))
+        if shown and polled[answer.model] == poll.polled_at:
+            return poll
+    return None
 
 
 def _shortened(value: Any) -> Any:

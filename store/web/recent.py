@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,24 +21,27 @@ class Recent:
     def __init__(self, room: int = ROOM) -> None:
         self._room = room
         self._lock = threading.Lock()
-        self._snapshot: Snapshot | None = None
+        self._snapshot: weakref.ref[Snapshot] | None = None
         self._bodies: dict[Hashable, Prepared] = {}
         self._size = 0
 
     def get(self, snapshot: Snapshot, key: Hashable, make: Callable[[], Prepared]) -> Prepared:
         """The body for a key, made if it is not held; two threads may make the same one."""
         with self._lock:
-            if self._snapshot is not snapshot:
-                self._snapshot, self._bodies, self._size = snapshot, {}, 0
+            if not self._is_of(snapshot):
+                self._snapshot, self._bodies, self._size = weakref.ref(snapshot), {}, 0
             prepared = self._bodies.pop(key, None)
             if prepared is not None:
                 self._bodies[key] = prepared
                 return prepared
         prepared = make()
         with self._lock:
-            if self._snapshot is snapshot and key not in self._bodies:
+            if self._is_of(snapshot) and key not in self._bodies:
                 self._keep(key, prepared)
         return prepared
+
+    def _is_of(self, snapshot: Snapshot) -> bool:
+        return self._snapshot is not None and self._snapshot() is snapshot
 
     def _keep(self, key: Hashable, prepared: Prepared) -> None:
         self._bodies[key] = prepared
