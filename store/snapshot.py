@@ -118,6 +118,11 @@ class Snapshot(Struct, frozen=True, weakref=True):
         damage = (problem for found in self.damage.values() for problem in found)
         return tuple(sorted([*self.catalogue.problems, *damage]))
 
+    @property
+    def modified(self) -> int:
+        """When the newest of what is over all categories changed, in Unix seconds."""
+        return max(prepared.modified for prepared in self.documents.values())
+
     def product(self, slug: str) -> Named | None:
         """A product by its address."""
         return self.products.get(self.product_slugs.get(slug, ""))

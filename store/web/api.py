@@ -77,7 +77,7 @@ class Api:
             ("search", query),
             lambda: Passing(
                 msgspec.json.encode(payloads.search_results(query, snapshot)),
-                _newest_document(snapshot),
+                snapshot.modified,
             ),
         )
         return answer(prepared, JSON, links(payloads, payloads.at.search_page(query)))
@@ -174,7 +174,7 @@ class Api:
         snapshot = self._store.snapshot
         payloads = self._payloads(snapshot)
         prepared = self._recent.get(
-            snapshot, (name,), lambda: Prepared(make(snapshot), _newest_document(snapshot))
+            snapshot, (name,), lambda: Prepared(make(snapshot), snapshot.modified)
         )
         return answer(prepared, media_type, links(payloads, payloads.at.page("")))
 
@@ -209,7 +209,3 @@ class _Stamp(msgspec.Struct, rename="camel"):
 def links(payloads: Payloads, page: str) -> str:
     """The ``Link`` header: licence, description of the API, and the page that shows the same."""
     return f'{payloads.service_links}, <{page}>; rel="alternate"; type="text/html"'
-
-
-def _newest_document(snapshot: Snapshot) -> int:
-    return max(prepared.modified for prepared in snapshot.documents.values())

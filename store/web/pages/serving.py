@@ -69,7 +69,7 @@ class Serving:
             context,
             key=key or template,
             part=moment.snapshot.documents,
-            modified=newest(moment.snapshot),
+            modified=moment.snapshot.modified,
             resource=resource,
             media_type=media_type,
         )
@@ -120,13 +120,8 @@ class Serving:
 
     def encoded(self, moment: Moment, body: bytes, media_type: str) -> Response:
         """A body that no template makes, small enough to be made anew each time."""
-        prepared = Prepared(body, newest(moment.snapshot))
+        prepared = Prepared(body, moment.snapshot.modified)
         return answer(prepared, media_type, links(moment, None))
-
-
-def newest(snapshot: Snapshot) -> int:
-    """When the newest of what is over all categories changed, in Unix seconds."""
-    return max(prepared.modified for prepared in snapshot.documents.values())
 
 
 def links(moment: Moment, resource: str | None) -> str:
