@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 
     from store.snapshot import Prepared, Snapshot
 
-ROOM = 16 << 20
+ROOM = 8 << 20
 """Bytes of plain bodies kept; their compressed forms come to about a fifth of it again."""
+
+OVERHEAD = 1024
+"""Bytes that a body kept takes beside its own: its key, its validator, its place."""
 
 
 class Recent:
@@ -45,7 +48,7 @@ class Recent:
 
     def _keep(self, key: Hashable, prepared: Prepared) -> None:
         self._bodies[key] = prepared
-        self._size += len(prepared.body)
+        self._size += len(prepared.body) + OVERHEAD
         while self._size > self._room:
             oldest = next(iter(self._bodies))
-            self._size -= len(self._bodies.pop(oldest).body)
+            self._size -= len(self._bodies.pop(oldest).body) + OVERHEAD
