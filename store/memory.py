@@ -37,13 +37,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _GONE = "the data directory cannot be read any more; what it last held stays served"
-NEVER = 1_000_000
-"""Collections of younger objects before a full one."""
+_SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
 
 FEW = 16
 """Entries up to which a mapping is taken for a record of larger things."""
-
-_SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
 
 
 class Store:
@@ -240,8 +237,13 @@ def _collector_paused() -> Iterator[None]:
 
 
 THRESHOLDS = gc.get_threshold()
+"""The collector's, as they were when the process began; the last is for full collections."""
+
+NEVER = 1_000_000
+"""So many collections of younger objects do not happen between two looks."""
+
 SWITCH_INTERVAL = sys.getswitchinterval()
-"""The collector's, and the seconds for which a busy thread keeps the interpreter, at the start."""
+"""Seconds for which a busy thread keeps the interpreter, as they were when the process began."""
 
 
 @contextmanager

@@ -61,12 +61,6 @@ def bodies(store: Store) -> dict[str, bytes]:
     return {path: prepared.body for path, prepared in prepared.items()}
 
 
-def rankings(store: Store) -> dict[str, bytes]:
-    """The same without the two documents that show a line of history as an example."""
-    shown = bodies(store)
-    return {path: shown[path] for path in shown.keys() - {"openapi.json", "README.md"}}
-
-
 def same_as_fresh(store: Store, data: Path) -> bool:
     """Whether a server started now would answer the same, and find as little amiss."""
     fresh: Store = app_over(data).extensions["store"]
@@ -89,7 +83,7 @@ def test_it_stays_served_and_comes_back(
 ) -> None:
     """Every byte stays, the file and the reason are told once, nothing is rebuilt in vain."""
     call, error, reason = WAYS[way]
-    before = rankings(store)
+    before = bodies(store)
     poll_elsewhere(data)
     problem = f"history/{FILE}:1:1: cannot be read: {reason}"
     with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
@@ -99,7 +93,7 @@ def test_it_stays_served_and_comes_back(
         for _ in range(3):
             store.reload()
         assert store.snapshot is held
-        assert rankings(store) == before
+        assert bodies(store) == before
         health = app.test_client().get("/healthz").get_json()
         assert (health["status"], health["problems"]) == ("degraded", [problem])
         assert [record.getMessage() for record in caplog.records] == [problem]
@@ -162,11 +156,11 @@ def test_a_poll_recorded_meanwhile_is_shown_when_it_can_be(
     data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was appended and could not be read back is taken in later, and nothing is lost."""
-    before = rankings(store)
+    before = bodies(store)
     with monkeypatch.context() as patched:
         patched.setattr(history, "os", UnreadableFiles(FILE, call="open", error=errno.EMFILE))
         [recorded] = store.record([answered("C", ["Pipedrive"])], "2026-11-09T06:00:00Z")
-        assert rankings(store) == before
+        assert bodies(store) == before
     store.reload()
     assert store.history.read("crm-software").polls[-1].poll == recorded
     assert same_as_fresh(store, data)
@@ -180,12 +174,12 @@ def test_one_of_two_files_is_enough_to_keep_what_was_shown(
     (data / "categories/crm-software.json").unlink()
     write_json(data / "categories/help-desk.json", {"version": 1, "question": "?", **fields})
     store.reload()
-    before = rankings(store)
+    before = bodies(store)
     append(data, [answered("C", ["Pipedrive"], "2026-11-09T06:00:00Z", slug="help-desk")])
     with monkeypatch.context() as patched:
         patched.setattr(history, "os", UnreadableFiles(FILE))
         poll_elsewhere(data)
         store.reload()
-        assert rankings(store) == before
+        assert bodies(store) == before
     store.reload()
     assert same_as_fresh(store, data)

@@ -53,8 +53,8 @@ def recent(answers: Sequence[Answered]) -> dict[str, tuple[CellPoll, ...]]:
     """By model, the polls that can still matter to a trend, newest first: its last two windows."""
     by_model: dict[str, list[CellPoll]] = {}
     for answered in reversed(answers):
-        polls = by_model.setdefault(answered.model, [])
         day = dt.date.fromisoformat(answered.poll.polled_at[:10])
+        polls = by_model.setdefault(answered.model, [])
         if not polls or day > polls[0].day - 2 * WINDOW:
             polls.append(CellPoll(day, answered.products))
     return {model: tuple(polls) for model, polls in by_model.items()}

@@ -47,7 +47,7 @@ class PathRouted(Flask):
         )
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Take every view for what it is: looking for coroutines takes a tenth of a request."""
+        """Take views as they are: none is a coroutine, and to look costs each request 5 µs."""
         return func
 
 
