@@ -16,9 +16,22 @@ from store.web import crossorigin
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from _typeshed.wsgi import WSGIEnvironment
+    from werkzeug.datastructures import Headers
+
 CACHE_CONTROL = "public, max-age=60, stale-while-revalidate=600"
 SMALL = 1024
 """Bodies up to this size, in bytes, are not worth compressing."""
+
+
+class Answer(Response):
+    """A response whose headers are final: Werkzeug need not look at them again."""
+
+    default_mimetype = None
+
+    def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:  # noqa: ARG002 - Werkzeug's
+        """The headers as they were given."""
+        return self.headers
 
 
 class Passing(Prepared):
@@ -42,13 +55,15 @@ def answer(prepared: Prepared, media_type: str, link: str) -> Response:
         **crossorigin.HEADERS,
     }
     if _is_known(environ, prepared):
-        return Response(status=304, headers=headers)
+        return Answer(status="304 NOT MODIFIED", headers=headers)
     body = prepared.body
     if len(body) > SMALL and _prefers_gzip(environ.get("HTTP_ACCEPT_ENCODING", "")):
         body = prepared.gzipped
         headers["Content-Encoding"] = "gzip"
     headers["X-Content-Type-Options"] = "nosniff"
-    return Response(body, 200, headers, content_type=media_type)
+    headers["Content-Type"] = media_type
+    headers["Content-Length"] = str(len(body))
+    return Answer([body], "200 OK", headers, direct_passthrough=True)
 
 
 def moved(address: str) -> Response:
