@@ -126,7 +126,8 @@ class Store:
         try:
             yield
         except Exception as error:
-            fault = Problem(".", 1, 1, f"the files could not be taken in: {type(error).__name__}")
+            reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+            fault = Problem(".", 1, 1, f"the files could not be taken in: {reason}")
             if fault != self._fault:
                 log.exception("the files could not be taken in; the last good state stays served")
             self._fault = fault

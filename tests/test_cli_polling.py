@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from builders import answered, app_over, append, failed, write_data
-from faults import UnreadableFiles
+from faults import FailingCalls, UnreadableFiles
 from processes import write_real
 
 from store import history
@@ -62,16 +62,18 @@ def test_a_poll_says_what_came_of_it(sample: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("which", ["--due", "--all"])
 def test_what_cannot_be_read_is_named_and_not_asked(
-    sample: Path, monkeypatch: pytest.MonkeyPatch
+    sample: Path, monkeypatch: pytest.MonkeyPatch, which: str
 ) -> None:
     """A history file that cannot be read keeps its category from being asked, aloud."""
     run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
     monkeypatch.setattr(history, "os", UnreadableFiles("crm.jsonl"))
-    done = run(sample, "--due", "--at", "2026-12-02T06:00:00Z")
+    done = run(sample, which, "--at", "2026-12-02T06:00:00Z")
+    reason = "history/crm.jsonl:1:1: cannot be read: Input/output error"
     assert (done.exit_code, done.output.splitlines()[0], done.output.splitlines()[-1]) == (
         0,
-        "history/crm.jsonl:1:1: cannot be read: Input/output error",
+        f"{reason}; its category is left alone",
         "B: 1 answered",
     )
 
@@ -244,9 +246,11 @@ def test_a_history_that_cannot_be_written_is_said_before(
     assert "cannot be written; no poll could be recorded." in done.output
 
 
-def test_a_fault_of_the_disk_is_one_sentence(sample: Path) -> None:
+def test_a_fault_of_the_disk_is_one_sentence(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A record that cannot be written ends the run with a sentence, not a traceback."""
-    (sample / "history" / "crm.jsonl").mkdir(parents=True)
+    monkeypatch.setattr(history, "os", FailingCalls(also=("write",)))
     done = run(sample, "--all")
     assert done.exit_code == 1
     assert done.output.splitlines()[-1].startswith("Error: The polls could not be recorded: ")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, app_over, write_data
+from faults import UnreadableFiles
 from test_cli_naming import answers, history
 
 if TYPE_CHECKING:
@@ -73,3 +74,20 @@ def test_what_cannot_be_withheld_is_said(directory: Path, args: list[str], sente
     assert done.exit_code != 0
     assert sentence in done.output
     assert not (directory / "withheld.json").exists()
+
+
+def test_a_history_that_cannot_be_read_may_hold_the_poll(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is told that a poll does not exist while a file cannot be looked into."""
+    monkeypatch.setattr("store.history.os", UnreadableFiles("crm-software.jsonl"))
+    done = (
+        app_over(directory)
+        .test_cli_runner()
+        .invoke(args=["withhold", POLLS[1].id, "--reason", "x"])
+    )
+    assert done.exit_code == 1
+    assert done.output == (
+        f'Error: No poll that can be read has the id "{POLLS[1].id}":\n'
+        "  history/crm-software.jsonl:1:1: cannot be read: Input/output error\n"
+    )

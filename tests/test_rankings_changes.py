@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer
 
-from store.rankings.changes import changes, reigns
+from store.rankings.changes import changes, reigns, runs_of
 
 if TYPE_CHECKING:
     from store.rankings.merging import Answered
@@ -51,13 +51,13 @@ def weekly(picks: str, model: str = "A", question: str = "What is best?") -> lis
 )
 def test_a_change_is_confirmed_when_the_next_answer_agrees(picks: str, flips: str) -> None:
     """A A B A A: two changes, none confirmed. A B B: one, confirmed (marked "!" here)."""
-    found = changes("pens", weekly(picks))
+    found = changes("pens", runs_of(weekly(picks)))
     assert " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == flips
 
 
 def test_a_change_names_both_polls_and_the_models_own_reason() -> None:
     """It is known by the poll that brought it, and dated by that one and the one before."""
-    (change,) = changes("pens", weekly("X Y"))
+    (change,) = changes("pens", runs_of(weekly("X Y")))
     assert change.poll == "A 2026-01-12T06:00:00Z"
     assert (change.slug, change.model) == ("pens", "A")
     assert (change.previous_at, change.current_at) == (
@@ -70,13 +70,13 @@ def test_a_change_names_both_polls_and_the_models_own_reason() -> None:
 def test_models_and_questions_are_followed_apart() -> None:
     """Another model's pick or another wording of the question is no change."""
     answers = [*weekly("X X"), *weekly("Y Y", "B"), *weekly("Z Z", question="What is finest?")]
-    assert changes("pens", answers) == ()
+    assert changes("pens", runs_of(answers)) == ()
 
 
 def test_a_question_that_comes_back_is_compared_with_its_own_last_answer() -> None:
     """The previous poll is that of the same question, however many others lie between."""
     old, new = weekly("X X Y", question="Old?"), weekly("Z Z Z", question="New?")
-    found = changes("pens", [old[0], new[1], old[2]])
+    found = changes("pens", runs_of([old[0], new[1], old[2]]))
     assert [(c.previous, c.current, c.previous_at) for c in found] == [
         ("X", "Y", "2026-01-05T06:00:00Z")
     ]
@@ -84,13 +84,13 @@ def test_a_question_that_comes_back_is_compared_with_its_own_last_answer() -> No
 
 def test_changes_come_in_the_order_of_time() -> None:
     """Over all models, the earlier change first."""
-    found = changes("pens", [*weekly("X X Y"), *weekly("X Y Y", "B")])
+    found = changes("pens", runs_of([*weekly("X X Y"), *weekly("X Y Y", "B")]))
     assert [change.model for change in found] == ["B", "A"]
 
 
 def test_a_reign_lasts_until_another_product_takes_over() -> None:
     """Its polls in a row are counted; the last of a sequence is not over."""
-    found = reigns(weekly("X X Y X"))
+    found = reigns(runs_of(weekly("X X Y X")))
     assert [(r.product, r.polls, r.over) for r in found] == [
         ("X", 2, True),
         ("Y", 1, True),
@@ -102,7 +102,8 @@ def test_a_reign_lasts_until_another_product_takes_over() -> None:
 @given(st.lists(st.sampled_from("XYZ"), min_size=1, max_size=12))
 def test_changes_follow_the_definition(picks: list[str]) -> None:
     """One change for each pair of neighbours that differ; confirmed by walking through them."""
-    found = changes("pens", weekly(" ".join(picks)))
+    sequences = runs_of(weekly(" ".join(picks)))
+    found = changes("pens", sequences)
     assert [(c.previous, c.current) for c in found] == [
         (a, b) for a, b in pairwise(picks) if a != b
     ]
@@ -112,4 +113,4 @@ def test_changes_follow_the_definition(picks: list[str]) -> None:
             confirmed.append(now == after and now != settled)
             settled = now if confirmed[-1] else settled
     assert [change.confirmed for change in found] == confirmed
-    assert sum(reign.polls for reign in reigns(weekly(" ".join(picks)))) == len(picks)
+    assert sum(reign.polls for reign in reigns(sequences)) == len(picks)

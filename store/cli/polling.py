@@ -101,6 +101,7 @@ def poll(  # noqa: PLR0913 - a command's options
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
     pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
     _look(agenda, _read_before(catalogue, pairs))
+    pairs = agenda.known(pairs)
     if due:
         pairs = agenda.due(pairs, catalogue.site.poll_every_days, at or datetime.now(UTC))
     elif at is None:
@@ -184,9 +185,9 @@ def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> dict[str, Seque
 
 
 def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> None:
-    """Read what was asked so far, and say what of it cannot be read and so is not due."""
+    """Read what was asked so far, and say what of it cannot be read and so is not polled."""
     for error in agenda.look(files):
-        click.echo(f"{error}", err=True)
+        click.echo(f"{error}; its category is left alone", err=True)
 
 
 def _check_ready(

@@ -49,10 +49,16 @@ def withhold(poll_id: str, reason: str) -> None:
 
 def _find(directory: Path, poll_id: str) -> Poll:
     history = History(directory / "history")
-    for slug in history.signatures():
-        for stored in history.read(slug).polls:
+    unread = []
+    for slug in sorted(history.signatures()):
+        log = history.read(slug)
+        for stored in log.polls:
             if stored.poll.id == poll_id:
                 return stored.poll
+        unread += log.problems if log.unread else ()
+    if unread:
+        listed = "".join(f"\n  {problem}" for problem in unread)
+        raise click.ClickException(f'No poll that can be read has the id "{poll_id}":{listed}')
     raise click.ClickException(
         f'No poll has the id "{poll_id}"; ids stand in /api/v1/history and on the pages of polls.'
     )

@@ -133,12 +133,16 @@ class Agenda:
             if stands.polled_at[:10] == day
         )
 
+    def known(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """The pairs whose history could be read; of others nobody knows what was asked."""
+        known = self._standings.keys() - self._unread
+        return [pair for pair in pairs if pair.slug in known]
+
     def due(self, pairs: Iterable[Pair], every_days: int, now: datetime) -> list[Pair]:
-        """The pairs that are due, those waiting longest first; none that nothing is known of."""
+        """The pairs known to be due, those waiting longest first."""
         times = [
             (due_at(self.of(pair.slug, pair.assistant.name), every_days), pair.slug, pair)
-            for pair in pairs
-            if pair.slug in self._standings and pair.slug not in self._unread
+            for pair in self.known(pairs)
         ]
         return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
 

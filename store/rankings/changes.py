@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from store.rankings.names import ProductId
 
 
+Run = list["Answered"]
+"""One model's answers in a row with the same #1."""
+
+
 class Change(Struct, frozen=True):
     """A flip of one model's #1; ``poll`` is the id of the poll that brought it.
 
@@ -49,13 +53,25 @@ class Reign(Struct, frozen=True):
     over: bool
 
 
-def changes(slug: str, answers: Iterable[Answered]) -> tuple[Change, ...]:
+def runs_of(answers: Iterable[Answered]) -> list[list[Run]]:
+    """What may be compared, each as its runs of equal #1s, in the order in which they came."""
+    sequences: dict[tuple[str, str], list[Run]] = {}
+    for answered in answers:
+        runs = sequences.setdefault((answered.model, answered.poll.question), [])
+        if runs and runs[-1][0].first == answered.first:
+            runs[-1].append(answered)
+        else:
+            runs.append([answered])
+    return list(sequences.values())
+
+
+def changes(slug: str, sequences: Iterable[Sequence[Run]]) -> tuple[Change, ...]:
     """Every change in a category's successful answers, in the order in which they came."""
-    found = [change for sequence in _sequences(answers) for change in _changes_in(slug, sequence)]
+    found = [change for runs in sequences for change in _changes_in(slug, runs)]
     return tuple(sorted(found, key=lambda change: (change.current_at, change.model)))
 
 
-def reigns(answers: Iterable[Answered]) -> tuple[Reign, ...]:
+def reigns(sequences: Iterable[Sequence[Run]]) -> tuple[Reign, ...]:
     """How long each #1 of each model held."""
     return tuple(
         Reign(
@@ -66,37 +82,17 @@ def reigns(answers: Iterable[Answered]) -> tuple[Reign, ...]:
             polls=len(run),
             over=run is not runs[-1],
         )
-        for sequence in _sequences(answers)
-        for runs in [_runs(sequence)]
+        for runs in sequences
         for run in runs
     )
 
 
-def _sequences(answers: Iterable[Answered]) -> Iterable[list[Answered]]:
-    """What may be compared: one model's answers to one wording of the question, in order."""
-    sequences: dict[tuple[str, str], list[Answered]] = {}
-    for answered in answers:
-        sequences.setdefault((answered.model, answered.poll.question), []).append(answered)
-    return sequences.values()
-
-
-def _runs(sequence: Sequence[Answered]) -> list[list[Answered]]:
-    runs: list[list[Answered]] = []
-    for answered in sequence:
-        if runs and runs[-1][-1].first == answered.first:
-            runs[-1].append(answered)
-        else:
-            runs.append([answered])
-    return runs
-
-
-def _changes_in(slug: str, sequence: Sequence[Answered]) -> Iterator[Change]:
-    """The flips between runs of equal picks.
+def _changes_in(slug: str, runs: Sequence[Run]) -> Iterator[Change]:
+    """The flips between runs.
 
     The first answer is the first confirmed pick; a run of two or more confirms its pick if that
     is not the last confirmed one.
     """
-    runs = _runs(sequence)
     confirmed = runs[0][0].first
     for before, run in itertools.pairwise(runs):
         lasting = len(run) > 1 and run[0].first != confirmed

@@ -52,11 +52,13 @@ class Trend(Struct, frozen=True):
 def recent(answers: Sequence[Answered]) -> dict[str, tuple[CellPoll, ...]]:
     """By model, the polls that can still matter to a trend, newest first: its last two windows."""
     by_model: dict[str, list[CellPoll]] = {}
+    oldest: dict[str, str] = {}
     for answered in reversed(answers):
-        day = dt.date.fromisoformat(answered.poll.polled_at[:10])
-        polls = by_model.setdefault(answered.model, [])
-        if not polls or day > polls[0].day - 2 * WINDOW:
-            polls.append(CellPoll(day, answered.products))
+        date = answered.poll.polled_at[:10]
+        if date >= oldest.get(answered.model, ""):
+            day = dt.date.fromisoformat(date)
+            oldest.setdefault(answered.model, (day - 2 * WINDOW + _DAY).isoformat())
+            by_model.setdefault(answered.model, []).append(CellPoll(day, answered.products))
     return {model: tuple(polls) for model, polls in by_model.items()}
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.rankings import names as naming
-from store.rankings.changes import changes, reigns
+from store.rankings.changes import changes, reigns, runs_of
 from store.rankings.mentions import recent
 from store.rankings.merging import Answered
 
@@ -79,6 +79,7 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
     resolved = _Resolved(names, category.nouns)
     answers = [_answered(poll, resolved) for poll in polls if poll.succeeded]
     sightings = _sightings(slug, answers)
+    sequences = runs_of(answers)
     return Reading(
         slug=slug,
         category=category,
@@ -86,8 +87,8 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         latest={answered.model: answered for answered in answers},
         sightings=sightings,
         addresses=_addresses(sightings),
-        changes=changes(slug, answers),
-        reigns=reigns(answers),
+        changes=changes(slug, sequences),
+        reigns=reigns(sequences),
         recent=recent(answers),
         successes=len(answers),
         models=frozenset(poll.model for poll in polls),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,17 +26,18 @@ class Recent:
         self._room = room
         self._lock = threading.Lock()
         self._snapshot: weakref.ref[Snapshot] | None = None
-        self._bodies: dict[Hashable, Prepared] = {}
+        self._bodies: OrderedDict[Hashable, Prepared] = OrderedDict()
         self._size = 0
 
     def get(self, snapshot: Snapshot, key: Hashable, make: Callable[[], Prepared]) -> Prepared:
         """The body for a key, made if it is not held; two threads may make the same one."""
         with self._lock:
             if not self._is_of(snapshot):
-                self._snapshot, self._bodies, self._size = weakref.ref(snapshot), {}, 0
-            prepared = self._bodies.pop(key, None)
+                self._snapshot = weakref.ref(snapshot)
+                self._bodies, self._size = OrderedDict(), 0
+            prepared = self._bodies.get(key)
             if prepared is not None:
-                self._bodies[key] = prepared
+                self._bodies.move_to_end(key)
                 return prepared
         prepared = make()
         with self._lock:
@@ -50,5 +52,5 @@ class Recent:
         self._bodies[key] = prepared
         self._size += len(prepared.body) + OVERHEAD
         while self._size > self._room:
-            oldest = next(iter(self._bodies))
-            self._size -= len(self._bodies.pop(oldest).body) + OVERHEAD
+            _, oldest = self._bodies.popitem(last=False)
+            self._size -= len(oldest.body) + OVERHEAD
