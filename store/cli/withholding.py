@@ -15,7 +15,7 @@ from store.history import History
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from store.records import Poll
+    from store.records import Poll, Problem
     from store.settings import Settings
 
 NAME = "withheld.json"
@@ -49,7 +49,7 @@ def withhold(poll_id: str, reason: str) -> None:
 
 def _find(directory: Path, poll_id: str) -> Poll:
     history = History(directory / "history")
-    unread = []
+    unread: list[Problem] = []
     for slug in sorted(history.signatures()):
         log = history.read(slug)
         for stored in log.polls:
