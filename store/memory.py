@@ -118,7 +118,7 @@ class Store:
     def prepare(self) -> None:
         """Make what only some requests need, so that not even the first of them waits for it."""
         with self._fault_kept():
-            self.snapshot.overview.index.prepare()
+            self.snapshot.overview.prepare()
 
     @contextmanager
     def _fault_kept(self) -> Iterator[None]:

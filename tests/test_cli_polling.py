@@ -246,9 +246,7 @@ def test_a_history_that_cannot_be_written_is_said_before(
     assert "cannot be written; no poll could be recorded." in done.output
 
 
-def test_a_fault_of_the_disk_is_one_sentence(
-    sample: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_disk_is_one_sentence(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record that cannot be written ends the run with a sentence, not a traceback."""
     monkeypatch.setattr(history, "os", FailingCalls(also=("write",)))
     done = run(sample, "--all")

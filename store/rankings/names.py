@@ -67,7 +67,7 @@ def key(name: str) -> str:
     Whatever separates two digits is kept as one ``.``, so that ``3.1`` is not ``31``.
     """
     parts = _BETWEEN_DIGITS.split(_without_accents(_plain(name).casefold()))
-    return ".".join("".join(filter(_is_of_a_word, part)) for part in parts) or name.casefold()
+    return ".".join(part.translate(_OF_WORDS) for part in parts) or name.casefold()
 
 
 @lru_cache(maxsize=100_000)
@@ -209,8 +209,15 @@ def _plain(name: str) -> str:
     return text
 
 
-def _is_of_a_word(char: str) -> bool:
-    return unicodedata.category(char)[0] in "LMN"
+class _OfWords(dict[int, "int | None"]):
+    """A table for ``str.translate`` that keeps letters, marks and numbers alone."""
+
+    def __missing__(self, code: int) -> int | None:
+        kept = self[code] = code if unicodedata.category(chr(code))[0] in "LMN" else None
+        return kept
+
+
+_OF_WORDS = _OfWords()
 
 
 def _without_accents(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -44,12 +45,14 @@ class Searched(Struct, frozen=True):
     words: tuple[str, ...]
 
 
-class Overview(Struct, frozen=True):
+class Overview(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
     ``ranked`` is by title, ``changes`` newest first, ``mentioned`` most mentioned first.
     ``successes`` counts successful polls, ``tracked`` categories with at least one.
     """
+
+    readings: tuple[Reading, ...]
 
     ranked: tuple[Board, ...]
     changes: tuple[Change, ...]
@@ -60,10 +63,23 @@ class Overview(Struct, frozen=True):
     mentioned: tuple[Named, ...]
     experiments: tuple[Experiment, ...]
     retired: tuple[str, ...]
-    product_redirects: Mapping[str, str]
     category_redirects: Mapping[str, str]
     searched: Searched
     index: Index
+
+    @cached_property
+    def product_redirects(self) -> dict[str, str]:
+        """Old address to new, of every product."""
+        slugs = {product.id: product.slug for product in self.mentioned}
+        return {
+            **products.redirects(self.readings, slugs),
+            **products.former(self.mentioned),
+        }
+
+    def prepare(self) -> None:
+        """Make what only some requests need now, so that none of them waits for it."""
+        self.index.prepare()
+        _ = self.product_redirects
 
 
 def survey(
@@ -74,12 +90,13 @@ def survey(
     before: Overview | None,
 ) -> Overview:
     """Survey all readings and boards; the search index of before is kept while titles stay."""
-    every = readings.values()
+    every = tuple(readings.values())
     models = {model for reading in every for model in reading.models}
     last_poll = max((r.last_poll for r in every if r.last_poll), default=None)
     ranked = tuple(sorted(boards.values(), key=lambda b: (b.category.title.casefold(), b.slug)))
     searched = _searched(curated, ranked, named)
     return Overview(
+        readings=every,
         ranked=ranked,
         changes=_newest_first(readings),
         successes=sum(reading.successes for reading in every),
@@ -90,12 +107,8 @@ def survey(
             dt.date.fromisoformat((last_poll or _EPOCH)[:10]),
         ),
         mentioned=tuple(sorted(named.values(), key=lambda p: (-p.mentions, p.slug))),
-        experiments=experiments.compute(ranked, list(every)),
+        experiments=experiments.compute(ranked, every),
         retired=tuple(sorted(models.difference(curated.models))),
-        product_redirects={
-            **products.redirects(every, {p.id: p.slug for p in named.values()}),
-            **products.former(named.values()),
-        },
         category_redirects={
             former: slug
             for slug, category in curated.categories.items()

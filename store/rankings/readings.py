@@ -6,6 +6,7 @@ Nothing here depends on another category, so a new poll or an edited file renews
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -49,11 +50,10 @@ class Sighting(Struct, frozen=True):
     spellings: Mapping[str, FirstUse]
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True, dict=True):
     """All that a category's polls say; ``latest``, ``recent``, ``polled`` are by model name.
 
-    ``polled`` is when a model was last asked, in vain or not; ``addresses`` are the slugs that its
-    spellings ever had, each with the product they stand for. ``ids`` are all products named
+    ``polled`` is when a model was last asked, in vain or not. ``ids`` are all products named
     anywhere in it, ``last_poll`` and ``last_success`` times.
     """
 
@@ -62,7 +62,6 @@ class Reading(Struct, frozen=True):
     resolved: Mapping[Spelling, ProductId]
     latest: Mapping[str, Answered]
     sightings: Mapping[ProductId, Sighting]
-    addresses: Mapping[str, tuple[FirstUse, ProductId]]
     changes: tuple[Change, ...]
     reigns: tuple[Reign, ...]
     recent: Mapping[str, tuple[CellPoll, ...]]
@@ -73,20 +72,31 @@ class Reading(Struct, frozen=True):
     ids: frozenset[ProductId]
     polled: Mapping[str, str]
 
+    @cached_property
+    def addresses(self) -> dict[str, tuple[FirstUse, ProductId]]:
+        """Every slug that a spelling ever had, with its first use and the product it stands for.
+
+        Where two products share an address, it is that of the one that used it first.
+        """
+        owners: dict[str, tuple[FirstUse, ProductId]] = {}
+        for product, sighting in self.sightings.items():
+            for spelling, use in sighting.spellings.items():
+                for slug in (naming.slug(spelling), naming.hashed_slug(spelling)):
+                    owners[slug] = min(owners.get(slug, (use, product)), (use, product))
+        return owners
+
 
 def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> Reading:
     """Read a category's polls, oldest first; withheld ones must not be among them."""
     resolved = _Resolved(names, category.nouns)
     answers = [_answered(poll, resolved) for poll in polls if poll.succeeded]
-    sightings = _sightings(slug, answers)
     sequences = runs_of(answers)
     return Reading(
         slug=slug,
         category=category,
         resolved=dict(resolved),
         latest={answered.model: answered for answered in answers},
-        sightings=sightings,
-        addresses=_addresses(sightings),
+        sightings=_sightings(slug, answers),
         changes=changes(slug, sequences),
         reigns=reigns(sequences),
         recent=recent(answers),
@@ -151,13 +161,3 @@ def _domains(answered: Answered) -> set[tuple[ProductId, str]]:
     """Every product of an answer with each domain given for it."""
     picked = zip(answered.products, answered.poll.ranking, strict=True)
     return {(product, pick.domain) for product, pick in picked if pick.domain}
-
-
-def _addresses(sightings: Mapping[ProductId, Sighting]) -> dict[str, tuple[FirstUse, ProductId]]:
-    """Where two products share an address, it is that of the one that used it first."""
-    owners: dict[str, tuple[FirstUse, ProductId]] = {}
-    for product, sighting in sightings.items():
-        for spelling, use in sighting.spellings.items():
-            for slug in (naming.slug(spelling), naming.hashed_slug(spelling)):
-                owners[slug] = min(owners.get(slug, (use, product)), (use, product))
-    return owners
