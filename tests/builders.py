@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
+    from store.memory import Store
+
 BASE_URL = "https://rankings.example"
 
 SITE = {"version": 1, "name": "Consensus Test", "sample": True}
@@ -119,3 +121,15 @@ def append(directory: Path, polls: Iterable[Poll]) -> None:
 def app_over(directory: Path, **settings: Any) -> Flask:
     """The application over a data directory, as a server would have it."""
     return create_app(Settings(data_dir=directory, **{"base_url": BASE_URL, **settings}))
+
+
+def bodies(store: Store) -> dict[str, bytes]:
+    """Every prepared answer, by path."""
+    snapshot = store.snapshot
+    return {path: p.body for path, p in {**snapshot.prepared, **snapshot.documents}.items()}
+
+
+def same_as_fresh(store: Store, directory: Path) -> bool:
+    """Whether a server started now would answer the same, and find the same amiss."""
+    fresh: Store = app_over(directory).extensions["store"]
+    return bodies(store) == bodies(fresh) and store.problems == fresh.problems

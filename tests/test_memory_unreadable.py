@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, append, write_data, write_json
+from builders import answered, app_over, append, bodies, same_as_fresh, write_data, write_json
 from faults import UnreadableFiles
 
 from store import history
@@ -53,18 +53,6 @@ def store(app: Flask) -> Store:
     held: Store = app.extensions["store"]
     held.reload()
     return held
-
-
-def bodies(store: Store) -> dict[str, bytes]:
-    """Every prepared answer, by path."""
-    prepared = {**store.snapshot.prepared, **store.snapshot.documents}
-    return {path: prepared.body for path, prepared in prepared.items()}
-
-
-def same_as_fresh(store: Store, data: Path) -> bool:
-    """Whether a server started now would answer the same, and find as little amiss."""
-    fresh: Store = app_over(data).extensions["store"]
-    return bodies(store) == bodies(fresh) and store.problems == fresh.problems == ()
 
 
 def poll_elsewhere(data: Path) -> None:

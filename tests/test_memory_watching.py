@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
-from builders import answered, app_over, write_json
+from builders import answered, app_over, bodies, same_as_fresh, write_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -46,12 +46,6 @@ def store(app: Flask) -> Store:
     return held
 
 
-def bodies(store: Store) -> dict[str, bytes]:
-    """Every prepared answer, by path."""
-    snapshot = store.snapshot
-    return {path: p.body for path, p in {**snapshot.prepared, **snapshot.documents}.items()}
-
-
 @pytest.mark.parametrize("slip", SLIPS, ids=[slip.name for slip in SLIPS])
 def test_no_mistake_changes_an_answer(
     directory: Path, store: Store, slip: Broken, caplog: pytest.LogCaptureFixture
@@ -81,11 +75,6 @@ def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
-
-
-def same_as_fresh(store: Store, directory: Path) -> bool:
-    """Whether a server started now would answer the same."""
-    return bodies(store) == bodies(app_over(directory).extensions["store"])
 
 
 def test_every_kind_of_file_can_be_edited_live(directory: Path, store: Store) -> None:
