@@ -306,14 +306,16 @@ def _unusable(name: str, signature: Signature, message: str) -> Loaded:
 def _read(path: Path) -> tuple[bytes, Signature]:
     """A regular file's bytes, and its signature after they were read."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not modes.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise _Unusable("is not a regular file; put a file here, or take it away")
-    with os.fdopen(handle, "rb") as file:
-        data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
+    try:
+        found = os.fstat(handle)
+        if not modes.S_ISREG(found.st_mode):
+            raise _Unusable("is not a regular file; put a file here, or take it away")
+        if found.st_size > MAX_BYTES:
             raise _Unusable(f"is larger than {MAX_BYTES:,} bytes; no data file needs to be")
+        data = os.read(handle, found.st_size)
         return data, _signature(os.fstat(handle))
+    finally:
+        os.close(handle)
 
 
 def _why_unreadable(error: Exception) -> str:
