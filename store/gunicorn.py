@@ -15,6 +15,7 @@ import time
 from typing import Any
 
 from gunicorn.glogging import Logger
+from gunicorn.http import wsgi
 
 from store.web.hosts import address
 
@@ -60,6 +61,35 @@ class Lines(Logger):  # type: ignore[misc] # gunicorn has no types
 
 
 logger_class = Lines
+
+
+class Whole(wsgi.Response):  # type: ignore[misc]
+    """Sends the head of an answer with its body, which costs a tenth less than one by one.
+
+    So a worker that is killed has sent both or neither: for an answer that has not begun a proxy
+    asks another application; the rest of one it cannot ask for.
+    """
+
+    sock: Any
+
+    def write(self, arg: bytes) -> None:
+        """Send a piece of the body, after the head if that is still to go, in one call."""
+        sock, pieces = self.sock, _Pieces()
+        self.sock = pieces
+        try:
+            super().write(arg)
+        finally:
+            self.sock = sock
+        sock.sendall(b"".join(pieces))
+
+
+class _Pieces(list[bytes]):
+    """Stands in for a socket and keeps what is sent."""
+
+    sendall = list.append
+
+
+wsgi.Response = Whole  # the worker takes it from there; no setting names another
 
 
 def post_fork(server: Any, worker: Any) -> None:

@@ -96,6 +96,8 @@ def bare(source: str, home: Path, body: bytes, port: int) -> list[str]:
     (home / "bare.py").write_text(source)
     (home / "body").write_bytes(body)
     (home / "settings.py").write_text(
+        f"import sys; sys.path.append({str(servers.ROOT)!r})\n"
+        "import store.gunicorn  # which has answers sent in one piece\n"
         "workers, worker_class, threads, keepalive = 1, 'gthread', 8, 75\n"
         "control_socket_disable = True\n"
     )
