@@ -12,6 +12,7 @@ from werkzeug.serving import is_running_from_reloader
 
 from store import cli
 from store.files import DataDirectoryError
+from store.history import HistoryError
 from store.memory import Store, Watcher
 from store.settings import Settings, SettingsError
 from store.web import crossorigin, errors, hosts, pages
@@ -111,7 +112,7 @@ def _open(store: Store) -> None:
     """Read the data now, so that a mistake shows at the start and no request waits."""
     try:
         store.reload()
-    except DataDirectoryError as error:
+    except (DataDirectoryError, HistoryError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         reason = f"{error.filename} cannot be read: {error.strerror}"

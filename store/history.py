@@ -107,14 +107,22 @@ class History:
         return self._directory / f"{slug}.jsonl"
 
     def signatures(self) -> dict[str, Signature]:
-        """The slug of every history file with a signature that changes when the file does."""
+        """The slug of every history file with a signature that changes when the file does.
+
+        Raises:
+            HistoryError: the directory is there and cannot be looked into.
+        """
         found: dict[str, Signature] = {}
-        with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
-            for entry in entries:
-                if entry.name.endswith(".jsonl"):
-                    with suppress(FileNotFoundError):  # it has just gone
-                        status = entry.stat(follow_symlinks=False)
-                        found[entry.name.removesuffix(".jsonl")] = _signature(status)
+        try:
+            with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
+                for entry in entries:
+                    if entry.name.endswith(".jsonl"):
+                        with suppress(FileNotFoundError):  # it has just gone
+                            status = entry.stat(follow_symlinks=False)
+                            found[entry.name.removesuffix(".jsonl")] = _signature(status)
+        except OSError as error:
+            reason = f"the folder history cannot be looked into: {error.strerror}"
+            raise HistoryError(reason) from error
         return found
 
     def read(self, slug: str) -> Log:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from store.files import DataDirectoryError, Files
-from store.history import History
+from store.history import History, HistoryError
 from store.rankings import readings
 from store.rankings.names import Names
 from store.records import Problem
@@ -126,7 +126,7 @@ class Store:
         try:
             yield
         except Exception as error:
-            reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+            reason = str(error) if isinstance(error, HistoryError) else type(error).__name__
             fault = Problem(".", 1, 1, f"the files could not be taken in: {reason}")
             if fault != self._fault:
                 log.exception("the files could not be taken in; the last good state stays served")
@@ -166,7 +166,7 @@ class Store:
             if self._overview_due:
                 snapshot = with_overview(self.snapshot, self._publish)
                 if self.snapshot.overview.index.is_prepared:
-                    snapshot.overview.index.prepare()
+                    snapshot.overview.prepare()
                 self._swap(snapshot)
                 self._overview_due = False
 

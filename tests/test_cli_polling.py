@@ -66,16 +66,19 @@ def test_a_poll_says_what_came_of_it(sample: Path) -> None:
 def test_what_cannot_be_read_is_named_and_not_asked(
     sample: Path, monkeypatch: pytest.MonkeyPatch, which: str
 ) -> None:
-    """A history file that cannot be read keeps its category from being asked, aloud."""
+    """A history file that cannot be read keeps its category from being asked: exit 1, aloud."""
     run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
     monkeypatch.setattr(history, "os", UnreadableFiles("crm.jsonl"))
     done = run(sample, which, "--at", "2026-12-02T06:00:00Z")
     reason = "history/crm.jsonl:1:1: cannot be read: Input/output error"
     assert (done.exit_code, done.output.splitlines()[0], done.output.splitlines()[-1]) == (
-        0,
+        1,
         f"{reason}; its category is left alone",
         "B: 1 answered",
     )
+    alone = run(sample, "crm")
+    assert (alone.exit_code, alone.output.splitlines()[-1]) == (1, "Nothing was asked.")
+    assert "A: 0 of 2 due" in run(sample, "--status").output
 
 
 def test_nothing_due_is_said(sample: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, app_over, append, bodies, same_as_fresh, write_data, write_json
+from click import ClickException
 from faults import UnreadableFiles
 
 from store import history
@@ -171,3 +172,43 @@ def test_one_of_two_files_is_enough_to_keep_what_was_shown(
         assert bodies(store) == before
     store.reload()
     assert same_as_fresh(store, data)
+
+
+def test_a_history_that_cannot_be_looked_into_stays_served(data: Path, store: Store) -> None:
+    """A folder that is none, or somebody else's, is named with the reason until it is back."""
+    before, folder = bodies(store), data / "history"
+    folder.rename(data / "elsewhere")
+    folder.touch()
+    store.keep_current()
+    assert bodies(store) == before
+    (problem,) = store.problems
+    reason = "the folder history cannot be looked into: Not a directory"
+    assert problem.message == f"the files could not be taken in: {reason}"
+    folder.unlink()
+    (data / "elsewhere").rename(folder)
+    store.keep_current()
+    assert store.problems == ()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check"],
+        ["poll", "--due"],
+        ["poll", "--status"],
+        ["names", "queue"],
+        ["withhold", "0", "--reason", "x"],
+    ],
+)
+def test_commands_say_that_a_history_cannot_be_looked_into(
+    data: Path, app: Flask, command: list[str]
+) -> None:
+    """Each with one sentence and 1, none with a traceback."""
+    (data / "history").rename(data / "elsewhere")
+    (data / "history").touch()
+    done = app.test_cli_runner().invoke(args=command)
+    assert done.exit_code == 1
+    assert "the folder history cannot be looked into: Not a directory" in done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    with pytest.raises(ClickException, match="cannot be looked into: Not a directory"):
+        app_over(data)

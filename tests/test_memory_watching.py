@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
-from builders import answered, app_over, bodies, same_as_fresh, write_json
+from builders import answered, app_over, append, bodies, same_as_fresh, write_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -181,6 +181,16 @@ def test_recording_does_not_wait_for_a_file_to_settle(directory: Path, store: St
     assert b"Best VPNs" in store.snapshot.prepared["best/vpn.json"].body
     assert b"Late" in store.snapshot.prepared["best/vpn.json"].body
     assert same_as_fresh(store, directory)
+
+
+def test_no_request_waits_for_what_only_some_need(directory: Path, store: Store) -> None:
+    """Old addresses and the search index, once prepared, are made anew with every change."""
+    store.prepare()
+    append(directory, [answered("A", ["Late"], slug="vpn")])
+    store.reload()
+    overview = store.snapshot.overview
+    assert "product_redirects" in vars(overview)
+    assert overview.index.is_prepared
 
 
 def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> None:

@@ -14,16 +14,16 @@ from flask.cli import with_appcontext
 
 from store.cli import checks
 from store.files import DataDirectoryError, Files
-from store.history import History
+from store.history import History, HistoryError
 from store.memory import name_clashes
 from store.polls.assistants import mistakes
 from store.rankings.names import Names
+from store.records import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from store.records import Problem
     from store.settings import Settings
 
 
@@ -69,8 +69,12 @@ def _problems(directory: Path) -> Iterator[Problem]:
     yield from mistakes(catalogue, files)
     yield from name_clashes(Names(catalogue.products), files)
     yield from checks.advice(catalogue, files)
-    census = yield from checks.damage(History(directory / "history"))
-    yield from checks.remarks(catalogue, census, files)
+    try:
+        census = yield from checks.damage(History(directory / "history"))
+    except HistoryError as error:
+        yield Problem("history", 1, 1, str(error))
+    else:
+        yield from checks.remarks(catalogue, census, files)
 
 
 def _as_text(problem: Problem, _: Path) -> str:

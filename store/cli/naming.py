@@ -14,6 +14,7 @@ from rapidfuzz import process
 
 from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_item
 from store.files import DataDirectoryError, understand
+from store.history import HistoryError
 from store.memory import Store
 from store.rankings import likeness, names
 from store.rankings.names import Names
@@ -135,7 +136,7 @@ class Desk:
             return cls(
                 settings.data_dir, Store(settings.data_dir, lambda _: _Unpublished()).snapshot
             )
-        except DataDirectoryError as error:
+        except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(str(error)) from None
 
     def suggestions(self) -> list[Suggestion]:

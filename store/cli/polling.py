@@ -87,7 +87,8 @@ def poll(  # noqa: PLR0913 - a command's options
     """Ask the assistants and append what they say to history.
 
     Name categories by SLUG, or use --all or --due. Works beside a running server, which shows the
-    new rankings within seconds. Exits with 1 when every poll failed.
+    new rankings within seconds. Exits with 1 when every poll failed, or when a category was left
+    alone because its history cannot be read.
     """
     settings: Settings = current_app.extensions["settings"]
     catalogue = _catalogue(settings)
@@ -101,32 +102,33 @@ def poll(  # noqa: PLR0913 - a command's options
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
     pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
     _look(agenda, _read_before(catalogue, pairs))
-    pairs = agenda.known(pairs)
+    known = agenda.known(pairs)
     if due:
-        pairs = agenda.due(pairs, catalogue.site.poll_every_days, at or datetime.now(UTC))
-    elif at is None:
-        pairs = agenda.longest_waiting_first(pairs)
-    if not pairs:
-        click.echo("Nothing is due.")
-        return
-    if dry_run:
-        _quote(pairs)
-        return
-    accounts = daily_account(settings, catalogue, agenda)
-    accounts += [RunAccount(max_usd)] if max_usd is not None else []
-    _check_ready(settings, chosen, accounts)
-    stop = threading.Event()
-    edges = edges_of(
-        settings,
-        catalogue,
-        history,
-        history.append,
-        stop=stop,
-        now=lambda: at or datetime.now(UTC),
-        accounts=accounts,
-    )
-    runner = Runner(edges, catalogue.site.poll_every_days, in_order=at is not None)
-    _summarise(_run(runner, pairs, stop, only_due=due))
+        wanted = agenda.due(known, catalogue.site.poll_every_days, at or datetime.now(UTC))
+    else:
+        wanted = known if at else agenda.longest_waiting_first(known)
+    if not wanted:
+        click.echo("Nothing is due." if due else "Nothing was asked.")
+    elif dry_run:
+        _quote(wanted)
+    else:
+        accounts = daily_account(settings, catalogue, agenda)
+        accounts += [RunAccount(max_usd)] if max_usd is not None else []
+        _check_ready(settings, chosen, accounts)
+        stop = threading.Event()
+        edges = edges_of(
+            settings,
+            catalogue,
+            history,
+            history.append,
+            stop=stop,
+            now=lambda: at or datetime.now(UTC),
+            accounts=accounts,
+        )
+        runner = Runner(edges, catalogue.site.poll_every_days, in_order=at is not None)
+        _summarise(_run(runner, wanted, stop, only_due=due))
+    if len(known) < len(pairs):
+        raise click.exceptions.Exit(1)
 
 
 def _catalogue(settings: Settings) -> Catalogue:
@@ -186,8 +188,12 @@ def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> dict[str, Seque
 
 def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> None:
     """Read what was asked so far, and say what of it cannot be read and so is not polled."""
-    for error in agenda.look(files):
-        click.echo(f"{error}; its category is left alone", err=True)
+    try:
+        unread = agenda.look(files)
+    except HistoryError as error:
+        raise click.ClickException(f"{error}.") from None
+    for each in unread:
+        click.echo(f"{each}; its category is left alone", err=True)
 
 
 def _check_ready(

@@ -10,7 +10,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 
 from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_member
-from store.history import History
+from store.history import History, HistoryError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,10 @@ def withhold(poll_id: str, reason: str) -> None:
     """
     settings: Settings = current_app.extensions["settings"]
     directory = settings.data_dir
-    poll = _find(directory, poll_id)
+    try:
+        poll = _find(directory, poll_id)
+    except HistoryError as error:
+        raise click.ClickException(f"{error}.") from None
     entry = {"reason": reason, "date": datetime.now(UTC).date().isoformat()}
     try:
         before = text_of(directory, NAME) if (directory / NAME).exists() else None

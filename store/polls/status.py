@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.polls.due import due_at
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
@@ -54,7 +52,7 @@ def status(
     today = now.date().isoformat()
     return Status(
         name=name,
-        due=sum(due_at(agenda.of(p.slug, name), every_days) <= now for p in pairs),
+        due=len(agenda.due(pairs, every_days, now)),
         pairs=len(pairs),
         running=running,
         paused=paused,

@@ -57,7 +57,8 @@ def recent(answers: Sequence[Answered]) -> dict[str, tuple[CellPoll, ...]]:
         date = answered.poll.polled_at[:10]
         if date >= oldest.get(answered.model, ""):
             day = dt.date.fromisoformat(date)
-            oldest.setdefault(answered.model, (day - 2 * WINDOW + _DAY).isoformat())
+            if answered.model not in oldest:
+                oldest[answered.model] = (day - 2 * WINDOW + _DAY).isoformat()
             by_model.setdefault(answered.model, []).append(CellPoll(day, answered.products))
     return {model: tuple(polls) for model, polls in by_model.items()}
 

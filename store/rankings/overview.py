@@ -49,7 +49,8 @@ class Overview(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
     ``ranked`` is by title, ``changes`` newest first, ``mentioned`` most mentioned first.
-    ``successes`` counts successful polls, ``tracked`` categories with at least one.
+    ``successes`` counts successful polls, ``tracked`` categories with at least one. ``readings``
+    are there for what is only made when it is needed.
     """
 
     readings: tuple[Reading, ...]
@@ -78,8 +79,8 @@ class Overview(Struct, frozen=True, dict=True):
 
     def prepare(self) -> None:
         """Make what only some requests need now, so that none of them waits for it."""
-        self.index.prepare()
         _ = self.product_redirects
+        self.index.prepare()
 
 
 def survey(
