@@ -29,6 +29,14 @@ class Answer(Response):
 
     default_mimetype = None
 
+    def __init__(
+        self, status: str | int, headers: Mapping[str, str], body: bytes | None = None
+    ) -> None:
+        """Take all headers but the length of the body; ``None`` is no body at all."""
+        pieces = [] if body is None else [body]
+        length = {} if body is None else {"Content-Length": str(len(body))}
+        super().__init__(pieces, status, {**headers, **length}, direct_passthrough=True)
+
     def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:  # noqa: ARG002 - Werkzeug's
         """The headers as they were given."""
         return self.headers
@@ -55,15 +63,14 @@ def answer(prepared: Prepared, media_type: str, link: str) -> Response:
         **crossorigin.HEADERS,
     }
     if _is_known(environ, prepared):
-        return Answer(status="304 NOT MODIFIED", headers=headers)
+        return Answer("304 NOT MODIFIED", headers)
     body = prepared.body
     if len(body) > SMALL and _prefers_gzip(environ.get("HTTP_ACCEPT_ENCODING", "")):
         body = prepared.gzipped
         headers["Content-Encoding"] = "gzip"
     headers["X-Content-Type-Options"] = "nosniff"
     headers["Content-Type"] = media_type
-    headers["Content-Length"] = str(len(body))
-    return Answer([body], "200 OK", headers, direct_passthrough=True)
+    return Answer("200 OK", headers, body)
 
 
 def moved(address: str) -> Response:

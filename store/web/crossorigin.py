@@ -15,10 +15,13 @@ EXPOSED = "ETag, Last-Modified, Link"
 HEADERS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": EXPOSED}
 """What Flask-CORS adds to an answer; it leaves one alone that has them, which is quicker."""
 
+EXPOSED_BY_MCP = "MCP-Protocol-Version, Mcp-Session-Id"
+MCP_HEADERS = {**HEADERS, "Access-Control-Expose-Headers": EXPOSED_BY_MCP}
+
 READING = ("GET", "HEAD", "OPTIONS")
 MCP = {
     "methods": ["POST", "OPTIONS"],
-    "expose_headers": ["MCP-Protocol-Version", "Mcp-Session-Id"],
+    "expose_headers": EXPOSED_BY_MCP,
 }
 DAY = 86_400
 

@@ -7,11 +7,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from store.snapshot import Prepared
-from store.web.answers import answer
+from store.web import crossorigin
+from store.web.answers import Answer, answer
 from store.web.api import links
 from store.web.errors import ApiError
 from store.web.hosts import host_of, is_ip
@@ -21,6 +22,8 @@ from store.web.openapi import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from flask import Response
 
     from store.memory import Store
     from store.snapshot import Snapshot
@@ -121,7 +124,7 @@ class Mcp:
         @blueprint.post("/mcp")
         def messages() -> Response:
             status, headers, body = dispatcher.dispatch(_body(), request.headers)
-            return Response(body, status, headers)
+            return Answer(status, {**headers, **crossorigin.MCP_HEADERS}, body)
 
         blueprint.add_url_rule("/.well-known/mcp/server-card.json", "card", self.card)
         return blueprint
