@@ -305,7 +305,7 @@ def _unusable(name: str, signature: Signature, message: str) -> Loaded:
 
 def _read(path: Path) -> tuple[bytes, Signature]:
     """A regular file's bytes, and its signature after they were read."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         found = os.fstat(handle)
         if not modes.S_ISREG(found.st_mode):

@@ -13,7 +13,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.rankings.names import ProductId
+    from store.rankings.names import ProductId, Spelling
     from store.records import Pick, Poll
 
 PLACES = 5
@@ -34,6 +34,13 @@ class Answered(Struct, frozen=True, gc=False):
     poll: Poll
     products: tuple[ProductId, ...]
     missed: tuple[ProductId, ...]
+
+    @classmethod
+    def of(cls, poll: Poll, resolved: Mapping[Spelling, ProductId]) -> Answered:
+        """A successful poll's answer."""
+        products = [resolved[pick.product, pick.domain] for pick in poll.ranking]
+        missed = [resolved[miss.product, None] for miss in poll.missed]
+        return cls(poll.model, poll, tuple(products), tuple(missed))
 
     @property
     def first(self) -> ProductId:

@@ -32,6 +32,9 @@ _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 ProductId = str
 """A product file's slug, or ``=`` and the key of a provisional product's name."""
 
+Spelling = tuple[str, str | None]
+"""A product's name as a model wrote it, and the domain it gave."""
+
 
 class Resolution(Struct, frozen=True):
     """The product that a spelling stands for, and the rule that says so."""

@@ -54,7 +54,6 @@ class Overview(Struct, frozen=True, dict=True):
     """
 
     readings: tuple[Reading, ...]
-
     ranked: tuple[Board, ...]
     changes: tuple[Change, ...]
     successes: int

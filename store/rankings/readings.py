@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 
     from store.rankings.changes import Change, Reign
     from store.rankings.mentions import CellPoll
-    from store.rankings.names import Names, ProductId
+    from store.rankings.names import Names, ProductId, Spelling
     from store.records import Category, Poll
-
-Spelling = tuple[str, str | None]
-"""A product's name as a model wrote it, and the domain it gave."""
 
 
 class FirstUse(Struct, frozen=True, order=True, gc=False):
@@ -89,7 +86,7 @@ class Reading(Struct, frozen=True, dict=True):
 def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> Reading:
     """Read a category's polls, oldest first; withheld ones must not be among them."""
     resolved = _Resolved(names, category.nouns)
-    answers = [_answered(poll, resolved) for poll in polls if poll.succeeded]
+    answers = [Answered.of(poll, resolved) for poll in polls if poll.succeeded]
     sequences = runs_of(answers)
     return Reading(
         slug=slug,
@@ -129,12 +126,6 @@ class _Resolved(dict["Spelling", "ProductId"]):
     def __missing__(self, spelling: Spelling) -> ProductId:
         product = self[spelling] = self._names.resolve(*spelling, self._nouns).product
         return product
-
-
-def _answered(poll: Poll, resolved: Mapping[Spelling, ProductId]) -> Answered:
-    products = [resolved[pick.product, pick.domain] for pick in poll.ranking]
-    missed = [resolved[miss.product, None] for miss in poll.missed]
-    return Answered(poll.model, poll, tuple(products), tuple(missed))
 
 
 def _sightings(slug: str, answers: Sequence[Answered]) -> dict[ProductId, Sighting]:

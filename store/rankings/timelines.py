@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from store.rankings.merging import Entry
-    from store.rankings.names import ProductId
-    from store.rankings.readings import Spelling
+    from store.rankings.names import ProductId, Spelling
     from store.records import Poll, Site
 
 
@@ -59,7 +58,7 @@ def follow(
         marks: dict[str, Mark] = {}
         for poll in group:
             if poll.succeeded:
-                answered = _answered(poll, resolved)
+                answered = Answered.of(poll, resolved)
                 latest[poll.model] = answered
                 marks[poll.model] = Mark(poll, "first", answered.first)
             elif poll.model not in marks or marks[poll.model].kind != "first":
@@ -77,8 +76,3 @@ def places(entries: Sequence[Entry]) -> dict[ProductId, int]:
         entry.product: best.setdefault(tuple(sorted(entry.model_ranks.values())), entry.rank)
         for entry in entries
     }
-
-
-def _answered(poll: Poll, resolved: Mapping[Spelling, ProductId]) -> Answered:
-    products = tuple(resolved[pick.product, pick.domain] for pick in poll.ranking)
-    return Answered(poll.model, poll, products, ())

@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from flask import Flask, Response
 
 EXPOSED = "ETag, Last-Modified, Link"
+EXPOSED_BY_MCP = "MCP-Protocol-Version, Mcp-Session-Id"
 
 HEADERS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": EXPOSED}
 """What Flask-CORS adds to an answer; it leaves one alone that has them, which is quicker."""
 
-EXPOSED_BY_MCP = "MCP-Protocol-Version, Mcp-Session-Id"
 MCP_HEADERS = {**HEADERS, "Access-Control-Expose-Headers": EXPOSED_BY_MCP}
+"""The same for an answer of ``/mcp``."""
 
 READING = ("GET", "HEAD", "OPTIONS")
 MCP = {

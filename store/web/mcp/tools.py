@@ -148,13 +148,7 @@ def get_best_in_category(view: View, given: Mapping[str, Any]) -> bytes:
         raise _no_category(view, slug)
     if given["detail"] == "full":
         return prepared.body
-    return _summary(prepared.body)
-
-
-@lru_cache(maxsize=64)
-def _summary(verdict: bytes) -> bytes:
-    """An encoded verdict without its longest members."""
-    return _encode({k: v for k, v in _members(verdict).items() if k not in LEFT_OUT})
+    return _encode({k: v for k, v in _members(prepared.body).items() if k not in LEFT_OUT})
 
 
 def get_product(view: View, given: Mapping[str, Any]) -> bytes:
