@@ -73,6 +73,7 @@ class Store:
 
         Raises:
             DataDirectoryError: there is no data directory to read.
+            HistoryError: the history cannot be looked into.
         """
         if self._snapshot is None:
             self.reload()
@@ -92,21 +93,25 @@ class Store:
 
         Raises:
             DataDirectoryError: there is no data directory, and never was since the start.
+            HistoryError: the history cannot be looked into, and never could since the start.
         """
         with self._reloading:
+            first = self._snapshot is None
             try:
                 catalogue = self._files.scan(settle)
+                with self._lock, _collector_paused() if first else nullcontext():
+                    self._follow(catalogue)
+                self._fault = None
             except DataDirectoryError as error:
-                if self._snapshot is None:
+                if first:
                     raise
                 if self._fault is None:
                     log.error("%s", error)  # noqa: TRY400 - a sentence, not a trace
                 self._fault = Problem(".", 1, 1, _GONE)
-            else:
-                first = self._snapshot is None
-                with self._lock, _collector_paused() if first else nullcontext():
-                    self._follow(catalogue)
-                self._fault = None
+            except HistoryError as error:
+                if first:
+                    raise
+                self._fault = Problem("history", 1, 1, f"{error}; what it last held stays served")
             self.looked_at = self._clock()
             self._tell()
 
@@ -126,8 +131,7 @@ class Store:
         try:
             yield
         except Exception as error:
-            reason = str(error) if isinstance(error, HistoryError) else type(error).__name__
-            fault = Problem(".", 1, 1, f"the files could not be taken in: {reason}")
+            fault = Problem(".", 1, 1, f"the files could not be taken in: {type(error).__name__}")
             if fault != self._fault:
                 log.exception("the files could not be taken in; the last good state stays served")
             self._fault = fault
