@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from store.files import Catalogue
     from store.history import Signature
     from store.records import Poll
-    from store.snapshot import Ledger, Publish, Snapshot
+    from store.snapshot import Ledger, Publisher, Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,10 @@ class Store:
     """
 
     def __init__(
-        self, directory: Path, publish: Publish, clock: Callable[[], float] = time.time
+        self,
+        directory: Path,
+        publish: Callable[[Catalogue], Publisher],
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.history = History(directory / "history")
         self.made_at = self.looked_at = 0.0
@@ -123,7 +126,7 @@ class Store:
     def prepare(self) -> None:
         """Make what only some requests need, so that not even the first of them waits for it."""
         with self._fault_kept():
-            self.snapshot.overview.prepare()
+            self.snapshot.prepare()
 
     @contextmanager
     def _fault_kept(self) -> Iterator[None]:
@@ -168,7 +171,7 @@ class Store:
         """Bring what is over all categories up to date, if it is behind."""
         with self._lock:
             if self._overview_due:
-                snapshot = with_overview(self.snapshot, self._publish)
+                snapshot = with_overview(self.snapshot)
                 if self.snapshot.overview.index.is_prepared:
                     snapshot.overview.prepare()
                 self._swap(snapshot)
@@ -217,7 +220,7 @@ class Store:
             names = Names(catalogue.products)
         stale = _to_read_again(before, catalogue, names, changed_history)
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
-        self._swap(rebuild(before, catalogue, names, fresh, self._publish))
+        self._swap(rebuild(before, catalogue, names, fresh, self._publish(catalogue)))
         self._overview_due = True
 
     def _read(self, slug: str, catalogue: Catalogue) -> Logs:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import gzip
 import sys
 from array import array
-from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property
 from hashlib import blake2b
@@ -91,8 +90,9 @@ class Ledger(Struct, frozen=True):
 class Snapshot(Struct, frozen=True, weakref=True):
     """One consistent picture of files and history.
 
-    Mappings are by category slug, ``products`` by product id; ``prepared`` and ``documents`` by
-    resource path. ``overview`` and ``documents`` may be a moment behind the rest.
+    Mappings are by category slug, ``products`` and ``records`` by product id, ``documents`` by
+    resource path. ``overview`` and ``documents`` may be a moment behind the rest. ``verdicts`` and
+    ``records`` hold the bodies made so far; whoever wants another calls the method that makes it.
     """
 
     catalogue: Catalogue
@@ -103,7 +103,9 @@ class Snapshot(Struct, frozen=True, weakref=True):
     products: Mapping[ProductId, Named]
     product_slugs: Mapping[str, ProductId]
     boards: Mapping[str, Board]
-    prepared: Mapping[str, Prepared]
+    publisher: Publisher
+    verdicts: dict[str, Prepared]
+    records: dict[ProductId, Prepared]
     overview: Overview
     documents: Mapping[str, Prepared]
 
@@ -127,6 +129,45 @@ class Snapshot(Struct, frozen=True, weakref=True):
         """A product by its address."""
         return self.products.get(self.product_slugs.get(slug, ""))
 
+    def category_verdict(self, slug: str) -> Prepared | None:
+        """The body of a category's verdict, made when it is first asked for, if it is ranked."""
+        if held := self.verdicts.get(slug):
+            return held
+        board = self.boards.get(slug)
+        if board is None:
+            return None
+        body = self.publisher.category(board, self.products)
+        files = [f"products/{entry.product}.json" for entry in board.entries]
+        files.append(f"categories/{slug}.json")
+        return self.verdicts.setdefault(slug, self._prepared(body, files, board.newest))
+
+    def product_record(self, slug: str) -> Prepared | None:
+        """The body of a product's record by its address, made when it is first asked for."""
+        id_ = self.product_slugs.get(slug, "")
+        if held := self.records.get(id_):
+            return held
+        product = self.products.get(id_)
+        if product is None:
+            return None
+        body = self.publisher.product(product, self.boards)
+        files = [f"categories/{slug}.json" for slug in product.categories]
+        files.append(f"products/{id_}.json")
+        newest = max(self.readings[slug].last_success or "" for slug in product.categories)
+        return self.records.setdefault(id_, self._prepared(body, files, newest))
+
+    def prepare(self) -> None:
+        """Make every body and what else only some requests need, so that none waits for it."""
+        for slug in self.boards:
+            self.category_verdict(slug)
+        for slug in self.product_slugs:
+            self.product_record(slug)
+        self.overview.prepare()
+
+    def _prepared(self, body: bytes, files: Iterable[str], newest: str | None) -> Prepared:
+        times = self.catalogue.modified
+        found = (times[file] for file in (*files, *RULING) if file in times)
+        return Prepared.of(body, found, newest)
+
 
 class Publisher(Protocol):
     """Makes wire bodies; only the web knows their shapes."""
@@ -139,10 +180,6 @@ class Publisher(Protocol):
 
     def documents(self, snapshot: Snapshot) -> Mapping[str, bytes]:
         """The bodies that are over everything, by resource path."""
-
-
-Publish = Callable[["Catalogue"], Publisher]
-"""Makes the publisher for a catalogue: its site's name, address and rules are in every body."""
 
 
 class Logs(Struct, frozen=True):
@@ -162,17 +199,7 @@ def history_files(slug: str, category: Category, categories: Mapping[str, Catego
     return [*(former for former in category.former_slugs if former not in categories), slug]
 
 
-def category_path(slug: str) -> str:
-    """The resource path of a category's verdict."""
-    return f"best/{slug}.json"
-
-
-def product_path(slug: str) -> str:
-    """The resource path of a product's record."""
-    return f"product/{slug}.json"
-
-
-def with_overview(snapshot: Snapshot, publish: Publish) -> Snapshot:
+def with_overview(snapshot: Snapshot) -> Snapshot:
     """The same snapshot with everything that is over all categories brought up to date."""
     current = msgspec.structs.replace(
         snapshot,
@@ -192,7 +219,7 @@ def with_overview(snapshot: Snapshot, publish: Publish) -> Snapshot:
     files, newest = current.catalogue.modified.values(), current.overview.last_poll
     documents = {
         path: Prepared.of(body, files, newest)
-        for path, body in publish(current.catalogue).documents(current).items()
+        for path, body in current.publisher.documents(current).items()
     }
     return msgspec.structs.replace(current, documents=documents)
 
@@ -202,7 +229,7 @@ def rebuild(
     catalogue: Catalogue,
     names: Names,
     fresh: Iterable[tuple[str, Logs]],
-    publish: Publish,
+    publisher: Publisher,
 ) -> Snapshot:
     """The next snapshot; ``fresh`` brings the history of every category that was read again.
 
@@ -210,7 +237,8 @@ def rebuild(
     overview and documents are still those of before; see :func:`with_overview`.
     """
     whole = before is None or _configured_anew(before.catalogue, catalogue)
-    step = _Rebuild(before or _blank(catalogue, names), catalogue, names, publish, whole)
+    before = before or _blank(catalogue, names, publisher)
+    step = _Rebuild(before, catalogue, names, publisher, whole)
     return step.run(fresh)
 
 
@@ -222,13 +250,13 @@ class _Rebuild:
         before: Snapshot,
         catalogue: Catalogue,
         names: Names,
-        publish: Publish,
+        publisher: Publisher,
         whole: bool,  # noqa: FBT001 - stages ask it by name
     ) -> None:
         self.before = before
         self.catalogue = catalogue
         self.names = names
-        self.publisher = publish(catalogue)
+        self.publisher = publisher
         self.whole = whole
 
     def run(self, fresh: Iterable[tuple[str, Logs]]) -> Snapshot:
@@ -249,7 +277,7 @@ class _Rebuild:
         moved = {id_ for id_ in touched if self._is_other(id_)}
         stale = self._stale(changed, moved)
         self.boards = self._merge(stale)
-        affected = touched | (set(self.products) if self.whole else self._listed(stale))
+        affected = set(self.before.products) if self.whole else touched | self._listed(stale)
         return Snapshot(
             catalogue=self.catalogue,
             names=self.names,
@@ -259,7 +287,9 @@ class _Rebuild:
             products=self.products,
             product_slugs={product.slug: id_ for id_, product in self.products.items()},
             boards=self.boards,
-            prepared=self._prepare(stale, affected),
+            publisher=self.publisher,
+            verdicts=_with(self.before.verdicts, {}, stale),
+            records=_with(self.before.records, {}, affected),
             overview=self.before.overview,
             documents=self.before.documents,
         )
@@ -342,37 +372,6 @@ class _Rebuild:
             for entry in held.entries
         }
 
-    def _prepare(self, stale: Iterable[str], affected: Iterable[ProductId]) -> dict[str, Prepared]:
-        made: dict[str, Prepared] = {}
-        gone: set[str] = set()
-        for slug in stale:
-            gone.add(category_path(slug))
-            if board := self.boards.get(slug):
-                body = self.publisher.category(board, self.products)
-                made[category_path(slug)] = self._of_category(body, board)
-        for id_ in affected:
-            if old := self.before.products.get(id_):
-                gone.add(product_path(old.slug))
-            if product := self.products.get(id_):
-                body = self.publisher.product(product, self.boards)
-                made[product_path(product.slug)] = self._of_product(body, product)
-        return _with(self.before.prepared, made, gone - made.keys())
-
-    def _of_category(self, body: bytes, board: Board) -> Prepared:
-        files = {f"products/{entry.product}.json" for entry in board.entries}
-        files.add(f"categories/{board.slug}.json")
-        return Prepared.of(body, self._times(files), board.newest)
-
-    def _of_product(self, body: bytes, product: Named) -> Prepared:
-        files = {f"categories/{slug}.json" for slug in product.categories}
-        files.add(f"products/{product.id}.json")
-        polls = (self.readings[slug].last_success or "" for slug in product.categories)
-        return Prepared.of(body, self._times(files), max(polls))
-
-    def _times(self, files: set[str]) -> Iterable[int]:
-        times = self.catalogue.modified
-        return (times[file] for file in (*files, *RULING) if file in times)
-
 
 def _configured_anew(old: Catalogue, new: Catalogue) -> bool:
     """Whether something changed on which every body depends, be it only a file's time."""
@@ -427,7 +426,7 @@ def _redacted(poll: Poll, withholding: Withholding) -> bytes:
     )
 
 
-def _blank(catalogue: Catalogue, names: Names) -> Snapshot:
+def _blank(catalogue: Catalogue, names: Names, publisher: Publisher) -> Snapshot:
     return Snapshot(
         catalogue=catalogue,
         names=names,
@@ -437,7 +436,9 @@ def _blank(catalogue: Catalogue, names: Names) -> Snapshot:
         products={},
         product_slugs={},
         boards={},
-        prepared={},
+        publisher=publisher,
+        verdicts={},
+        records={},
         overview=overview.survey(overview.Curated({}, (), (), ()), {}, {}, {}, None),
         documents={},
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from store.memory import Store
+    from store.snapshot import Prepared, Snapshot
 
 BASE_URL = "https://rankings.example"
 
@@ -123,10 +124,17 @@ def app_over(directory: Path, **settings: Any) -> Flask:
     return create_app(Settings(data_dir=directory, **{"base_url": BASE_URL, **settings}))
 
 
+def prepared(snapshot: Snapshot) -> dict[str, Prepared]:
+    """Every verdict and record of a snapshot, by path; each is made if it was not."""
+    verdicts = {f"best/{slug}.json": snapshot.category_verdict(slug) for slug in snapshot.boards}
+    records = {f"product/{s}.json": snapshot.product_record(s) for s in snapshot.product_slugs}
+    return {path: body for path, body in {**verdicts, **records}.items() if body}
+
+
 def bodies(store: Store) -> dict[str, bytes]:
-    """Every prepared answer, by path."""
+    """Every answer that does not depend on a query, by path."""
     snapshot = store.snapshot
-    return {path: p.body for path, p in {**snapshot.prepared, **snapshot.documents}.items()}
+    return {path: p.body for path, p in {**prepared(snapshot), **snapshot.documents}.items()}
 
 
 def same_as_fresh(store: Store, directory: Path) -> bool:

@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, write_data
+from builders import answered, app_over, prepared, write_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,10 +41,10 @@ def names(directory: Path, *args: str) -> Result:
 
 
 def answers(directory: Path) -> dict[str, bytes]:
-    """Every prepared answer of a fresh server, by path."""
+    """Every answer that does not depend on a query, of a fresh server, by path."""
     snapshot = app_over(directory).extensions["store"].snapshot
-    held = {**snapshot.prepared, **snapshot.documents}
-    return {path: prepared.body for path, prepared in held.items()}
+    held = {**prepared(snapshot), **snapshot.documents}
+    return {path: body.body for path, body in held.items()}
 
 
 def history(directory: Path) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, append, failed, write_data, write_json
+from builders import answered, app_over, append, failed, prepared, write_data, write_json
 from faults import FailingCalls, UnreadableFiles
 from hypothesis import HealthCheck, Phase, assume, settings
 from hypothesis import strategies as st
@@ -251,7 +251,7 @@ def picture(store: Store) -> dict[str, Any]:
     """Everything that readers can be shown, in a form that can be compared."""
     snapshot, overview = store.snapshot, store.snapshot.overview
     return {
-        "prepared": {p: (b.body, b.etag, b.modified) for p, b in snapshot.prepared.items()},
+        "prepared": {p: (b.body, b.etag, b.modified) for p, b in prepared(snapshot).items()},
         "documents": {p: (b.body, b.etag, b.modified) for p, b in snapshot.documents.items()},
         "product redirects": overview.product_redirects,
         "category redirects": overview.category_redirects,
@@ -302,7 +302,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def verdict(store: Store, slug: str = "crm-software") -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(store.snapshot.prepared[f"best/{slug}.json"].body)
+    found: dict[str, Any] = json.loads(prepared(store.snapshot)[f"best/{slug}.json"].body)
     return found
 
 
@@ -315,7 +315,7 @@ def test_a_recorded_poll_shows_at_once_and_the_overview_when_flushed(store: Stor
     before = store.snapshot
     [recorded] = store.record([answered("C", ["Pipedrive", "HubSpot"])], TIMES[-1])
     assert verdict(store)["answers"]["C"]["poll"] == recorded.id
-    assert "product/pipedrive.json" in store.snapshot.prepared
+    assert "product/pipedrive.json" in prepared(store.snapshot)
     assert store.snapshot.documents is before.documents
     store.flush()
     mentions = json.loads(store.snapshot.documents["mentions.json"].body)
@@ -325,16 +325,18 @@ def test_a_recorded_poll_shows_at_once_and_the_overview_when_flushed(store: Stor
 def test_a_snapshot_that_is_held_never_changes(store: Store) -> None:
     """A reader who took a snapshot goes on seeing one consistent state."""
     held = store.snapshot
-    bodies = {path: prepared.body for path, prepared in held.prepared.items()}
+    then = prepared(store_over(data_of(store)).snapshot)
     store.record([answered("A", ["Pipedrive"])], TIMES[-1])
-    assert {path: prepared.body for path, prepared in held.prepared.items()} == bodies
     assert store.snapshot is not held
+    assert {path: body.body for path, body in prepared(held).items()} == {
+        path: body.body for path, body in then.items()
+    }
 
 
 def test_what_another_process_appended_is_picked_up(store: Store) -> None:
     """The files are the bus between processes."""
     append(data_of(store), [answered("C", ["Pipedrive"], TIMES[-1], slug="help-desk")])
-    assert "best/help-desk.json" not in store.snapshot.prepared
+    assert "best/help-desk.json" not in prepared(store.snapshot)
     store.reload()
     assert verdict(store, "help-desk")["models"] == ["C"]
 
@@ -442,4 +444,4 @@ def test_a_category_that_goes_with_a_change_for_all_takes_its_products_along(sto
     (data / "categories/crm-software.json").unlink()
     store.reload()
     assert picture(store) == picture(store_over(data))
-    assert not [path for path in store.snapshot.prepared if path.startswith("product/")]
+    assert not [path for path in prepared(store.snapshot) if path.startswith("product/")]

@@ -7,7 +7,16 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, append, bodies, same_as_fresh, write_data, write_json
+from builders import (
+    answered,
+    app_over,
+    append,
+    bodies,
+    prepared,
+    same_as_fresh,
+    write_data,
+    write_json,
+)
 from click import ClickException
 from faults import UnreadableFiles
 
@@ -122,7 +131,7 @@ def test_what_goes_while_it_cannot_be_read_is_gone(
         store.reload()
         store.history.path("crm-software").unlink()
         store.reload()
-    assert "best/crm-software.json" not in store.snapshot.prepared
+    assert "best/crm-software.json" not in prepared(store.snapshot)
     assert same_as_fresh(store, data)
 
 
@@ -136,7 +145,7 @@ def test_what_is_withheld_meanwhile_is_not_shown(
     with monkeypatch.context() as patched:
         patched.setattr(history, "os", UnreadableFiles(FILE))
         store.reload()
-        assert "best/crm-software.json" not in store.snapshot.prepared
+        assert "best/crm-software.json" not in prepared(store.snapshot)
     store.reload()
     assert same_as_fresh(store, data)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
-from builders import answered, app_over, append, bodies, same_as_fresh, write_json
+from builders import answered, app_over, append, bodies, prepared, same_as_fresh, write_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -175,11 +175,11 @@ def test_recording_does_not_wait_for_a_file_to_settle(directory: Path, store: St
     watcher.start()
     assert waiting.wait(10)
     store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
-    assert b"Late" in store.snapshot.prepared["best/vpn.json"].body
+    assert b"Late" in prepared(store.snapshot)["best/vpn.json"].body
     go_on.set()
     watcher.join(10)
-    assert b"Best VPNs" in store.snapshot.prepared["best/vpn.json"].body
-    assert b"Late" in store.snapshot.prepared["best/vpn.json"].body
+    assert b"Best VPNs" in prepared(store.snapshot)["best/vpn.json"].body
+    assert b"Late" in prepared(store.snapshot)["best/vpn.json"].body
     assert same_as_fresh(store, directory)
 
 
@@ -198,7 +198,7 @@ def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> No
     Watcher(store, every=0.01, settle=0.01).ensure_running()
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     deadline = time.monotonic() + 30
-    while b"Best VPNs" not in store.snapshot.prepared["best/vpn.json"].body:
+    while b"Best VPNs" not in prepared(store.snapshot)["best/vpn.json"].body:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -222,7 +222,7 @@ def test_the_first_request_sees_what_changed_since_the_start(directory: Path, st
     _ = store.snapshot
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     Watcher(store, every=3600).ensure_running()
-    assert b"Best VPNs" in store.snapshot.prepared["best/vpn.json"].body
+    assert b"Best VPNs" in prepared(store.snapshot)["best/vpn.json"].body
 
 
 def test_a_look_disturbs_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_a_fault_in_preparing_ends_no_watching(
     watcher.ensure_running()
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     deadline = time.monotonic() + 30
-    while b"Best VPNs" not in store.snapshot.prepared["best/vpn.json"].body:
+    while b"Best VPNs" not in prepared(store.snapshot)["best/vpn.json"].body:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     while not any("MemoryError" in problem.message for problem in store.problems):

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from builders import answered, app_over, failed, write_data, write_json
+from builders import answered, app_over, failed, prepared, write_data, write_json
 
 from store.snapshot import Prepared, history_files
 
@@ -80,7 +80,7 @@ class TestLedger:
         store.record([answered("B", ["Zoho"], slug="crm")], "2026-11-03T00:00:00Z")
         assert store.snapshot.ledgers["crm"].files == ("crm-software", "crm")
         assert store.snapshot.ledgers["crm"].models == ("A", "B")
-        assert "best/crm-software.json" not in store.snapshot.prepared
+        assert "best/crm-software.json" not in prepared(store.snapshot)
         assert store.snapshot.overview.category_redirects == {"crm-software": "crm"}
 
     def test_a_former_slug_that_lives_again_keeps_its_own_file(self, store: Store) -> None:
@@ -97,9 +97,9 @@ class TestRebuilding:
 
     def test_what_did_not_change_keeps_its_prepared_body(self, store: Store) -> None:
         """A poll of one category renews it and the products it names or named, nothing else."""
-        before = store.snapshot.prepared
+        before = prepared(store.snapshot)
         store.record([answered("B", ["Zoho", "Freshsales"])], "2026-11-03T00:00:00Z")
-        after = store.snapshot.prepared
+        after = prepared(store.snapshot)
         renewed = {path for path in after if after[path] is not before.get(path)}
         assert renewed == {
             "best/crm-software.json",
@@ -115,9 +115,9 @@ class TestRebuilding:
         write_json(
             data / "products/zoho-crm.json", {"version": 1, "name": "Zoho CRM", "aliases": ["Zoho"]}
         )
-        before = store.snapshot.prepared
+        before = prepared(store.snapshot)
         store.reload()
-        after = store.snapshot.prepared
+        after = prepared(store.snapshot)
         assert "product/zoho.json" not in after
         assert store.snapshot.overview.product_redirects["zoho"] == "zoho-crm"
         for slug in ("crm-software", "help-desk"):
@@ -126,11 +126,11 @@ class TestRebuilding:
 
     def test_another_order_of_models_is_everywhere(self, store: Store, data: Path) -> None:
         """What every board depends on makes every board anew."""
-        before = store.snapshot.prepared
+        before = prepared(store.snapshot)
         listed = [{"name": name, "api": "sample"} for name in ("B", "A")]
         write_json(data / "models.json", {"version": 1, "models": listed})
         store.reload()
-        after = store.snapshot.prepared
+        after = prepared(store.snapshot)
         assert all(after[path] is not before[path] for path in before)
         assert json.loads(after["best/email-tool.json"].body)["missing"] == ["B"]
 

@@ -17,6 +17,16 @@ The SPDX identifiers of these are their names with hyphens.
 """
 
 
+def category_path(slug: str) -> str:
+    """The verdict of a category, below ``/api/v1/``."""
+    return f"best/{slug}.json"
+
+
+def product_path(slug: str) -> str:
+    """The record of a product, below ``/api/v1/``."""
+    return f"product/{slug}.json"
+
+
 class Addresses(Struct, frozen=True):
     """Every address the service publishes; ``base`` has no slash at its end."""
 
@@ -32,7 +42,7 @@ class Addresses(Struct, frozen=True):
 
     def category(self, slug: str) -> str:
         """The verdict of a category."""
-        return self.api(f"best/{slug}.json")
+        return self.api(category_path(slug))
 
     def category_page(self, slug: str) -> str:
         """The page of a category."""
@@ -40,7 +50,7 @@ class Addresses(Struct, frozen=True):
 
     def product(self, slug: str) -> str:
         """The record of a product."""
-        return self.api(f"product/{slug}.json")
+        return self.api(product_path(slug))
 
     def product_page(self, slug: str) -> str:
         """The page of a product."""

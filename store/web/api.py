@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from flask import Blueprint, Response, current_app, request
 
-from store.snapshot import Prepared, category_path, product_path
+from store.snapshot import Prepared
 from store.web import health
 from store.web.answers import Passing, answer, moved
 from store.web.errors import NotFound
@@ -86,7 +86,7 @@ class Api:
         """``/api/v1/best/{slug}.json``: the prepared verdict."""
         snapshot = self._store.snapshot
         payloads = self._payloads(snapshot)
-        prepared = snapshot.prepared.get(category_path(slug))
+        prepared = snapshot.category_verdict(slug)
         if prepared is None:
             return self._no_category(path_slug(slug), snapshot, payloads.at.category)
         return answer(prepared, JSON, links(payloads, payloads.at.category_page(slug)))
@@ -95,7 +95,7 @@ class Api:
         """``/api/v1/product/{slug}.json``: the prepared record."""
         snapshot = self._store.snapshot
         payloads = self._payloads(snapshot)
-        prepared = snapshot.prepared.get(product_path(slug))
+        prepared = snapshot.product_record(slug)
         if prepared is not None:
             return answer(prepared, JSON, links(payloads, payloads.at.product_page(slug)))
         slug = path_slug(slug)

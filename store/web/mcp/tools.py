@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Raw, Struct
 
 from store.records import MAX_SLUG, SLUG_PATTERN
-from store.snapshot import category_path, product_path
 from store.web import resources as wire
 from store.web.mcp.arguments import BadCall, input_schema, read
 from store.web.routes import MAX_LIMIT, MODEL, QUERY, Parameter
@@ -143,7 +142,7 @@ def get_best_in_category(view: View, given: Mapping[str, Any]) -> bytes:
     """The verdict of a category: its prepared body, or the same members without the longest."""
     snapshot, slug = view.snapshot, given["slug"]
     current = snapshot.overview.category_redirects.get(slug, slug)
-    prepared = snapshot.prepared.get(category_path(current))
+    prepared = snapshot.category_verdict(current)
     if prepared is None:
         raise _no_category(view, slug)
     if given["detail"] == "full":
@@ -154,9 +153,9 @@ def get_best_in_category(view: View, given: Mapping[str, Any]) -> bytes:
 def get_product(view: View, given: Mapping[str, Any]) -> bytes:
     """The record of a product: its prepared body."""
     snapshot, slug = view.snapshot, given["slug"]
-    prepared = snapshot.prepared.get(product_path(slug))
+    prepared = snapshot.product_record(slug)
     if prepared is None and (current := snapshot.overview.product_redirects.get(slug)):
-        prepared = snapshot.prepared.get(product_path(current))
+        prepared = snapshot.product_record(current)
     if prepared is None:
         raise _unknown("product", slug, view.payloads.suggested_products(slug, snapshot))
     return prepared.body

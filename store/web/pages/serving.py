@@ -77,21 +77,21 @@ class Serving:
     def of(
         self,
         moment: Moment,
+        body: Prepared,
         path: str,
         template: str,
         context: Callable[[], Mapping[str, Any]],
         *,
         media_type: str = HTML,
     ) -> Response:
-        """A page of one category or product, current as long as its prepared resource is."""
-        prepared = moment.snapshot.prepared[path]
+        """A page of one category or product, current as long as the body of its resource is."""
         return self.page(
             moment,
             template,
             context,
             key=(template, path),
-            part=prepared,
-            modified=prepared.modified,
+            part=body,
+            modified=body.modified,
             resource=path,
             media_type=media_type,
         )
