@@ -67,6 +67,7 @@ class Store:
         self._snapshot: Snapshot | None = None
         self._overview_due = False
         self._fault: Problem | None = None
+        self._failing: dict[str, Problem] = {}
         self._clashes: tuple[Problem, ...] = ()
         self._told: frozenset[Problem] = frozenset()
 
@@ -86,8 +87,7 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        fault = (self._fault,) if self._fault else ()
-        return (*fault, *sorted([*self.snapshot.problems, *self._clashes]))
+        return (*self._failing.values(), *self._amiss())
 
     def reload(self, settle: Callable[[], object] | None = None) -> None:
         """Look at every file, rebuild what depends on those that changed, and swap.
@@ -120,24 +120,26 @@ class Store:
 
     def keep_current(self, settle: Callable[[], object] | None = None) -> None:
         """Reload, come what may: a fault is logged once, is a problem, and is tried again."""
-        with self._fault_kept():
+        with self._fault_kept("the files could not be taken in"):
             self.reload(settle)
 
     def prepare(self) -> None:
-        """Make what only some requests need, so that not even the first of them waits for it."""
-        with self._fault_kept():
+        """Make what requests may ask for, so that not even the first of them waits for it."""
+        with self._fault_kept("not every answer could be made"):
             self.snapshot.prepare()
 
     @contextmanager
-    def _fault_kept(self) -> Iterator[None]:
+    def _fault_kept(self, what: str) -> Iterator[None]:
         """Turn any fault into a problem, else one odd file would end all watching, unseen."""
         try:
             yield
         except Exception as error:
-            fault = Problem(".", 1, 1, f"the files could not be taken in: {type(error).__name__}")
-            if fault != self._fault:
-                log.exception("the files could not be taken in; the last good state stays served")
-            self._fault = fault
+            fault = Problem(".", 1, 1, f"{what}: {type(error).__name__}")
+            if fault != self._failing.get(what):
+                log.exception("%s; what could be is served", what)
+            self._failing[what] = fault
+        else:
+            self._failing.pop(what, None)
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
         """Append polls of one category to history, then show them; see :meth:`History.append`."""
@@ -204,9 +206,14 @@ class Store:
         while parts:  # freed all at once, the last snapshot would stop every thread for 40 ms
             parts.pop(0)
 
+    def _amiss(self) -> tuple[Problem, ...]:
+        """What the last look found wrong."""
+        fault = (self._fault,) if self._fault else ()
+        return (*fault, *sorted([*self.snapshot.problems, *self._clashes]))
+
     def _tell(self) -> None:
-        """Log every problem that was not there at the last look."""
-        problems = frozenset(self.problems)
+        """Log everything amiss that was not so at the last look."""
+        problems = frozenset(self._amiss())
         for problem in sorted(problems - self._told):
             log.log(_SEVERITIES[problem.severity], "%s", problem)
         self._told = problems

@@ -157,10 +157,10 @@ class Snapshot(Struct, frozen=True, weakref=True):
 
     def prepare(self) -> None:
         """Make every body and what else only some requests need, so that none waits for it."""
-        for slug in self.boards:
+        for slug in self.boards.keys() - self.verdicts.keys():
             self.category_verdict(slug)
-        for slug in self.product_slugs:
-            self.product_record(slug)
+        for id_ in self.products.keys() - self.records.keys():
+            self.product_record(self.products[id_].slug)
         self.overview.prepare()
 
     def _prepared(self, body: bytes, files: Iterable[str], newest: str | None) -> Prepared:

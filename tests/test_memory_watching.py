@@ -183,14 +183,29 @@ def test_recording_does_not_wait_for_a_file_to_settle(directory: Path, store: St
     assert same_as_fresh(store, directory)
 
 
+def test_a_body_is_made_when_first_asked_for_and_kept(store: Store) -> None:
+    """So a start waits for none of them, and no second request either."""
+    snapshot = store.snapshot
+    assert not snapshot.verdicts
+    assert not snapshot.records
+    assert snapshot.category_verdict("vpn") is snapshot.category_verdict("vpn")
+    assert list(snapshot.verdicts) == ["vpn"]
+    assert snapshot.category_verdict("unknown") is None
+    assert snapshot.product_record("unknown") is None
+
+
 def test_no_request_waits_for_what_only_some_need(directory: Path, store: Store) -> None:
-    """Old addresses and the search index, once prepared, are made anew with every change."""
+    """Once prepared, everything is there, and what changes is made anew."""
     store.prepare()
     append(directory, [answered("A", ["Late"], slug="vpn")])
     store.reload()
     overview = store.snapshot.overview
     assert "product_redirects" in vars(overview)
     assert overview.index.is_prepared
+    assert "vpn" not in store.snapshot.verdicts
+    store.prepare()
+    assert store.snapshot.verdicts.keys() == store.snapshot.boards.keys()
+    assert store.snapshot.records.keys() == store.snapshot.products.keys()
 
 
 def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> None:
@@ -272,6 +287,27 @@ def test_a_fault_in_preparing_ends_no_watching(
     while not any("MemoryError" in problem.message for problem in store.problems):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_body_that_cannot_be_made_is_a_problem_until_it_can(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However often the files are looked at meanwhile, it is logged once."""
+
+    def fail(*_: object) -> None:
+        raise KeyError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store.snapshot.publisher, "product", fail)
+        for _ in range(3):
+            store.prepare()
+            store.keep_current()
+        assert [str(problem) for problem in store.problems] == [
+            ".:1:1: not every answer could be made: KeyError"
+        ]
+    assert len(caplog.records) == 1
+    store.prepare()
+    assert store.problems == ()
 
 
 def test_descriptions_are_whole_while_the_overview_is_behind(
