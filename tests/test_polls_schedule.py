@@ -102,6 +102,8 @@ def test_gunicorn_polls_once_whatever_its_workers(tmp_path: Path, asked: Provide
         assert process.wait(20) == 0
     assert len(asked.seen()) - before == 24
     assert set(Counter((poll.slug, poll.model) for poll in polls(data)).values()) == {1}
+    assert "this process polls on schedule" in log_of(data)
+    assert "apscheduler" not in log_of(data), "thousands of lines a day that say nothing"
 
 
 def scheduling_worker(master: int, data: Path) -> int | None:
