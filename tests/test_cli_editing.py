@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -161,3 +162,13 @@ def test_the_mode_of_a_file_is_kept(directory: Path) -> None:
     text = text_of(directory, NAME)
     carry_out(directory, [Edit(NAME, text, with_item(text, "aliases", "Zoho", ORDER))])
     assert (directory / NAME).stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_the_owner_of_a_file_is_kept(directory: Path) -> None:
+    """What root edits stays the file of the user whom the service runs as."""
+    os.chown(directory / NAME, 54_321, 12_345)
+    before = (directory / NAME).read_text()
+    carry_out(directory, [Edit(NAME, before, before + "\n")])
+    found = (directory / NAME).stat()
+    assert (found.st_uid, found.st_gid) == (54_321, 12_345)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from store.records import Poll
 
 NOWHERE = "http://127.0.0.1:9"
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 
 
 def run(data: Path, *arguments: str, **settings: Any) -> Result:
@@ -79,6 +83,22 @@ def test_what_cannot_be_read_is_named_and_not_asked(
     alone = run(sample, "crm")
     assert (alone.exit_code, alone.output.splitlines()[-1]) == (1, "Nothing was asked.")
     assert "A: 0 of 2 due" in run(sample, "--status").output
+
+
+@needs_root
+def test_root_adds_nothing_that_the_datas_owner_could_not_read(sample: Path) -> None:
+    """Else a service that runs as that user could show and ask no more what root once polled."""
+    nobody = pwd.getpwnam("nobody")
+    os.chown(sample, nobody.pw_uid, nobody.pw_gid)
+    done = run(sample, "crm")
+    assert done.exit_code == 1
+    assert "the data belongs to nobody, who could not read what root adds" in done.output
+    assert "runuser -u nobody -- flask poll" in done.output
+    assert not (sample / "history").exists()
+    assert not (sample / ".locks").exists()
+    assert run(sample, "--status").exit_code == 0
+    os.chown(sample, 54_321, 54_321)  # a container's root may know no such user
+    assert run(sample, "crm").exit_code == 0
 
 
 def test_nothing_due_is_said(sample: Path) -> None:

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 def drafted(path: Path, text: str) -> Iterator[Path]:
     """A file beside ``path`` with its new text, safe on the disk, to be put in its place.
 
-    It has the mode of the file that is there, and is gone at the end of the block.
+    It has the mode of the file that is there, and its owner if we are root; it is gone at the end
+    of the block.
     """
     draft = path.with_name(f".{path.name}.draft")
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    there = path.stat() if path.exists() else None
     try:
         with draft.open("wb") as file:
-            os.fchmod(file.fileno(), mode)
+            os.fchmod(file.fileno(), there.st_mode & 0o777 if there else 0o644)
+            if there and os.geteuid() == 0:
+                os.fchown(file.fileno(), there.st_uid, there.st_gid)
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import pwd
 import signal
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ from store.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from store.polls.spending import Account
     from store.records import Assistant
@@ -112,6 +115,7 @@ def poll(  # noqa: PLR0913 - a command's options
     elif dry_run:
         _quote(wanted)
     else:
+        _refuse_roots_files(settings.data_dir)
         accounts = daily_account(settings, catalogue, agenda)
         accounts += [RunAccount(max_usd)] if max_usd is not None else []
         _check_ready(settings, chosen, accounts)
@@ -144,6 +148,19 @@ def _catalogue(settings: Settings) -> Catalogue:
         listed = "\n".join(f"  {problem}" for problem in found)
         raise click.ClickException(f"Nothing was asked, for models.json has mistakes:\n{listed}")
     return catalogue
+
+
+def _refuse_roots_files(directory: Path) -> None:
+    """Refuse to add, as root, files that the user whom the data belongs to could not use."""
+    owner = directory.stat().st_uid
+    if os.geteuid() != 0 or owner == 0:
+        return
+    with suppress(KeyError):  # nobody here has that number: in a container there is root alone
+        name = pwd.getpwuid(owner).pw_name
+        raise click.ClickException(
+            f"Nothing was asked, for the data belongs to {name}, who could not read what root "
+            f"adds. Poll as that user: runuser -u {name} -- flask poll …"
+        )
 
 
 def _assistants(catalogue: Catalogue, names: Sequence[str], at: datetime | None) -> list[Assistant]:
