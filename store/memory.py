@@ -26,7 +26,7 @@ from store.records import Problem
 from store.snapshot import Logs, history_files, rebuild, with_overview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from store.files import Catalogue
@@ -67,7 +67,7 @@ class Store:
         self._snapshot: Snapshot | None = None
         self._overview_due = False
         self._fault: Problem | None = None
-        self._failing: dict[str, Problem] = {}
+        self._failing: Problem | None = None
         self._clashes: tuple[Problem, ...] = ()
         self._told: frozenset[Problem] = frozenset()
 
@@ -87,7 +87,8 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        return (*self._failing.values(), *self._amiss())
+        faults = [fault for fault in (self._fault, self._failing) if fault]
+        return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
     def reload(self, settle: Callable[[], object] | None = None) -> None:
         """Look at every file, rebuild what depends on those that changed, and swap.
@@ -120,26 +121,31 @@ class Store:
 
     def keep_current(self, settle: Callable[[], object] | None = None) -> None:
         """Reload, come what may: a fault is logged once, is a problem, and is tried again."""
-        with self._fault_kept("the files could not be taken in"):
+        try:
             self.reload(settle)
+        except Exception as error:  # else one odd file would end all watching, unseen
+            fault = Problem(".", 1, 1, f"the files could not be taken in: {type(error).__name__}")
+            if fault != self._fault:
+                log.exception("the files could not be taken in; the last good state stays served")
+            self._fault = fault
 
     def prepare(self) -> None:
-        """Make what requests may ask for, so that not even the first of them waits for it."""
-        with self._fault_kept("not every answer could be made"):
-            self.snapshot.prepare()
+        """Make what requests may ask for, so that not even the first of them waits for it.
 
-    @contextmanager
-    def _fault_kept(self, what: str) -> Iterator[None]:
-        """Turn any fault into a problem, else one odd file would end all watching, unseen."""
-        try:
-            yield
-        except Exception as error:
-            fault = Problem(".", 1, 1, f"{what}: {type(error).__name__}")
-            if fault != self._failing.get(what):
-                log.exception("%s; what could be is served", what)
-            self._failing[what] = fault
-        else:
-            self._failing.pop(what, None)
+        What cannot be made is a problem, logged once. A snapshot that is no longer the current one
+        is left for the one that is.
+        """
+        snapshot: Snapshot | None = None
+        while snapshot is not self.snapshot:
+            snapshot, faults = self.snapshot, {}
+            for name, make in snapshot.unmade():
+                try:
+                    make()
+                except Exception as error:  # noqa: BLE001 - told below
+                    faults[name] = error
+                if snapshot is not self._snapshot:
+                    break
+        self._tell_of(faults)
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
         """Append polls of one category to history, then show them; see :meth:`History.append`."""
@@ -206,14 +212,21 @@ class Store:
         while parts:  # freed all at once, the last snapshot would stop every thread for 40 ms
             parts.pop(0)
 
-    def _amiss(self) -> tuple[Problem, ...]:
-        """What the last look found wrong."""
-        fault = (self._fault,) if self._fault else ()
-        return (*fault, *sorted([*self.snapshot.problems, *self._clashes]))
+    def _tell_of(self, faults: Mapping[str, Exception]) -> None:
+        """Keep what could not be made as a problem, and log the first of it if that is new."""
+        failing = None
+        if faults:
+            name, error = next(iter(faults.items()))
+            others = f", nor can {len(faults) - 1} others" if len(faults) > 1 else ""
+            why = f"{name} cannot be made{others}: {type(error).__name__}"
+            failing = Problem(".", 1, 1, why)
+            if failing != self._failing:
+                log.error("%s", why, exc_info=error)
+        self._failing = failing
 
     def _tell(self) -> None:
-        """Log everything amiss that was not so at the last look."""
-        problems = frozenset(self._amiss())
+        """Log every problem of the files that was not there at the last look."""
+        problems = frozenset(self.problems) - {self._failing}
         for problem in sorted(problems - self._told):
             log.log(_SEVERITIES[problem.severity], "%s", problem)
         self._told = problems

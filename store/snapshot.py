@@ -11,7 +11,7 @@ import gzip
 import sys
 from array import array
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -21,7 +21,7 @@ from msgspec import Struct
 from store.rankings import boards, overview, products, readings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from store.files import Catalogue
     from store.history import Log
@@ -92,7 +92,8 @@ class Snapshot(Struct, frozen=True, weakref=True):
 
     Mappings are by category slug, ``products`` and ``records`` by product id, ``documents`` by
     resource path. ``overview`` and ``documents`` may be a moment behind the rest. ``verdicts`` and
-    ``records`` hold the bodies made so far; whoever wants another calls the method that makes it.
+    ``records`` keep the bodies made so far; what :meth:`verdict_of` and :meth:`record_of` answer
+    is the same before and after.
     """
 
     catalogue: Catalogue
@@ -129,39 +130,34 @@ class Snapshot(Struct, frozen=True, weakref=True):
         """A product by its address."""
         return self.products.get(self.product_slugs.get(slug, ""))
 
-    def category_verdict(self, slug: str) -> Prepared | None:
-        """The body of a category's verdict, made when it is first asked for, if it is ranked."""
-        if held := self.verdicts.get(slug):
+    def verdict_of(self, board: Board) -> Prepared:
+        """The body of a category's verdict, made when it is first asked for."""
+        if held := self.verdicts.get(board.slug):
             return held
-        board = self.boards.get(slug)
-        if board is None:
-            return None
         body = self.publisher.category(board, self.products)
         files = [f"products/{entry.product}.json" for entry in board.entries]
-        files.append(f"categories/{slug}.json")
-        return self.verdicts.setdefault(slug, self._prepared(body, files, board.newest))
+        files.append(f"categories/{board.slug}.json")
+        return self.verdicts.setdefault(board.slug, self._prepared(body, files, board.newest))
 
-    def product_record(self, slug: str) -> Prepared | None:
-        """The body of a product's record by its address, made when it is first asked for."""
-        id_ = self.product_slugs.get(slug, "")
-        if held := self.records.get(id_):
+    def record_of(self, product: Named) -> Prepared:
+        """The body of a product's record, made when it is first asked for."""
+        if held := self.records.get(product.id):
             return held
-        product = self.products.get(id_)
-        if product is None:
-            return None
         body = self.publisher.product(product, self.boards)
         files = [f"categories/{slug}.json" for slug in product.categories]
-        files.append(f"products/{id_}.json")
+        files.append(f"products/{product.id}.json")
         newest = max(self.readings[slug].last_success or "" for slug in product.categories)
-        return self.records.setdefault(id_, self._prepared(body, files, newest))
+        return self.records.setdefault(product.id, self._prepared(body, files, newest))
 
-    def prepare(self) -> None:
-        """Make every body and what else only some requests need, so that none waits for it."""
-        for slug in self.boards.keys() - self.verdicts.keys():
-            self.category_verdict(slug)
-        for id_ in self.products.keys() - self.records.keys():
-            self.product_record(self.products[id_].slug)
-        self.overview.prepare()
+    def unmade(self) -> Iterator[tuple[str, Callable[[], object]]]:
+        """What requests may ask for and is not made yet: its name, and how to make it."""
+        yield "the search index", self.overview.prepare
+        for slug, board in self.boards.items():
+            if slug not in self.verdicts:
+                yield f"the verdict of {slug}", partial(self.verdict_of, board)
+        for id_, product in self.products.items():
+            if id_ not in self.records:
+                yield f"the record of {product.slug}", partial(self.record_of, product)
 
     def _prepared(self, body: bytes, files: Iterable[str], newest: str | None) -> Prepared:
         times = self.catalogue.modified

@@ -126,9 +126,9 @@ def app_over(directory: Path, **settings: Any) -> Flask:
 
 def prepared(snapshot: Snapshot) -> dict[str, Prepared]:
     """Every verdict and record of a snapshot, by path; each is made if it was not."""
-    verdicts = {f"best/{slug}.json": snapshot.category_verdict(slug) for slug in snapshot.boards}
-    records = {f"product/{s}.json": snapshot.product_record(s) for s in snapshot.product_slugs}
-    return {path: body for path, body in {**verdicts, **records}.items() if body}
+    verdicts = {f"best/{b.slug}.json": snapshot.verdict_of(b) for b in snapshot.boards.values()}
+    products = [snapshot.products[id_] for id_ in snapshot.product_slugs.values()]
+    return {**verdicts, **{f"product/{p.slug}.json": snapshot.record_of(p) for p in products}}
 
 
 def bodies(store: Store) -> dict[str, bytes]:

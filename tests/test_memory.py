@@ -311,7 +311,7 @@ def data_of(store: Store) -> Path:
 
 
 def test_a_recorded_poll_shows_at_once_and_the_overview_when_flushed(store: Store) -> None:
-    """A category and its products are renewed with the append, what is over all with ``flush``."""
+    """A category and its products are another with the append, what is over all with ``flush``."""
     before = store.snapshot
     [recorded] = store.record([answered("C", ["Pipedrive", "HubSpot"])], TIMES[-1])
     assert verdict(store)["answers"]["C"]["poll"] == recorded.id
@@ -328,6 +328,7 @@ def test_a_snapshot_that_is_held_never_changes(store: Store) -> None:
     then = prepared(store_over(data_of(store)).snapshot)
     store.record([answered("A", ["Pipedrive"])], TIMES[-1])
     assert store.snapshot is not held
+    assert prepared(store.snapshot).keys() != then.keys()
     assert {path: body.body for path, body in prepared(held).items()} == {
         path: body.body for path, body in then.items()
     }

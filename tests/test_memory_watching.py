@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
-from builders import answered, app_over, append, bodies, prepared, same_as_fresh, write_json
+from builders import answered, app_over, bodies, prepared, same_as_fresh, write_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from store.memory import Store
+    from store.rankings.products import Named
+    from store.snapshot import Snapshot
 
 
 @pytest.fixture
@@ -188,24 +190,53 @@ def test_a_body_is_made_when_first_asked_for_and_kept(store: Store) -> None:
     snapshot = store.snapshot
     assert not snapshot.verdicts
     assert not snapshot.records
-    assert snapshot.category_verdict("vpn") is snapshot.category_verdict("vpn")
+    board = snapshot.boards["vpn"]
+    assert snapshot.verdict_of(board) is snapshot.verdict_of(board)
     assert list(snapshot.verdicts) == ["vpn"]
-    assert snapshot.category_verdict("unknown") is None
-    assert snapshot.product_record("unknown") is None
 
 
-def test_no_request_waits_for_what_only_some_need(directory: Path, store: Store) -> None:
-    """Once prepared, everything is there, and what changes is made anew."""
+def is_all_made(snapshot: Snapshot) -> bool:
+    """Whether no request would have to wait for anything to be made."""
+    overview = snapshot.overview
+    return (
+        snapshot.verdicts.keys() == snapshot.boards.keys()
+        and snapshot.records.keys() == snapshot.products.keys()
+        and "product_redirects" in vars(overview)
+        and overview.index.is_prepared
+    )
+
+
+def test_what_a_change_takes_away_is_made_again_before_anybody_asks(
+    directory: Path, store: Store
+) -> None:
+    """The watcher makes every body, the old addresses and the search index, and makes them anew."""
+    Watcher(store, every=0.01, settle=0.01).ensure_running()
+    before = store.snapshot
+    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
+    deadline = time.monotonic() + 30
+    while store.snapshot is before or not is_all_made(store.snapshot):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_preparing_turns_to_the_snapshot_that_polls_have_made_current(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else, as long as polls come in, it would make bodies that nobody is shown."""
+    first = store.snapshot
+    publisher, make = first.publisher, first.publisher.product
+
+    def make_while_a_poll_comes_in(*given: Any) -> bytes:
+        monkeypatch.setattr(publisher, "product", make)
+        store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
+        store.flush()
+        return make(*given)
+
+    monkeypatch.setattr(publisher, "product", make_while_a_poll_comes_in)
     store.prepare()
-    append(directory, [answered("A", ["Late"], slug="vpn")])
-    store.reload()
-    overview = store.snapshot.overview
-    assert "product_redirects" in vars(overview)
-    assert overview.index.is_prepared
-    assert "vpn" not in store.snapshot.verdicts
-    store.prepare()
-    assert store.snapshot.verdicts.keys() == store.snapshot.boards.keys()
-    assert store.snapshot.records.keys() == store.snapshot.products.keys()
+    assert len(first.records) == 1
+    assert store.snapshot is not first
+    assert is_all_made(store.snapshot)
 
 
 def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> None:
@@ -292,22 +323,29 @@ def test_a_fault_in_preparing_ends_no_watching(
 def test_a_body_that_cannot_be_made_is_a_problem_until_it_can(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """However often the files are looked at meanwhile, it is logged once."""
+    """It has a name, is logged once, and all others are made."""
+    snapshot = store.snapshot
+    make = snapshot.publisher.product
 
-    def fail(*_: object) -> None:
-        raise KeyError
+    def fail(product: Named, *given: Any) -> bytes:
+        if product.slug == "zoho-crm":
+            raise KeyError
+        return make(product, *given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(store.snapshot.publisher, "product", fail)
+        patched.setattr(snapshot.publisher, "product", fail)
         for _ in range(3):
             store.prepare()
             store.keep_current()
         assert [str(problem) for problem in store.problems] == [
-            ".:1:1: not every answer could be made: KeyError"
+            ".:1:1: the record of zoho-crm cannot be made: KeyError"
         ]
+        assert snapshot.products.keys() - snapshot.records.keys() == {"zoho-crm"}
+        assert snapshot.overview.index.is_prepared
     assert len(caplog.records) == 1
     store.prepare()
     assert store.problems == ()
+    assert is_all_made(snapshot)
 
 
 def test_descriptions_are_whole_while_the_overview_is_behind(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
-from builders import answered, app_over, failed, prepared, write_data, write_json
+from builders import answered, app_over, failed, prepared, same_as_fresh, write_data, write_json
 
+from store.rankings import names
 from store.snapshot import Prepared, history_files
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from store.memory import Store
 
 SLUGS = ("crm-software", "help-desk", "email-tool")
+EVERYTHING = "crm-software help-desk email-tool zoho hubspot zendesk mailer"
 
 
 @pytest.fixture
@@ -133,6 +136,69 @@ class TestRebuilding:
         after = prepared(store.snapshot)
         assert all(after[path] is not before[path] for path in before)
         assert json.loads(after["best/email-tool.json"].body)["missing"] == ["B"]
+
+    def test_a_product_that_is_ranked_no_more_follows_the_site_too(
+        self, store: Store, data: Path
+    ) -> None:
+        """Its record is on no board, yet names the site's addresses and has its file's time."""
+        store.record([answered("A", ["Other"], slug="email-tool")], "2026-11-03T00:00:00Z")
+        prepared(store.snapshot)
+        write_json(data / "site.json", {"version": 1, "name": "Another"})
+        os.utime(data / "site.json", (2_000_000_000, 2_000_000_000))
+        store.reload()
+        assert json.loads(prepared(store.snapshot)["product/mailer.json"].body)["entries"] == []
+        assert prepared(store.snapshot)["product/mailer.json"].modified == 2_000_000_000
+        assert same_as_fresh(store, data)
+
+    def test_a_product_that_only_changes_places_is_renewed(self, tmp_path: Path) -> None:
+        """A tie that slugs break turns round when one of the two gives way to a new file."""
+        spelling = next(
+            name
+            for name in ("Beta", "Gamma", "Delta", "Zeta", "Omega")
+            if names.hashed_slug(name) > f"{name.lower()}-1"
+        )
+        other = f"{spelling.lower()}-0"
+        data = write_data(
+            tmp_path / "tied",
+            products={other: {"name": f"{spelling} 0"}},
+            polls=[answered("A", [spelling]), answered("B", [f"{spelling} 0"])],
+        )
+        store: Store = app_over(data).extensions["store"]
+        path = f"product/{other}.json"
+        assert json.loads(prepared(store.snapshot)[path].body)["best_rank"] == 2
+        write_json(
+            data / f"products/{spelling.lower()}.json", {"version": 1, "name": "Quite Another"}
+        )
+        store.reload()
+        assert json.loads(prepared(store.snapshot)[path].body)["best_rank"] == 1
+        assert same_as_fresh(store, data)
+
+    @pytest.mark.parametrize(
+        ("saved", "renewed"),
+        [
+            ("site.json", EVERYTHING),
+            ("models.json", EVERYTHING),
+            ("categories/crm-software.json", "crm-software zoho hubspot"),
+            ("products/hubspot.json", "crm-software hubspot"),
+        ],
+    )
+    def test_what_is_made_from_a_file_was_modified_with_it(
+        self, data: Path, saved: str, renewed: str
+    ) -> None:
+        """A file that is saved again, be it as it was, gives its time to all that shows it."""
+        write_json(data / "products/hubspot.json", {"version": 1, "name": "HubSpot"})
+        store: Store = app_over(data).extensions["store"]
+        prepared(store.snapshot)
+        os.utime(data / saved, (2_000_000_000, 2_000_000_000))
+        store.reload()
+        found = prepared(store.snapshot).items()
+        slugs = {path.rpartition("/")[2] for path, body in found if body.modified == 2_000_000_000}
+        assert slugs == {f"{slug}.json" for slug in renewed.split()}
+
+    def test_a_record_was_modified_with_the_newest_of_its_categories(self, store: Store) -> None:
+        """Not with the oldest: whoever asks by date would keep what is no longer so."""
+        store.record([answered("A", ["Zoho"], slug="help-desk")], "2030-01-01T00:00:00Z")
+        assert prepared(store.snapshot)["product/zoho.json"].modified == 1_893_456_000
 
     def test_damage_is_reported_until_it_is_gone(self, store: Store, data: Path) -> None:
         """A damaged line is a problem of the snapshot, by file and line."""

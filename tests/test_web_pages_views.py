@@ -11,6 +11,7 @@ import pytest
 from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
 
 from store.web.pages import contexts
+from store.web.pages.rendering import Renderer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +57,25 @@ def reader(directory: Path) -> FlaskClient:
     client = app_over(directory).test_client()
     client.environ_base["HTTP_ACCEPT"] = "text/html,*/*;q=0.8"
     return client
+
+
+def test_a_poll_of_one_category_leaves_the_pages_of_others_as_they_are(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What shows nothing of it is not rendered again."""
+    append(directory, [answered("A", ["Mullvad"], slug="vpn")])
+    app = app_over(directory)
+    client, store = app.test_client(), app.extensions["store"]
+    paths = ("/best/vpn", "/product/mullvad", "/product/mullvad/polls", "/feeds/best/vpn.atom")
+    before = [client.get(path).data for path in paths]
+    store.record([answered("B", ["Attio"])], "2026-10-26T06:00:00Z")
+    store.flush()
+
+    def fail(*_: object, **__: object) -> str:
+        raise AssertionError
+
+    monkeypatch.setattr(Renderer, "render", fail)
+    assert [client.get(path).data for path in paths] == before
 
 
 @pytest.mark.parametrize("path", PAGES + TEXTS)

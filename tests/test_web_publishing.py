@@ -1,4 +1,4 @@
-"""What is prepared with a snapshot: every answer's bytes, recorded, and the agents' README."""
+"""What is published: every answer's bytes, recorded, and the agents' README."""
 
 from __future__ import annotations
 

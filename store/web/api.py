@@ -1,4 +1,4 @@
-"""The views of the JSON API: find the prepared body, or make the one that depends on a query."""
+"""The views of the JSON API: find the snapshot's body, or make the one that depends on a query."""
 
 from __future__ import annotations
 
@@ -83,21 +83,22 @@ class Api:
         return answer(prepared, JSON, links(payloads, payloads.at.search_page(query)))
 
     def category(self, slug: str) -> Response:
-        """``/api/v1/best/{slug}.json``: the prepared verdict."""
+        """``/api/v1/best/{slug}.json``: the verdict."""
         snapshot = self._store.snapshot
         payloads = self._payloads(snapshot)
-        prepared = snapshot.category_verdict(slug)
-        if prepared is None:
+        board = snapshot.boards.get(slug)
+        if board is None:
             return self._no_category(path_slug(slug), snapshot, payloads.at.category)
-        return answer(prepared, JSON, links(payloads, payloads.at.category_page(slug)))
+        verdict = snapshot.verdict_of(board)
+        return answer(verdict, JSON, links(payloads, payloads.at.category_page(slug)))
 
     def product(self, slug: str) -> Response:
-        """``/api/v1/product/{slug}.json``: the prepared record."""
+        """``/api/v1/product/{slug}.json``: the record."""
         snapshot = self._store.snapshot
         payloads = self._payloads(snapshot)
-        prepared = snapshot.product_record(slug)
-        if prepared is not None:
-            return answer(prepared, JSON, links(payloads, payloads.at.product_page(slug)))
+        if product := snapshot.product(slug):
+            record = snapshot.record_of(product)
+            return answer(record, JSON, links(payloads, payloads.at.product_page(slug)))
         slug = path_slug(slug)
         if current := snapshot.overview.product_redirects.get(slug):
             return moved(payloads.at.product(current))

@@ -1,4 +1,4 @@
-"""Preparing bodies: what the store keeps with a snapshot, so that a request only sends bytes."""
+"""Encoding bodies: what a snapshot keeps once it is made, so that a request only sends bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Publishing:
-    """Encodes every prepared resource."""
+    """Encodes every resource that does not depend on a query."""
 
     def __init__(self, payloads: Payloads) -> None:
         self._payloads = payloads

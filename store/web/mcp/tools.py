@@ -139,26 +139,27 @@ def search_best(view: View, given: Mapping[str, Any]) -> bytes:
 
 
 def get_best_in_category(view: View, given: Mapping[str, Any]) -> bytes:
-    """The verdict of a category: its prepared body, or the same members without the longest."""
+    """The verdict of a category: its body, or the same members without the longest."""
     snapshot, slug = view.snapshot, given["slug"]
     current = snapshot.overview.category_redirects.get(slug, slug)
-    prepared = snapshot.category_verdict(current)
-    if prepared is None:
+    board = snapshot.boards.get(current)
+    if board is None:
         raise _no_category(view, slug)
+    body = snapshot.verdict_of(board).body
     if given["detail"] == "full":
-        return prepared.body
-    return _encode({k: v for k, v in _members(prepared.body).items() if k not in LEFT_OUT})
+        return body
+    return _encode({k: v for k, v in _members(body).items() if k not in LEFT_OUT})
 
 
 def get_product(view: View, given: Mapping[str, Any]) -> bytes:
-    """The record of a product: its prepared body."""
+    """The record of a product: its body."""
     snapshot, slug = view.snapshot, given["slug"]
-    prepared = snapshot.product_record(slug)
-    if prepared is None and (current := snapshot.overview.product_redirects.get(slug)):
-        prepared = snapshot.product_record(current)
-    if prepared is None:
+    product = snapshot.product(slug)
+    if product is None and (current := snapshot.overview.product_redirects.get(slug)):
+        product = snapshot.product(current)
+    if product is None:
         raise _unknown("product", slug, view.payloads.suggested_products(slug, snapshot))
-    return prepared.body
+    return snapshot.record_of(product).body
 
 
 def get_poll_history(view: View, given: Mapping[str, Any]) -> bytes:

@@ -113,41 +113,43 @@ class Pages:
     def category(self, slug: str) -> Response:
         """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
         now = self._serving.now()
-        verdict = now.snapshot.category_verdict(slug)
-        if verdict is None:
+        board = now.snapshot.boards.get(slug)
+        if board is None:
             return _no_category(slug, now, now.payloads.at.category_page)
 
         def context() -> dict[str, Any]:
-            board = now.snapshot.boards[slug]
             days = Evidence(self._serving.store, now.snapshot).days(slug)
             return contexts.category(board, days, now.snapshot, now.payloads)
 
+        verdict = now.snapshot.verdict_of(board)
         return self._serving.of(now, verdict, category_path(slug), "category.html", context)
 
     def product(self, slug: str) -> Response:
         """``/product/<slug>``: a product on every leaderboard."""
         now = self._serving.now()
-        product, record = now.snapshot.product(slug), now.snapshot.product_record(slug)
-        if product is None or record is None:
+        product = now.snapshot.product(slug)
+        if product is None:
             return _no_product(slug, now, now.payloads.at.product_page)
 
         def context() -> dict[str, Any]:
             mentions = Evidence(self._serving.store, now.snapshot).mentions(product)
             return contexts.product(product, mentions, now.snapshot, now.payloads)
 
+        record = now.snapshot.record_of(product)
         return self._serving.of(now, record, product_path(slug), "product.html", context)
 
     def polls(self, slug: str) -> Response:
         """``/product/<slug>/polls``: the newest polls that named a product."""
         now = self._serving.now()
-        product, record = now.snapshot.product(slug), now.snapshot.product_record(slug)
-        if product is None or record is None:
+        product = now.snapshot.product(slug)
+        if product is None:
             return _no_product(slug, now, now.payloads.at.evidence_page)
 
         def context() -> dict[str, Any]:
             namings = Evidence(self._serving.store, now.snapshot).namings(product)
             return {"product": product, "namings": namings}
 
+        record = now.snapshot.record_of(product)
         return self._serving.of(now, record, product_path(slug), "evidence.html", context)
 
     def changes(self) -> Response:
@@ -259,19 +261,17 @@ class Pages:
     def category_atom(self, slug: str) -> Response:
         """``/feeds/best/<slug>.atom``: the changes of one category."""
         now = self._serving.now()
-        verdict = now.snapshot.category_verdict(slug)
-        if verdict is None:
+        board = now.snapshot.boards.get(slug)
+        if board is None:
             return _no_category(slug, now, now.payloads.at.category_feed)
 
         def context() -> dict[str, Any]:
-            board = now.snapshot.boards[slug]
             changes = now.snapshot.readings[slug].changes[-feeds.ENTRIES :]
             items = feeds.items(contexts.flips(reversed(changes), now.snapshot), now.payloads)
             return {"board": board, "items": items, "id": feeds.identity("feed", slug)}
 
-        return self._serving.of(
-            now, verdict, category_path(slug), "category.atom.xml", context, media_type=ATOM
-        )
+        verdict, path = now.snapshot.verdict_of(board), category_path(slug)
+        return self._serving.of(now, verdict, path, "category.atom.xml", context, media_type=ATOM)
 
     def asset(self, name: str) -> Response:
         """``/static/<name>``: the style sheet, the script, the icon."""
