@@ -217,8 +217,8 @@ class Store:
         failing = None
         if faults:
             name, error = next(iter(faults.items()))
-            others = f", nor can {len(faults) - 1} others" if len(faults) > 1 else ""
-            why = f"{name} cannot be made{others}: {type(error).__name__}"
+            others = " and others" if len(faults) > 1 else ""
+            why = f"{name}{others} cannot be made: {type(error).__name__}"
             failing = Problem(".", 1, 1, why)
             if failing != self._failing:
                 log.error("%s", why, exc_info=error)

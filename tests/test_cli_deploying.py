@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import email.utils
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -78,6 +80,18 @@ class TestPrinted:
         waits = re.search(r"TimeoutStopSec=(\d+)", run(data, "deploy", "systemd"))
         assert waits
         assert int(waits[1]) > gunicorn.graceful_timeout
+
+    def test_a_poll_by_hand_is_the_units_in_all_it_needs(self, data: Path) -> None:
+        """The same user, keys, code and data as the service."""
+        unit = run(data, "deploy", "systemd")
+        [line] = [each for each in unit.splitlines() if "systemd-run" in each]
+        words = shlex.split(line.removeprefix("#"))
+        assert words[0] == "systemd-run"
+        assert "User=rankings_the_best" in words
+        assert "EnvironmentFile=-/etc/rankings_the_best.env" in words
+        assert f"WorkingDirectory={servers.ROOT}" in words
+        assert f"DATA_DIR={data}" in words
+        assert words[-5:] == [sys.executable, "-m", "flask", "poll", "--due"]
 
     def test_nobody_but_root_may_read_the_keys(self, data: Path) -> None:
         """The unit names a file for keys; none stands in it."""

@@ -172,3 +172,43 @@ def test_the_owner_of_a_file_is_kept(directory: Path) -> None:
     carry_out(directory, [Edit(NAME, before, before + "\n")])
     found = (directory / NAME).stat()
     assert (found.st_uid, found.st_gid) == (54_321, 12_345)
+
+
+def test_who_is_not_root_gives_no_file_away(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is an edit refused where that is forbidden."""
+
+    def forbid(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "fchown", forbid)
+    for user in (0, 1000):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        before = (directory / NAME).read_text()
+        carry_out(directory, [Edit(NAME, before, before + "\n")])
+        assert (directory / NAME).read_text() == before + "\n"
+
+
+def test_no_edit_goes_through_a_link_laid_in_its_way(directory: Path, tmp_path: Path) -> None:
+    """Else who owns the folder could have root write anywhere."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    victim.chmod(0o600)
+    (directory / NAME).with_name(f".{(directory / NAME).name}.draft").symlink_to(victim)
+    before = (directory / NAME).read_text()
+    carry_out(directory, [Edit(NAME, before, before + "\n")])
+    assert (directory / NAME).read_text() == before + "\n"
+    assert not (directory / NAME).is_symlink()
+    assert (victim.read_text(), victim.stat().st_mode & 0o777) == ("mine", 0o600)
+
+
+def test_a_new_folder_can_be_read_whatever_the_umask(tmp_path: Path) -> None:
+    """As a new file can."""
+    usual = os.umask(0o077)
+    try:
+        carry_out(tmp_path, [Edit(NAME, None, '{"version": 1, "name": "Zoho CRM"}\n')])
+    finally:
+        os.umask(usual)
+    assert (tmp_path / NAME).parent.stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o644

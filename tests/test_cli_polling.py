@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import re
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -86,18 +87,35 @@ def test_what_cannot_be_read_is_named_and_not_asked(
 
 
 @needs_root
-def test_root_adds_nothing_that_the_datas_owner_could_not_read(sample: Path) -> None:
+def test_root_adds_nothing_that_the_datas_owner_could_not_use(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else a service that runs as that user could show and ask no more what root once polled."""
     nobody = pwd.getpwnam("nobody")
     os.chown(sample, nobody.pw_uid, nobody.pw_gid)
     done = run(sample, "crm")
     assert done.exit_code == 1
-    assert "the data belongs to nobody, who could not read what root adds" in done.output
-    assert "runuser -u nobody -- flask poll" in done.output
+    assert "the data belongs to nobody, who could not use what root adds" in done.output
+    assert f"runuser -u nobody -- {sys.executable} -m flask poll" in done.output
+    assert run(sample, "--status").exit_code == 0
+    assert run(sample, "--dry-run", "crm").exit_code == 0
     assert not (sample / "history").exists()
     assert not (sample / ".locks").exists()
-    assert run(sample, "--status").exit_code == 0
-    os.chown(sample, 54_321, 54_321)  # a container's root may know no such user
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: nobody.pw_uid)
+        assert run(sample, "crm").exit_code == 0
+
+
+@needs_root
+def test_whose_data_it_is_the_history_says(sample: Path) -> None:
+    """What a server that root runs has written there is root's to go on with."""
+    (sample / "history").mkdir()
+    nobody = pwd.getpwnam("nobody")
+    os.chown(sample, nobody.pw_uid, nobody.pw_gid)
+    assert run(sample, "crm").exit_code == 0
+    os.chown(sample / "history", nobody.pw_uid, nobody.pw_gid)
+    assert run(sample, "crm").exit_code == 1
+    os.chown(sample / "history", 54_321, 54_321)  # a container's root may know no such user
     assert run(sample, "crm").exit_code == 0
 
 

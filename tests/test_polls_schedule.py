@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import signal
 import threading
 import time
@@ -298,6 +299,18 @@ def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
     schedule.stop()
     schedule.stop()
     assert not is_held(data / ".locks" / "schedule.lock")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_root_says_whose_data_it_adds_to(here: Here, caplog: pytest.LogCaptureFixture) -> None:
+    """A server that root runs polls all the same, for it can read what it adds itself."""
+    schedule, data, _ = here
+    nobody = pwd.getpwnam("nobody")
+    (data / "history").mkdir(exist_ok=True)
+    os.chown(data / "history", nobody.pw_uid, nobody.pw_gid)
+    schedule.start()
+    until(lambda: len(polls(data)) == 2)
+    assert "nobody, whose data it is, cannot use what root adds" in caplog.messages
 
 
 def test_the_second_schedule_waits_for_the_first(here: Here) -> None:

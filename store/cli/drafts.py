@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,11 +20,13 @@ def drafted(path: Path, text: str) -> Iterator[Path]:
     """
     draft = path.with_name(f".{path.name}.draft")
     there = path.stat() if path.exists() else None
+    draft.unlink(missing_ok=True)
     try:
-        with draft.open("wb") as file:
+        with draft.open("xb") as file:  # never through a link that somebody has laid there
             os.fchmod(file.fileno(), there.st_mode & 0o777 if there else 0o644)
             if there and os.geteuid() == 0:
-                os.fchown(file.fileno(), there.st_uid, there.st_gid)
+                with suppress(PermissionError):
+                    os.fchown(file.fileno(), there.st_uid, there.st_gid)
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())

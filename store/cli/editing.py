@@ -141,7 +141,9 @@ def _replace(path: Path, edit: Edit) -> None:
         _refuse_if_changed(path, edit)
         path.unlink()
         return
-    path.parent.mkdir(exist_ok=True)
+    if not path.parent.exists():
+        path.parent.mkdir()
+        path.parent.chmod(0o755)
     with drafted(path, edit.after) as draft:
         _refuse_if_changed(path, edit)
         if edit.before is not None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-import pwd
 import signal
+import sys
 import threading
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from store.polls.asking import Unready, key_of, request_for
 from store.polls.assistants import mistakes
 from store.polls.claims import Claims, is_held
 from store.polls.due import Agenda, Pair
-from store.polls.edges import daily_account, edges_of, files_of, locks_in
+from store.polls.edges import daily_account, edges_of, files_of, locks_in, other_owner
 from store.polls.providers import Tokens
 from store.polls.runner import ANSWERED, LEFT, SKIPPED, Runner, Tally
 from store.polls.schedule import LOCK
@@ -32,7 +31,6 @@ from store.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from store.polls.spending import Account
     from store.records import Assistant
@@ -115,7 +113,7 @@ def poll(  # noqa: PLR0913 - a command's options
     elif dry_run:
         _quote(wanted)
     else:
-        _refuse_roots_files(settings.data_dir)
+        _refuse_to_poll_as_root(settings)
         accounts = daily_account(settings, catalogue, agenda)
         accounts += [RunAccount(max_usd)] if max_usd is not None else []
         _check_ready(settings, chosen, accounts)
@@ -150,16 +148,12 @@ def _catalogue(settings: Settings) -> Catalogue:
     return catalogue
 
 
-def _refuse_roots_files(directory: Path) -> None:
+def _refuse_to_poll_as_root(settings: Settings) -> None:
     """Refuse to add, as root, files that the user whom the data belongs to could not use."""
-    owner = directory.stat().st_uid
-    if os.geteuid() != 0 or owner == 0:
-        return
-    with suppress(KeyError):  # nobody here has that number: in a container there is root alone
-        name = pwd.getpwuid(owner).pw_name
+    if name := other_owner(settings):
         raise click.ClickException(
-            f"Nothing was asked, for the data belongs to {name}, who could not read what root "
-            f"adds. Poll as that user: runuser -u {name} -- flask poll …"
+            f"Nothing was asked, for the data belongs to {name}, who could not use what root "
+            f"adds. Poll as that user: runuser -u {name} -- {sys.executable} -m flask poll …"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,18 @@ if TYPE_CHECKING:
 def locks_in(settings: Settings) -> Path:
     """The folder of locks and of today's sum; nothing in it is worth keeping."""
     return settings.data_dir / ".locks"
+
+
+def other_owner(settings: Settings) -> str | None:
+    """The user whom the history belongs to, if he could not use what we, as root, add to it."""
+    history = settings.data_dir / "history"
+    owner = (history if history.is_dir() else settings.data_dir).stat().st_uid
+    if os.geteuid() != 0 or owner == 0:
+        return None
+    try:
+        return pwd.getpwuid(owner).pw_name
+    except KeyError:  # a container that knows root alone
+        return None
 
 
 def files_of(catalogue: Catalogue) -> dict[str, Sequence[str]]:

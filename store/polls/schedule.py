@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from store.history import HistoryError
 from store.polls.asking import Unready
 from store.polls.due import Agenda, Pair
-from store.polls.edges import daily_account, edges_of, files_of, locks_in
+from store.polls.edges import daily_account, edges_of, files_of, locks_in, other_owner
 from store.polls.runner import Runner, rfc3339
 from store.settings import SettingsError
 
@@ -101,6 +101,8 @@ class Schedule:
                 lock = FileLock(self._locks / LOCK)
                 with lock.acquire(timeout=0):
                     log.info("this process polls on schedule")
+                    if owner := other_owner(self._settings):
+                        log.warning("%s, whose data it is, cannot use what root adds", owner)
                     self._serve()
             except Timeout:
                 pass
