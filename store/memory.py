@@ -26,7 +26,7 @@ from store.records import Problem
 from store.snapshot import Logs, history_files, rebuild, with_overview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from store.files import Catalogue
@@ -67,7 +67,7 @@ class Store:
         self._snapshot: Snapshot | None = None
         self._overview_due = False
         self._fault: Problem | None = None
-        self._failing: Problem | None = None
+        self._unmade: Problem | None = None
         self._clashes: tuple[Problem, ...] = ()
         self._told: frozenset[Problem] = frozenset()
 
@@ -87,7 +87,7 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        faults = [fault for fault in (self._fault, self._failing) if fault]
+        faults = [fault for fault in (self._fault, self._unmade) if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
     def reload(self, settle: Callable[[], object] | None = None) -> None:
@@ -135,17 +135,18 @@ class Store:
         What cannot be made is a problem, logged once. A snapshot that is no longer the current one
         is left for the one that is.
         """
+        faults: list[tuple[str, Exception]] = []
         snapshot: Snapshot | None = None
         while snapshot is not self.snapshot:
-            snapshot, faults = self.snapshot, {}
+            snapshot, faults = self.snapshot, []
             for name, make in snapshot.unmade():
                 try:
                     make()
                 except Exception as error:  # noqa: BLE001 - told below
-                    faults[name] = error
+                    faults.append((name, error))
                 if snapshot is not self._snapshot:
                     break
-        self._tell_of(faults)
+        self._tell_unmade(faults)
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
         """Append polls of one category to history, then show them; see :meth:`History.append`."""
@@ -212,21 +213,21 @@ class Store:
         while parts:  # freed all at once, the last snapshot would stop every thread for 40 ms
             parts.pop(0)
 
-    def _tell_of(self, faults: Mapping[str, Exception]) -> None:
+    def _tell_unmade(self, faults: Sequence[tuple[str, Exception]]) -> None:
         """Keep what could not be made as a problem, and log the first of it if that is new."""
-        failing = None
+        unmade = None
         if faults:
-            name, error = next(iter(faults.items()))
+            name, error = faults[0]
             others = " and others" if len(faults) > 1 else ""
             why = f"{name}{others} cannot be made: {type(error).__name__}"
-            failing = Problem(".", 1, 1, why)
-            if failing != self._failing:
+            unmade = Problem(".", 1, 1, why)
+            if unmade != self._unmade:
                 log.error("%s", why, exc_info=error)
-        self._failing = failing
+        self._unmade = unmade
 
     def _tell(self) -> None:
         """Log every problem of the files that was not there at the last look."""
-        problems = frozenset(self.problems) - {self._failing}
+        problems = frozenset(self.problems) - {self._unmade}
         for problem in sorted(problems - self._told):
             log.log(_SEVERITIES[problem.severity], "%s", problem)
         self._told = problems

@@ -151,7 +151,7 @@ class Snapshot(Struct, frozen=True, weakref=True):
 
     def unmade(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """What requests may ask for and is not made yet: its name, and how to make it."""
-        yield "the search index", self.overview.prepare
+        yield "what searches and old addresses need", self.overview.prepare
         for slug, board in self.boards.items():
             if slug not in self.verdicts:
                 yield f"the verdict of {slug}", partial(self.verdict_of, board)

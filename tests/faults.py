@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+
 SHORT = -1
 """As an error number: no error, but only half of what was to be written is."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from builders import answered, app_over, append, failed, write_data
-from faults import FailingCalls, UnreadableFiles
+from faults import FailingCalls, UnreadableFiles, needs_root
 from processes import write_real
 
 from store import history
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from store.records import Poll
 
 NOWHERE = "http://127.0.0.1:9"
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 
 
 def run(data: Path, *arguments: str, **settings: Any) -> Result:

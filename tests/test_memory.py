@@ -311,7 +311,7 @@ def data_of(store: Store) -> Path:
 
 
 def test_a_recorded_poll_shows_at_once_and_the_overview_when_flushed(store: Store) -> None:
-    """A category and its products are another with the append, what is over all with ``flush``."""
+    """A category and its products show it with the append, what is over all with ``flush``."""
     before = store.snapshot
     [recorded] = store.record([answered("C", ["Pipedrive", "HubSpot"])], TIMES[-1])
     assert verdict(store)["answers"]["C"]["poll"] == recorded.id

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 from apscheduler.schedulers.background import BackgroundScheduler
 from builders import app_over, write_json
+from faults import needs_root
 from filelock import FileLock
 from processes import (
     CANARY,
@@ -301,7 +302,7 @@ def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
     assert not is_held(data / ".locks" / "schedule.lock")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@needs_root
 def test_root_says_whose_data_it_adds_to(here: Here, caplog: pytest.LogCaptureFixture) -> None:
     """A server that root runs polls all the same, for it can read what it adds itself."""
     schedule, data, _ = here

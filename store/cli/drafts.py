@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def drafted(path: Path, text: str) -> Iterator[Path]:
     """A file beside ``path`` with its new text, safe on the disk, to be put in its place.
 
-    It has the mode of the file that is there, and its owner if we are root; it is gone at the end
-    of the block.
+    It has the mode of the file that is there, and its owner where we may give it away; it is gone
+    at the end of the block.
     """
     draft = path.with_name(f".{path.name}.draft")
     there = path.stat() if path.exists() else None
@@ -24,7 +24,7 @@ def drafted(path: Path, text: str) -> Iterator[Path]:
     try:
         with draft.open("xb") as file:  # never through a link that somebody has laid there
             os.fchmod(file.fileno(), there.st_mode & 0o777 if there else 0o644)
-            if there and os.geteuid() == 0:
+            if there:
                 with suppress(PermissionError):
                     os.fchown(file.fileno(), there.st_uid, there.st_gid)
             file.write(text.encode())

@@ -143,7 +143,7 @@ def _replace(path: Path, edit: Edit) -> None:
         return
     if not path.parent.exists():
         path.parent.mkdir()
-        path.parent.chmod(0o755)
+        path.parent.chmod(0o755)  # as readable as the file, whatever the umask
     with drafted(path, edit.after) as draft:
         _refuse_if_changed(path, edit)
         if edit.before is not None:

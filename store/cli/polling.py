@@ -105,7 +105,7 @@ def poll(  # noqa: PLR0913 - a command's options
     _look(agenda, _read_before(catalogue, pairs))
     known = agenda.known(pairs)
     if due:
-        wanted = agenda.due(known, catalogue.site.poll_every_days, at or datetime.now(UTC))
+        wanted = agenda.due(pairs, catalogue.site.poll_every_days, at or datetime.now(UTC))
     else:
         wanted = known if at else agenda.longest_waiting_first(known)
     if not wanted:
@@ -113,7 +113,6 @@ def poll(  # noqa: PLR0913 - a command's options
     elif dry_run:
         _quote(wanted)
     else:
-        _refuse_to_poll_as_root(settings)
         accounts = daily_account(settings, catalogue, agenda)
         accounts += [RunAccount(max_usd)] if max_usd is not None else []
         _check_ready(settings, chosen, accounts)
@@ -146,15 +145,6 @@ def _catalogue(settings: Settings) -> Catalogue:
         listed = "\n".join(f"  {problem}" for problem in found)
         raise click.ClickException(f"Nothing was asked, for models.json has mistakes:\n{listed}")
     return catalogue
-
-
-def _refuse_to_poll_as_root(settings: Settings) -> None:
-    """Refuse to add, as root, files that the user whom the data belongs to could not use."""
-    if name := other_owner(settings):
-        raise click.ClickException(
-            f"Nothing was asked, for the data belongs to {name}, who could not use what root "
-            f"adds. Poll as that user: runuser -u {name} -- {sys.executable} -m flask poll …"
-        )
 
 
 def _assistants(catalogue: Catalogue, names: Sequence[str], at: datetime | None) -> list[Assistant]:
@@ -210,7 +200,12 @@ def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> None:
 def _check_ready(
     settings: Settings, chosen: Sequence[Assistant], accounts: Sequence[Account]
 ) -> None:
-    """Refuse what could not be asked, recorded or paid for, before anything is sent."""
+    """Refuse what could not be asked, recorded, used or paid for, before anything is sent."""
+    if name := other_owner(settings):
+        raise click.ClickException(
+            f"Nothing was asked, for the data belongs to {name}, who could not use what root "
+            f"adds. Poll as that user: runuser -u {name} -- {sys.executable} -m flask poll …"
+        )
     for assistant in chosen:
         try:
             key_of(assistant, settings.secret)
