@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from builders import app_over, write_data
 
 from store.snapshot import Prepared
-from store.web.recent import OVERHEAD, Recent
+from store.web.recent import Recent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def test_a_body_of_an_older_snapshot_is_not_kept(tmp_path: Path) -> None:
 def test_room_is_limited_and_the_least_recent_goes_first(tmp_path: Path) -> None:
     """Whatever is asked for, no more bytes are kept than there is room for."""
     snapshot = app_over(write_data(tmp_path / "data")).extensions["store"].snapshot
-    recent = Recent(room=3 * (10 + OVERHEAD))
+    recent = Recent(room=30)
     made: list[int] = []
 
     def ask(key: int, size: int = 10) -> None:
@@ -57,15 +57,30 @@ def test_room_is_limited_and_the_least_recent_goes_first(tmp_path: Path) -> None
     for key in (1, 2, 3, 1, 4, 1, 2):
         ask(key)
     assert made == [1, 2, 3, 4, 2], "2 was the least recent when 4 came"
-    ask(5, size=30 + 3 * OVERHEAD)
-    ask(5, size=30 + 3 * OVERHEAD)
+    ask(5, size=31)
+    ask(5, size=31)
     assert made[-2:] == [5, 5], "what is larger than the room is never kept"
+
+
+def test_so_many_are_kept_however_small(tmp_path: Path) -> None:
+    """A stranger who asks for ever new nothings does not make it grow."""
+    snapshot = app_over(write_data(tmp_path / "data")).extensions["store"].snapshot
+    recent = Recent(most=2)
+
+    def ask(key: int) -> Prepared:
+        return recent.get(snapshot, key, lambda: Prepared(b"", 0))
+
+    first, second = ask(1), ask(2)
+    ask(1)
+    ask(3)
+    assert ask(1) is first
+    assert ask(2) is not second
 
 
 def test_threads_may_ask_at_once(tmp_path: Path) -> None:
     """Eight threads over a small room: every answer is the one for its key."""
     snapshot = app_over(write_data(tmp_path / "data")).extensions["store"].snapshot
-    recent = Recent(room=10 * OVERHEAD)
+    recent = Recent(room=100)
     wrong: list[bytes] = []
 
     def ask() -> None:

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 ROOM = 8 << 20
 """Bytes of plain bodies kept; their compressed forms come to about a fifth of it again."""
 
-OVERHEAD = 1024
-"""Bytes that a body kept takes beside its own: its key, its validator, its place."""
+MOST = 1_000
+"""Bodies kept, however small: what is kept beside each then comes to less than a megabyte."""
 
 
 class Recent:
     """The bodies asked for most recently; a newer snapshot starts afresh."""
 
-    def __init__(self, room: int = ROOM) -> None:
+    def __init__(self, room: int = ROOM, most: int = MOST) -> None:
         self._room = room
+        self._most = most
         self._lock = threading.Lock()
         self._snapshot: weakref.ref[Snapshot] | None = None
         self._bodies: OrderedDict[Hashable, Prepared] = OrderedDict()
@@ -50,7 +51,7 @@ class Recent:
 
     def _keep(self, key: Hashable, prepared: Prepared) -> None:
         self._bodies[key] = prepared
-        self._size += len(prepared.body) + OVERHEAD
-        while self._size > self._room:
+        self._size += len(prepared.body)
+        while self._size > self._room or len(self._bodies) > self._most:
             _, oldest = self._bodies.popitem(last=False)
-            self._size -= len(oldest.body) + OVERHEAD
+            self._size -= len(oldest.body)

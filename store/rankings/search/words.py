@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 
 Words = tuple[str, ...]
 
@@ -82,7 +81,6 @@ def words_of(text: str) -> Words:
     return words[1:] if len(words) > 1 and words[0] == "best" else words
 
 
-@lru_cache(maxsize=8_000)
 def singular(word: str) -> str:
     """Return one form that the singular and the plural of an English word share."""
     if len(word) > SHORTEST_STEM and not word.endswith(_NO_PLURALS):
@@ -92,7 +90,6 @@ def singular(word: str) -> str:
     return word
 
 
-@lru_cache(maxsize=8_000)
 def root(word: str) -> str:
     """Return what related words share: journal and journaling, counter and counting."""
     stem = singular(word)
