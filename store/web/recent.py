@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 ROOM = 8 << 20
 """Bytes of plain bodies kept; their compressed forms come to about a fifth of it again."""
 
-MOST = 1_000
-"""Bodies kept, however small: what is kept beside each then comes to less than a megabyte."""
+MOST = 2_000
+"""Bodies kept, however small: what is kept beside each then comes to a megabyte."""
 
 
 class Recent:
