@@ -11,11 +11,8 @@ import json
 import logging
 import os
 import signal
-import socket
 import time
-from contextlib import suppress
 from typing import Any
-from zlib import crc32
 
 from gunicorn.glogging import Logger
 from gunicorn.http import wsgi
@@ -120,24 +117,6 @@ def post_worker_init(worker: Any) -> None:
         extensions["scheduler"] = worker.schedule.status
         worker.schedule.stop_on(signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
         worker.schedule.start()
-    answer_on_one_core(worker)  # after the threads that poll, which may run on any
-
-
-def answer_on_one_core(worker: Any) -> None:
-    """Keep this thread, and so those it starts from now on, on one core the worker may use.
-
-    The interpreter runs one of them at a time, and to wake the next on another core costs more
-    than its answer. Workers side by side take different cores: they differ in age, applications in
-    port, containers in host name.
-    """
-    listener = worker.sockets[0].getsockname()
-    port = listener[1] if isinstance(listener, tuple) else 0
-    place = crc32(socket.gethostname().encode()) + port + worker.age % worker.cfg.workers
-    with suppress(OSError, AttributeError):  # not allowed here, or not known to this system
-        cores = sorted(os.sched_getaffinity(0))
-        core = cores[place % len(cores)]
-        os.sched_setaffinity(0, {core})
-        worker.log.info("The threads that answer share core %d", core)
 
 
 def worker_exit(server: Any, worker: Any) -> None:  # noqa: ARG001 - gunicorn calls it so

@@ -98,7 +98,6 @@ def bare(source: str, home: Path, body: bytes, port: int) -> list[str]:
     (home / "settings.py").write_text(
         f"import sys; sys.path.append({str(servers.ROOT)!r})\n"
         "import store.gunicorn  # which has answers sent in one piece\n"
-        "def post_worker_init(worker): store.gunicorn.answer_on_one_core(worker)\n"
         "workers, worker_class, threads, keepalive = 1, 'gthread', 8, 75\n"
         "control_socket_disable = True\n"
     )

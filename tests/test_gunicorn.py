@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import socket
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest.mock import Mock
 
 import hostile
 import pytest
 import servers
 from builders import answered, app_over, write_data
 
-from store.gunicorn import answer_on_one_core
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from conftest import Report
-
-needs_affinity = pytest.mark.skipif(
-    not hasattr(os, "sched_setaffinity"), reason="this system lets nobody choose a core"
-)
-needs_cores = pytest.mark.skipif(
-    not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2,
-    reason="this machine has one core, or lets nobody choose",
-)
 
 HEAD = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 
@@ -108,69 +95,6 @@ def attack(server: servers.Server, log: Path, seeds: range) -> dict[int, int]:
     errors = [line for line in log.read_text().splitlines() if '"level": "error"' in line]
     assert errors == []
     return dict(sorted(found.items()))
-
-
-class TestOneCore:
-    """The interpreter answers one request at a time: it does so on one core."""
-
-    @needs_cores
-    def test_the_threads_that_answer_share_it(self, server: servers.Server, log: Path) -> None:
-        """The arbiter, and so the next worker while it loads, keeps all."""
-        with ThreadPoolExecutor() as readers:
-            answers = readers.map(server.get, ["/healthz"] * 40)
-            assert {answer.status for answer in answers} == {200}
-        arbiter, worker = servers.tree_of(server.process.pid)
-        assert os.sched_getaffinity(arbiter) == os.sched_getaffinity(0)
-        [shared] = places_of(worker)
-        assert f"The threads that answer share core {min(shared)}" in log.read_text()
-
-    @needs_cores
-    def test_those_that_poll_run_anywhere(self, tmp_path: Path) -> None:
-        """Polls leave that core to readers where there is another."""
-        with servers.gunicorn(
-            write_data(tmp_path / "data"), tmp_path / "log", POLL_ENABLED="1"
-        ) as server:
-            assert server.get("/healthz").status == 200
-            _, worker = servers.tree_of(server.process.pid)
-            assert sorted(map(len, places_of(worker))) == [1, len(os.sched_getaffinity(0))]
-
-    @needs_affinity
-    @pytest.mark.parametrize("cores", [{0, 1, 2, 3}, {4, 6, 9, 11}])
-    def test_neighbours_take_different_ones(
-        self, cores: set[int], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Workers of one application, applications of one machine: of those the worker may use."""
-        taken: list[set[int]] = []
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _: cores)
-        monkeypatch.setattr(os, "sched_setaffinity", lambda _, chosen: taken.append(chosen))
-        for age in range(1, 5):
-            answer_on_one_core(worker_at(8000, age, of=4))
-        assert set.union(*taken) == cores
-        taken.clear()
-        for port, age in ((8000, 1), (8001, 2), (8002, 7), (8003, 4)):
-            answer_on_one_core(worker_at(port, age, of=1))
-        assert set.union(*taken) == cores
-
-    @needs_affinity
-    def test_where_it_cannot_be_chosen_any_will_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A container may forbid the call, and not every system has it."""
-        monkeypatch.setattr(os, "sched_setaffinity", Mock(side_effect=PermissionError))
-        answer_on_one_core(worker_at(8000, 1, of=1))
-        monkeypatch.delattr(os, "sched_getaffinity")
-        answer_on_one_core(worker_at(8000, 1, of=1))
-
-
-def places_of(process: int) -> set[frozenset[int]]:
-    """The cores on which each thread of a process may run."""
-    threads = [int(task.name) for task in Path(f"/proc/{process}/task").iterdir()]
-    assert len(threads) > 2
-    return {frozenset(os.sched_getaffinity(thread)) for thread in threads}
-
-
-def worker_at(port: int, age: int, of: int) -> Mock:
-    """Gunicorn's worker, as far as it matters where it runs."""
-    listener = Mock(getsockname=lambda: ("127.0.0.1", port))
-    return Mock(sockets=[listener], age=age, cfg=Mock(workers=of))
 
 
 def test_head_and_body_are_sent_in_one_piece(server: servers.Server) -> None:
