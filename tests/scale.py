@@ -26,6 +26,7 @@ from store.files import Files
 from store.history import seal
 from store.polls.asking import Asked, ask
 from store.polls.sending import Sender
+from store.polls.spending import Budget
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _sample(
     slug: str, category: Category, assistant: Assistant, moment: dt.datetime, sender: Sender
 ) -> Poll:
     """What a sample assistant says; it is always asked."""
-    came = ask(slug, category, assistant, moment, sender=sender, key=None)
+    came = ask(slug, category, assistant, moment, sender=sender, key=None, budget=Budget())
     assert isinstance(came, Asked)
     return came.poll
 

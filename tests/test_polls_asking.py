@@ -14,7 +14,7 @@ from replaying import Replaying, answer_text, envelope
 from store.polls.asking import Asked, Unready, ask, key_of
 from store.polls.secrets import SHORTEST, poll_without
 from store.polls.sending import Limits, Sender, Unsent
-from store.polls.spending import RunAccount
+from store.polls.spending import Budget, RunAccount
 from store.records import Assistant, Poll, Usage
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def asked(
         secret=CANARY,
         limits=Limits(attempts=1, read=5),
     )
-    accounts = [account] if account else []
-    return ask("crm-software", category(), who, NOW, sender=sender, key=CANARY, accounts=accounts)
+    budget = Budget([account] if account else [])
+    return ask("crm-software", category(), who, NOW, sender=sender, key=CANARY, budget=budget)
 
 
 def poll(came: Asked | Unsent) -> Poll:
@@ -216,7 +216,7 @@ def test_a_sample_assistant_is_asked_without_a_provider() -> None:
     """Sample answers are made up on the spot, free and unsent."""
     sender = Sender(threading.Event(), rpm=1, concurrency=1)
     who = Assistant(name="Model A", api="sample")
-    came = ask("crm-software", category(), who, NOW, sender=sender, key=None)
+    came = ask("crm-software", category(), who, NOW, sender=sender, key=None, budget=Budget())
     assert poll(came).served_model == "sample-a-2026-10"
 
 

@@ -137,14 +137,14 @@ def test_every_fault_over_a_hundred_categories(tmp_path: Path, asked: Provider) 
 
 
 def test_the_cap_holds(tmp_path: Path, asked: Provider) -> None:
-    """With a cap in the middle of a run, what was settled stays below it; nothing over it went."""
+    """A cap in the middle of a run is used up but for less than one poll may cost, and it holds."""
     data = write_real(tmp_path / "data", asked.url, slugs(100), daily_usd=0.5)
     asked.follow({})
     before = len(asked.seen())
     done = flask(data, "poll", "--all")
     assert done.returncode == 0
     spent = sum(p.usage.usd or 0 for p in polls(data) if p.usage)
-    assert 0.2 < spent <= 0.5
+    assert 0.45 < spent <= 0.5
     assert len(asked.seen()) - before == len(polls(data)) < 400
     assert "daily_usd 0.5 of site.json leaves too little" in done.stdout
     again = flask(data, "poll", "--all", "--max-usd", "99")

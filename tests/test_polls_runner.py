@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from builders import answered, append, category, failed
 from faults import UnreadableFiles, failing_names
+from processes import until
 from replaying import Replaying
 
 from store import history
@@ -225,6 +226,30 @@ def test_a_spent_cap_leaves_the_rest(desk: Desk) -> None:
     assert dict(tallies["a"].outcomes) == {"answered": 1, LEFT: 4}
     assert tallies["a"].paused == "--max-usd 0.045 leaves too little for another poll"
     assert tallies["a"].rest is None
+
+
+def test_a_cap_is_used_up_however_many_are_on_their_way(desk: Desk) -> None:
+    """0.0407 USD are reserved for a poll of 0.0044: fourteen fit, and not only the first two."""
+    tallies = desk.run(desk.pairs(20, "a", "b", concurrency=4), accounts=[RunAccount(0.1)])
+    assert tallies["a"].outcomes + tallies["b"].outcomes == {"answered": 14, LEFT: 26}
+    assert {tally.paused for tally in tallies.values()} == {
+        "--max-usd 0.1 leaves too little for another poll"
+    }
+
+
+def test_what_waits_for_money_when_it_is_stopped_is_not_sent(desk: Desk) -> None:
+    """The polls under way are recorded as interrupted, those that waited are left."""
+    desk.server.follow({"a": [{"gate": "never"}]})
+
+    def stop() -> None:
+        until(lambda: len(desk.server.seen) == 2)
+        desk.stop.set()
+
+    threading.Thread(target=stop, daemon=True).start()
+    tally = desk.run(desk.pairs(5, "a", concurrency=4), accounts=[RunAccount(0.1)])["a"]
+    desk.server.gate("never").set()
+    assert tally.outcomes == {"interrupted": 2, LEFT: 3}
+    assert len(desk.server.seen) == 2
 
 
 def test_what_cannot_be_read_is_not_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from replaying import Replaying, answer_text
 from store.polls import secrets
 from store.polls.providers import Prompt, Reply, Request, chat
 from store.polls.sending import Limits, Pace, Sender, Sent, Unsent
-from store.polls.spending import Meter, RunAccount
+from store.polls.spending import Budget, Meter, RunAccount
 from store.records import Assistant, Failure
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def send(to: Replaying, by: Sender, *accounts: RunAccount, **fields: Any) -> Sen
     """Send one question."""
     who = assistant(to, **fields)
     request = chat.build_request(who, Prompt("s", "u"), "sk-canary")
-    return by.send(request, chat.read_reply, Meter(who, request.body, accounts))
+    return by.send(request, chat.read_reply, Meter(who, request.body, Budget(accounts)))
 
 
 def outcome(sent: Sent | Unsent) -> tuple[str, int]:
@@ -362,7 +362,9 @@ def test_an_unreachable_provider_is_network(provider: Replaying) -> None:
     who = assistant(provider, usd_per_million_input=1e6, usd_per_million_output=1e6)
     request = Request("http://127.0.0.1:9/v1/chat/completions", {}, {})
     account = RunAccount(1e9)
-    sent = sender(Waits()).send(request, chat.read_reply, Meter(who, request.body, [account]))
+    sent = sender(Waits()).send(
+        request, chat.read_reply, Meter(who, request.body, Budget([account]))
+    )
     assert outcome(sent) == ("network", 4)
     assert account.spent == 0
 
@@ -373,7 +375,7 @@ def test_an_unreachable_provider_is_network(provider: Replaying) -> None:
 def test_an_impossible_address_is_network(url: str) -> None:
     """An address that is none is a failure with a kind, not a crash."""
     who = Assistant(name="A", api="chat")
-    sent = sender(Waits()).send(Request(url, {}, {}), chat.read_reply, Meter(who, {}, ()))
+    sent = sender(Waits()).send(Request(url, {}, {}), chat.read_reply, Meter(who, {}, Budget()))
     assert outcome(sent) == ("network", 4)
 
 
@@ -600,7 +602,7 @@ def test_a_configured_proxy_is_used(provider: Replaying) -> None:
     who = Assistant(name="A", api="chat", base_url="http://provider.example/v1", model="m")
     request = chat.build_request(who, Prompt("s", "u"), None)
     by = sender(Waits(), proxy=provider.url)
-    assert outcome(by.send(request, chat.read_reply, Meter(who, {}, ()))) == ("answered", 1)
+    assert outcome(by.send(request, chat.read_reply, Meter(who, {}, Budget()))) == ("answered", 1)
     assert provider.seen[0]["path"] == "http://provider.example/v1/chat/completions"
 
 
@@ -615,7 +617,10 @@ def test_a_configured_proxy_is_used_for_https_too() -> None:
             proxy=f"http://127.0.0.1:{proxy.getsockname()[1]}",
             limits=Limits(connect=0.05, attempts=1),
         )
-        assert outcome(by.send(request, chat.read_reply, Meter(who, {}, ()))) == ("timeout", 1)
+        assert outcome(by.send(request, chat.read_reply, Meter(who, {}, Budget()))) == (
+            "timeout",
+            1,
+        )
         line, _ = proxy.accept()
         with line:
             assert line.recv(99).startswith(b"CONNECT provider.example:443 ")
@@ -668,7 +673,7 @@ def test_a_fault_of_our_own_is_not_swallowed(provider: Replaying) -> None:
     broken = Request(provider.url, {}, {"body": object()})
     who = assistant(provider)
     with pytest.raises(RuntimeError, match=r"^sending failed; see the log$"), _quiet_threads():
-        by.send(broken, lambda _: Reply(outcome=""), Meter(who, {}, ()))
+        by.send(broken, lambda _: Reply(outcome=""), Meter(who, {}, Budget()))
 
 
 class _quiet_threads:  # noqa: N801 - reads as a statement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.polls.providers import Tokens
-from store.polls.spending import DailyAccount, Meter, RunAccount, at_most, is_priced, usd
+from store.polls.spending import Budget, DailyAccount, Meter, RunAccount, at_most, is_priced, usd
 from store.records import Assistant
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ MOST = 1 * 2 + 100 * 10  # micro-dollars: {} is two bytes, one token
 
 def meter(*accounts: RunAccount | DailyAccount) -> Meter:
     """A meter of a small request, which may cost ``MOST``."""
-    return Meter(assistant(max_output_tokens=100), BODY, accounts)
+    return Meter(assistant(max_output_tokens=100), BODY, Budget(accounts))
 
 
 def test_an_attempt_is_settled_by_its_tokens_or_kept_or_given_back() -> None:
@@ -102,10 +103,56 @@ def test_all_accounts_or_none() -> None:
 def test_an_assistant_without_prices_reserves_nothing() -> None:
     """Without a cap nobody needs prices."""
     account = RunAccount(0)
-    free = Meter(assistant(usd_per_million_input=None), BODY, [account])
+    free = Meter(assistant(usd_per_million_input=None), BODY, Budget([account]))
     assert free.reserve() is None
     free.settle(Tokens(9, 9), free=False)
     assert account.spent == 0
+
+
+class Asking(RunAccount):
+    """An account that tells when it has refused."""
+
+    def __init__(self, cap_usd: float) -> None:
+        super().__init__(cap_usd)
+        self.refused = threading.Event()
+
+    def reserve(self, micros: int) -> str | None:
+        """Take so much, or tell that it cannot."""
+        taken = super().reserve(micros)
+        if taken is None:
+            self.refused.set()
+        return taken
+
+
+@pytest.mark.parametrize(("tokens", "comes"), [(Tokens(1, 1), True), (None, False)])
+def test_what_does_not_fit_waits_for_those_under_way(tokens: Tokens | None, *, comes: bool) -> None:
+    """A reservation is far more than most attempts cost: while one is open, nothing is refused."""
+    account = Asking(1.5 * MOST / 1e6)
+    budget = Budget([account])
+    who = assistant(max_output_tokens=100)
+    first, second = Meter(who, BODY, budget), Meter(who, BODY, budget)
+    assert first.reserve() is None
+    got: list[str | None] = []
+    thread = threading.Thread(target=lambda: got.append(second.reserve()), daemon=True)
+    thread.start()
+    assert account.refused.wait(10)
+    assert not got
+    first.settle(tokens, free=False)
+    thread.join(10)
+    assert [why is None for why in got] == [comes]
+
+
+def test_nobody_waits_for_an_attempt_that_failed_in_an_unknown_way() -> None:
+    """It may have been paid, so it stays taken, and the next one is refused at once."""
+    account = RunAccount(1.5 * MOST / 1e6)
+    budget = Budget([account])
+    who = assistant(max_output_tokens=100)
+    lost = Meter(who, BODY, budget)
+    with suppress(RuntimeError), lost:
+        lost.reserve()
+        raise RuntimeError
+    assert account.spent == MOST
+    assert Meter(who, BODY, budget).reserve() is not None
 
 
 @given(

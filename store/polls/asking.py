@@ -27,11 +27,11 @@ from store.polls.spending import Meter, usd
 from store.records import Answer, Failure, Poll, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from store.polls.sending import Sender
-    from store.polls.spending import Account
+    from store.polls.spending import Budget
     from store.records import Assistant, Category
 
 
@@ -115,19 +115,19 @@ def ask(
     *,
     sender: Sender,
     key: str | None,
-    accounts: Sequence[Account] = (),
+    budget: Budget,
 ) -> Asked | Unsent:
     """Put a category's question to an assistant; every failure is a poll with a kind."""
     if assistant.api == "sample":
         said = sample.reply(slug, category, assistant.name, at)
         return Asked(_poll(slug, category, assistant, Sent(said.reply, said.latency_ms, 1)))
-    sent = _send(category, assistant, sender, key, accounts)
+    sent = _send(category, assistant, sender, key, budget)
     notes: tuple[str, ...] = ()
     if isinstance(sent, Sent) and _is_truncated(sent.reply):
         wider = msgspec.structs.replace(
             assistant, max_output_tokens=2 * assistant.max_output_tokens
         )
-        again = _send(category, wider, sender, key, accounts)
+        again = _send(category, wider, sender, key, budget)
         if isinstance(again, Sent):
             sent = _together(sent, again)
             notes = ("the first answer was cut off; asked again with twice the output limit",)
@@ -145,10 +145,10 @@ def _send(
     assistant: Assistant,
     sender: Sender,
     key: str | None,
-    accounts: Sequence[Account],
+    budget: Budget,
 ) -> Sent | Unsent:
     request = request_for(assistant, category, key)
-    meter = Meter(assistant, request.body, accounts)
+    meter = Meter(assistant, request.body, budget)
     return sender.send(request, PROVIDERS[assistant.api].read_reply, meter)
 
 

@@ -21,6 +21,7 @@ from store.history import HistoryError
 from store.polls.asking import Asked, ask, key_of
 from store.polls.due import RESTS, Pair, by_model, due_at
 from store.polls.sending import Limits, Sender, Unsent
+from store.polls.spending import Budget
 from store.records import Poll
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class _Run:
         self._done = done
         self._lock = threading.Lock()
         self._broken = False
+        self._budget = Budget(edges.accounts)
         assistants = {pair.assistant.name: pair.assistant for q in lanes.values() for pair in q}
         self.tallies = {name: Tally() for name in assistants}
         self._keys = {name: key_of(a, edges.secret) for name, a in assistants.items()}
@@ -170,7 +172,7 @@ class _Run:
                 edges.now(),
                 sender=self._senders[name],
                 key=self._keys[name],
-                accounts=edges.accounts,
+                budget=self._budget,
             )
             if isinstance(came, Asked):
                 now = edges.now()

@@ -130,20 +130,21 @@ class Sender:
         self, request: Request, read: Callable[[Response], Reply], meter: Meter
     ) -> Sent | Unsent:
         """Send a request, again where that may help; raises nothing."""
-        deadline = self._clock() + self._limits.total
+        deadline = math.inf
         sent: Sent | None = None
         timeouts = 0
         attempt = 0
         while True:
             attempt += 1
-            with self._slots:
-                if not self._pace.wait(self._stop):
-                    return self._stopped(sent)
-                if self._resting:
-                    return sent or Unsent()
+            with self._slots, meter:
                 if why := meter.reserve():
                     return sent or Unsent(why)
+                go = self._pace.wait(self._stop)
+                if not go or self._resting:
+                    meter.settle(None, free=True)
+                    return (sent or Unsent()) if go else self._stopped(sent)
                 start = self._clock()
+                deadline = min(deadline, start + self._limits.total)
                 came = self._once(request, deadline)
                 took = round(1000 * (self._clock() - start))
                 reply = read(came) if isinstance(came, Response) else Reply(outcome=came.failure)

@@ -155,46 +155,94 @@ class DailyAccount:
         draft.replace(self._directory / "spent.json")
 
 
-class Meter:
-    """Reserves before each attempt of one request and settles after it, on every account."""
+class Budget:
+    """The accounts that polls are paid from: an attempt from all of them, or it is not made.
 
-    def __init__(
-        self, assistant: Assistant, body: Mapping[str, Any], accounts: Sequence[Account]
-    ) -> None:
-        self._assistant = assistant
+    Most attempts cost a fraction of what is reserved for them. So where too little is left for
+    another one, it waits while some of those under way are still to be settled.
+    """
+
+    def __init__(self, accounts: Sequence[Account] = ()) -> None:
         self._accounts = accounts
-        self._reserved = _micros(usd(assistant, at_most(assistant, body)) or 0)
-        self._taken: list[str] = []
+        self._changed = threading.Condition()
+        self._under_way = 0
 
-    def reserve(self) -> str | None:
-        """Take an attempt's highest cost from every account, or say which of them forbids it."""
-        self._taken = []
-        for account in self._accounts:
-            try:
-                taken = account.reserve(self._reserved)
-                why = f"{account.name} leaves too little for another poll"
-            except OSError as error:
-                taken, why = None, f"{account.name} cannot be kept: {error.strerror}"
-            if taken is None:
-                self._replace_by(0)
-                return why
-            self._taken.append(taken)
-        return None
+    def reserve(self, micros: int) -> list[str] | str:
+        """Take so much from every account and return when, or say which of them forbids it."""
+        with self._changed:
+            while isinstance(taken := self._take(micros), str) and self._under_way:
+                self._changed.wait()
+            self._under_way += not isinstance(taken, str)
+            return taken
 
-    def settle(self, tokens: Tokens | None, *, free: bool) -> None:
-        """Replace what was reserved by what an attempt cost, if that can be known.
+    def settle(self, taken: Sequence[str], reserved: int, spent: int) -> None:
+        """Replace what was reserved for an attempt by what it cost, where that can be kept.
 
         Where it cannot be written down what was reserved stays taken: no answer is lost for it.
         """
-        if tokens is not None:
-            self._replace_by(_micros(usd(self._assistant, tokens) or 0))
-        elif free:
-            self._replace_by(0)
+        with self._changed:
+            self._replace(taken, reserved, spent)
+            self._under_way -= 1
+            self._changed.notify_all()
 
-    def _replace_by(self, spent: int) -> None:
-        for account, taken in zip(self._accounts, self._taken, strict=False):
+    def _take(self, micros: int) -> list[str] | str:
+        taken: list[str] = []
+        for account in self._accounts:
+            try:
+                when = account.reserve(micros)
+                why = f"{account.name} leaves too little for another poll"
+            except OSError as error:
+                when, why = None, f"{account.name} cannot be kept: {error.strerror}"
+            if when is None:
+                self._replace(taken, micros, 0)
+                return why
+            taken.append(when)
+        return taken
+
+    def _replace(self, taken: Sequence[str], reserved: int, spent: int) -> None:
+        for account, when in zip(self._accounts, taken, strict=False):
             with suppress(OSError):
-                account.settle(taken, self._reserved, spent)
+                account.settle(when, reserved, spent)
+
+
+class Meter:
+    """Reserves before each attempt of one request and settles after it.
+
+    As a context it sees to it that nobody waits for an attempt that was never settled.
+    """
+
+    def __init__(self, assistant: Assistant, body: Mapping[str, Any], budget: Budget) -> None:
+        self._assistant = assistant
+        self._budget = budget
+        self._reserved = _micros(usd(assistant, at_most(assistant, body)) or 0)
+        self._taken: list[str] | None = None
+
+    def __enter__(self) -> None:
+        """Nothing is reserved yet."""
+
+    def __exit__(self, *_: object) -> None:
+        self.settle(None, free=False)
+
+    def reserve(self) -> str | None:
+        """Take an attempt's highest cost from every account, or say which of them forbids it."""
+        taken = self._budget.reserve(self._reserved)
+        if isinstance(taken, str):
+            return taken
+        self._taken = taken
+        return None
+
+    def settle(self, tokens: Tokens | None, *, free: bool) -> None:
+        """Replace what was reserved by what the attempt cost, or by nothing if it was free.
+
+        What an attempt of unknown cost had reserved stays taken.
+        """
+        if self._taken is None:
+            return
+        spent = 0 if free else self._reserved
+        if tokens is not None:
+            spent = _micros(usd(self._assistant, tokens) or 0)
+        self._budget.settle(self._taken, self._reserved, spent)
+        self._taken = None
 
 
 def _micros(amount: float) -> int:
