@@ -701,6 +701,29 @@ def test_a_cap_forbids_an_attempt_and_ends_retrying(provider: Replaying) -> None
     assert 4000 <= account.spent <= 6000, "an attempt of unknown cost counts as what it could cost"
 
 
+def test_what_is_not_sent_costs_nothing(provider: Replaying) -> None:
+    """Stopped before it left, or left out since its assistant rests: the reservation is back."""
+    prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
+    stopped, account = threading.Event(), RunAccount(1)
+    stopped.set()
+    assert send(provider, sender(stopped), account, **prices) == Unsent()
+    assert account.spent == 0
+    provider.follow({"m": [{"status": 401}]})
+    resting = sender(Waits())
+    assert outcome(send(provider, resting, account, **prices)) == ("auth", 1)
+    assert send(provider, resting, account, **prices) == Unsent()
+    assert account.spent == 0
+
+
+def test_the_whole_poll_has_one_deadline_from_its_first_attempt(provider: Replaying) -> None:
+    """Waits between attempts count, what was waited before the first one does not."""
+    provider.follow({"m": [{"status": 500}]})
+    assert outcome(send(provider, sender(Waits(), limits=Limits(total=5)))) == ("http", 2)
+    provider.follow({})
+    slow = sender(Waits(), rpm=6, limits=Limits(total=5))
+    assert outcome(send(provider, slow)) == outcome(send(provider, slow)) == ("answered", 1)
+
+
 def test_what_failed_with_a_status_costs_nothing(provider: Replaying) -> None:
     """A provider bills no error status, so the whole reservation is given back."""
     provider.follow({"m": [{"status": 500}]})
