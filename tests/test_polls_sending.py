@@ -11,6 +11,7 @@ from email.utils import format_datetime
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 import requests
 from replaying import Replaying, answer_text
@@ -22,7 +23,7 @@ from store.polls.spending import Budget, Meter, RunAccount
 from store.records import Assistant, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 GOOD = {"picks": ["Alpha"]}
 RATE = {"error": {"message": "Slow down", "code": "rate_limit_exceeded"}}
@@ -672,8 +673,13 @@ def test_a_fault_of_our_own_is_not_swallowed(provider: Replaying) -> None:
     by = sender(Waits())
     broken = Request(provider.url, {}, {"body": object()})
     who = assistant(provider)
+    account = RunAccount(0.006)
+    budget = Budget([account])
+    priced = msgspec.structs.replace(who, usd_per_million_input=1.0, usd_per_million_output=1.0)
     with pytest.raises(RuntimeError, match=r"^sending failed; see the log$"), _quiet_threads():
-        by.send(broken, lambda _: Reply(outcome=""), Meter(who, {}, Budget()))
+        by.send(broken, lambda _: Reply(outcome=""), Meter(priced, {}, budget))
+    assert account.spent == 4001, "it may have been paid"
+    assert Meter(priced, {}, budget).reserve() is not None, "and nobody waits for it"
 
 
 class _quiet_threads:  # noqa: N801 - reads as a statement
@@ -713,6 +719,42 @@ def test_what_is_not_sent_costs_nothing(provider: Replaying) -> None:
     assert outcome(send(provider, resting, account, **prices)) == ("auth", 1)
     assert send(provider, resting, account, **prices) == Unsent()
     assert account.spent == 0
+
+
+class Between(Meter):
+    """A meter that lets something happen before an attempt of its choice is reserved."""
+
+    def __init__(self, attempt: int, what: Callable[[], object], who: Assistant) -> None:
+        super().__init__(who, {}, Budget())
+        self._before = [lambda: None] * (attempt - 1) + [what]
+
+    def reserve(self) -> str | None:
+        """Reserve, after what is to happen before this attempt."""
+        if self._before:
+            self._before.pop(0)()
+        return super().reserve()
+
+
+def test_what_happens_while_money_is_waited_for_is_heeded(provider: Replaying) -> None:
+    """A stop, a pause of the assistant, the deadline: nothing is sent after it."""
+    who = assistant(provider)
+    request = chat.build_request(who, Prompt("s", "u"), "sk-canary")
+    stop = threading.Event()
+    stopped = Between(1, stop.set, who)
+    assert sender(stop).send(request, chat.read_reply, stopped) == Unsent()
+    assert provider.seen == []
+
+    provider.follow({"m": [{"status": 500}, {"status": 401}]})
+    by = sender(Waits())
+    paused = Between(2, lambda: send(provider, by), who)
+    assert outcome(by.send(request, chat.read_reply, paused)) == ("http", 1)
+    assert len(provider.seen) == 2
+
+    provider.follow({"m": [{"status": 500}]})
+    waits = Waits()
+    late = Between(2, lambda: waits.wait(1000), who)
+    assert outcome(sender(waits).send(request, chat.read_reply, late)) == ("http", 1)
+    assert len(provider.seen) == 3
 
 
 def test_the_whole_poll_has_one_deadline_from_its_first_attempt(provider: Replaying) -> None:

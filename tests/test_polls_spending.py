@@ -226,7 +226,22 @@ def test_settling_after_midnight_weighs_on_the_new_day(tmp_path: Path) -> None:
     assert account.reserve(700) is not None
 
 
-@pytest.mark.parametrize("found", [b"", b"{", b"[]", b'{"day": 5}'])
+def test_what_was_reserved_before_midnight_and_never_counted_stays_with_its_day(
+    tmp_path: Path,
+) -> None:
+    """An attempt of unknown cost is paid from the day it was taken on, and from no other."""
+    day = Day()
+    account = day.account(tmp_path, cap=0.003)
+    one = meter(account)
+    assert one.reserve() is None
+    day.today = "2026-11-22"
+    one.settle(None, free=False)
+    assert account.reserve(3000) is not None
+
+
+@pytest.mark.parametrize(
+    "found", [b"", b"{", b"[]", b'{"day": 5}', b'{"day": "\xff"}', b"[" * 9999]
+)
 def test_a_damaged_sum_is_read_from_history(tmp_path: Path, found: bytes) -> None:
     """The small file is a cache: without a good one the history decides."""
     day = Day()

@@ -139,20 +139,20 @@ class Sender:
             with self._slots, meter:
                 if why := meter.reserve():
                     return sent or Unsent(why)
-                go = self._pace.wait(self._stop)
-                if not go or self._resting:
-                    meter.settle(None, free=True)
-                    return (sent or Unsent()) if go else self._stopped(sent)
+                if not self._pace.wait(self._stop):
+                    return self._stopped(sent)
+                if self._resting or self._clock() > deadline:
+                    return sent or Unsent()
                 start = self._clock()
                 deadline = min(deadline, start + self._limits.total)
                 came = self._once(request, deadline)
                 took = round(1000 * (self._clock() - start))
                 reply = read(came) if isinstance(came, Response) else Reply(outcome=came.failure)
-                meter.settle(reply.tokens, free=_was_free(came))
                 verdict = self._verdict(came, reply, attempt)
                 self._resting = self._resting or verdict.rest is not None
                 if verdict.held:
                     self._pace.hold(verdict.wait or 0)
+                meter.settle(reply.tokens, free=_was_free(came))
             sent = Sent(reply, took, attempt, verdict.rest)
             timeouts += _kind(reply) == "timeout"
             if verdict.wait is None or attempt == self._limits.attempts or timeouts > 1:

@@ -145,7 +145,7 @@ class DailyAccount:
         today = self._today()
         try:
             found = msgspec.json.decode((self._directory / "spent.json").read_bytes(), type=_Day)
-        except (FileNotFoundError, msgspec.DecodeError):
+        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             found = _Day("", 0)
         return found if found.day == today else _Day(today, _micros(self._spent_on(today)))
 
@@ -159,20 +159,23 @@ class Budget:
     """The accounts that polls are paid from: an attempt from all of them, or it is not made.
 
     Most attempts cost a fraction of what is reserved for them. So where too little is left for
-    another one, it waits while some of those under way are still to be settled.
+    another one, it waits for those under way to be settled. Nobody overtakes it, so that it does
+    not wait for long.
     """
 
     def __init__(self, accounts: Sequence[Account] = ()) -> None:
         self._accounts = accounts
-        self._changed = threading.Condition()
+        self._turn = threading.Lock()
+        self._settled = threading.Condition()
         self._under_way = 0
 
     def reserve(self, micros: int) -> list[str] | str:
         """Take so much from every account and return when, or say which of them forbids it."""
-        with self._changed:
+        with self._turn, self._settled:
             while isinstance(taken := self._take(micros), str) and self._under_way:
-                self._changed.wait()
-            self._under_way += not isinstance(taken, str)
+                self._settled.wait()
+            if not isinstance(taken, str):
+                self._under_way += 1
             return taken
 
     def settle(self, taken: Sequence[str], reserved: int, spent: int) -> None:
@@ -180,10 +183,11 @@ class Budget:
 
         Where it cannot be written down what was reserved stays taken: no answer is lost for it.
         """
-        with self._changed:
-            self._replace(taken, reserved, spent)
+        with self._settled:
             self._under_way -= 1
-            self._changed.notify_all()
+            self._settled.notify()
+            if spent != reserved:
+                self._replace(taken, reserved, spent)
 
     def _take(self, micros: int) -> list[str] | str:
         taken: list[str] = []
@@ -208,7 +212,8 @@ class Budget:
 class Meter:
     """Reserves before each attempt of one request and settles after it.
 
-    As a context it sees to it that nobody waits for an attempt that was never settled.
+    As the context of an attempt it settles one that was reserved and then not made, or that failed
+    in an unknown way.
     """
 
     def __init__(self, assistant: Assistant, body: Mapping[str, Any], budget: Budget) -> None:
@@ -220,8 +225,8 @@ class Meter:
     def __enter__(self) -> None:
         """Nothing is reserved yet."""
 
-    def __exit__(self, *_: object) -> None:
-        self.settle(None, free=False)
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        self.settle(None, free=failed is None)
 
     def reserve(self) -> str | None:
         """Take an attempt's highest cost from every account, or say which of them forbids it."""
@@ -236,13 +241,13 @@ class Meter:
 
         What an attempt of unknown cost had reserved stays taken.
         """
-        if self._taken is None:
+        taken, self._taken = self._taken, None
+        if taken is None:
             return
         spent = 0 if free else self._reserved
         if tokens is not None:
             spent = _micros(usd(self._assistant, tokens) or 0)
-        self._budget.settle(self._taken, self._reserved, spent)
-        self._taken = None
+        self._budget.settle(taken, self._reserved, spent)
 
 
 def _micros(amount: float) -> int:
