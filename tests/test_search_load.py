@@ -81,7 +81,7 @@ def repeated() -> Iterator[str]:
 
 
 def never_repeated() -> Iterator[str]:
-    """The judged queries without end, each time with other capitals, so that none is kept."""
+    """The judged queries without end, each time with other capitals, so that hardly any is kept."""
     draw = random.Random(7)
     for query in itertools.cycle(judged()):
         yield "".join(draw.choice((letter, letter.upper())) for letter in query)
