@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 import requests
+from processes import until
 from replaying import Replaying, answer_text
 
 from store.polls import secrets
@@ -363,9 +364,8 @@ def test_an_unreachable_provider_is_network(provider: Replaying) -> None:
     who = assistant(provider, usd_per_million_input=1e6, usd_per_million_output=1e6)
     request = Request("http://127.0.0.1:9/v1/chat/completions", {}, {})
     account = RunAccount(1e9)
-    sent = sender(Waits()).send(
-        request, chat.read_reply, Meter(who, request.body, Budget([account]))
-    )
+    meter = Meter(who, request.body, Budget([account]))
+    sent = sender(Waits()).send(request, chat.read_reply, meter)
     assert outcome(sent) == ("network", 4)
     assert account.spent == 0
 
@@ -618,10 +618,8 @@ def test_a_configured_proxy_is_used_for_https_too() -> None:
             proxy=f"http://127.0.0.1:{proxy.getsockname()[1]}",
             limits=Limits(connect=0.05, attempts=1),
         )
-        assert outcome(by.send(request, chat.read_reply, Meter(who, {}, Budget()))) == (
-            "timeout",
-            1,
-        )
+        meter = Meter(who, {}, Budget())
+        assert outcome(by.send(request, chat.read_reply, meter)) == ("timeout", 1)
         line, _ = proxy.accept()
         with line:
             assert line.recv(99).startswith(b"CONNECT provider.example:443 ")
@@ -679,7 +677,10 @@ def test_a_fault_of_our_own_is_not_swallowed(provider: Replaying) -> None:
     with pytest.raises(RuntimeError, match=r"^sending failed; see the log$"), _quiet_threads():
         by.send(broken, lambda _: Reply(outcome=""), Meter(priced, {}, budget))
     assert account.spent == 4001, "it may have been paid"
-    assert Meter(priced, {}, budget).reserve() is not None, "and nobody waits for it"
+    got: list[str | None] = []
+    take = Meter(priced, {}, budget).reserve
+    threading.Thread(target=lambda: got.append(take()), daemon=True).start()
+    assert until(lambda: got) != [None], "and nobody waits for it"
 
 
 class _quiet_threads:  # noqa: N801 - reads as a statement

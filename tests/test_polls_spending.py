@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import until
 
 from store.polls.providers import Tokens
 from store.polls.spending import Budget, DailyAccount, Meter, RunAccount, at_most, is_priced, usd
@@ -109,37 +110,54 @@ def test_an_assistant_without_prices_reserves_nothing() -> None:
     assert account.spent == 0
 
 
-class Asking(RunAccount):
-    """An account that tells when it has refused."""
+class Ledger(RunAccount):
+    """An account that notes how much was asked of it."""
 
     def __init__(self, cap_usd: float) -> None:
         super().__init__(cap_usd)
-        self.refused = threading.Event()
+        self.asked: list[int] = []
 
     def reserve(self, micros: int) -> str | None:
-        """Take so much, or tell that it cannot."""
-        taken = super().reserve(micros)
-        if taken is None:
-            self.refused.set()
-        return taken
+        """Take so much, and note it."""
+        self.asked.append(micros)
+        return super().reserve(micros)
+
+
+def reserving(one: Meter) -> list[str | None]:
+    """Where the outcome of a reservation will stand once its thread has it."""
+    got: list[str | None] = []
+    threading.Thread(target=lambda: got.append(one.reserve()), daemon=True).start()
+    return got
 
 
 @pytest.mark.parametrize(("tokens", "comes"), [(Tokens(1, 1), True), (None, False)])
 def test_what_does_not_fit_waits_for_those_under_way(tokens: Tokens | None, *, comes: bool) -> None:
     """A reservation is far more than most attempts cost: while one is open, nothing is refused."""
-    account = Asking(1.5 * MOST / 1e6)
+    account = Ledger(1.5 * MOST / 1e6)
     budget = Budget([account])
     who = assistant(max_output_tokens=100)
-    first, second = Meter(who, BODY, budget), Meter(who, BODY, budget)
+    first = Meter(who, BODY, budget)
     assert first.reserve() is None
-    got: list[str | None] = []
-    thread = threading.Thread(target=lambda: got.append(second.reserve()), daemon=True)
-    thread.start()
-    assert account.refused.wait(10)
+    got = reserving(Meter(who, BODY, budget))
+    until(lambda: len(account.asked) == 2)
     assert not got
     first.settle(tokens, free=False)
-    thread.join(10)
-    assert [why is None for why in got] == [comes]
+    assert [why is None for why in until(lambda: got)] == [comes]
+
+
+def test_nobody_overtakes_what_waits() -> None:
+    """Else small attempts without end would keep a large one waiting."""
+    account = Ledger(1.5 * MOST / 1e6)
+    budget = Budget([account])
+    who = assistant(max_output_tokens=100)
+    first = Meter(who, BODY, budget)
+    assert first.reserve() is None
+    large = reserving(Meter(who, BODY, budget))
+    until(lambda: len(account.asked) == 2)
+    small = reserving(Meter(assistant(max_output_tokens=1), BODY, budget))
+    first.settle(None, free=False)
+    until(lambda: large and small)
+    assert account.asked == [MOST, MOST, MOST, 12]
 
 
 def test_nobody_waits_for_an_attempt_that_failed_in_an_unknown_way() -> None:
@@ -147,12 +165,11 @@ def test_nobody_waits_for_an_attempt_that_failed_in_an_unknown_way() -> None:
     account = RunAccount(1.5 * MOST / 1e6)
     budget = Budget([account])
     who = assistant(max_output_tokens=100)
-    lost = Meter(who, BODY, budget)
-    with suppress(RuntimeError), lost:
-        lost.reserve()
+    with suppress(RuntimeError), Meter(who, BODY, budget):
         raise RuntimeError
     assert account.spent == MOST
-    assert Meter(who, BODY, budget).reserve() is not None
+    got = reserving(Meter(who, BODY, budget))
+    assert until(lambda: got) != [None]
 
 
 @given(

@@ -136,8 +136,8 @@ class Sender:
         attempt = 0
         while True:
             attempt += 1
-            with self._slots, meter:
-                if why := meter.reserve():
+            with self._slots, meter as why:
+                if why:
                     return sent or Unsent(why)
                 if not self._pace.wait(self._stop):
                     return self._stopped(sent)

@@ -71,26 +71,23 @@ class Account(Protocol):
 
 
 class RunAccount:
-    """What one run may spend, in memory."""
+    """What one run may spend, in memory; its :class:`Budget` lets one thread at a time use it."""
 
     def __init__(self, cap_usd: float) -> None:
         self.name = f"--max-usd {cap_usd:g}"
         self.spent = 0
         self._cap = _micros(cap_usd)
-        self._lock = threading.Lock()
 
     def reserve(self, micros: int) -> str | None:
         """Take so much and return when it was taken, or ``None`` if that would pass the cap."""
-        with self._lock:
-            if self.spent + micros > self._cap:
-                return None
-            self.spent += micros
-            return "this run"
+        if self.spent + micros > self._cap:
+            return None
+        self.spent += micros
+        return "this run"
 
     def settle(self, taken: str, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
         """Replace what was reserved by what was spent."""
-        with self._lock:
-            self.spent += spent - reserved
+        self.spent += spent - reserved
 
 
 class _Day(Struct):
@@ -212,8 +209,8 @@ class Budget:
 class Meter:
     """Reserves before each attempt of one request and settles after it.
 
-    As the context of an attempt it settles one that was reserved and then not made, or that failed
-    in an unknown way.
+    As the context of an attempt it reserves, and settles an attempt that was then not made, or that
+    failed in an unknown way.
     """
 
     def __init__(self, assistant: Assistant, body: Mapping[str, Any], budget: Budget) -> None:
@@ -222,8 +219,8 @@ class Meter:
         self._reserved = _micros(usd(assistant, at_most(assistant, body)) or 0)
         self._taken: list[str] | None = None
 
-    def __enter__(self) -> None:
-        """Nothing is reserved yet."""
+    def __enter__(self) -> str | None:
+        return self.reserve()
 
     def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
         self.settle(None, free=failed is None)
