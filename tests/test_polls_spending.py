@@ -130,9 +130,8 @@ def reserving(one: Meter) -> list[str | None]:
     return got
 
 
-@pytest.mark.parametrize(("tokens", "comes"), [(Tokens(1, 1), True), (None, False)])
-def test_what_does_not_fit_waits_for_those_under_way(tokens: Tokens | None, *, comes: bool) -> None:
-    """A reservation is far more than most attempts cost: while one is open, nothing is refused."""
+def one_waits() -> tuple[Ledger, Budget, Meter, list[str | None]]:
+    """Room for one attempt, the one that has it, and what comes of another that waits."""
     account = Ledger(1.5 * MOST / 1e6)
     budget = Budget([account])
     who = assistant(max_output_tokens=100)
@@ -140,6 +139,13 @@ def test_what_does_not_fit_waits_for_those_under_way(tokens: Tokens | None, *, c
     assert first.reserve() is None
     got = reserving(Meter(who, BODY, budget))
     until(lambda: len(account.asked) == 2)
+    return account, budget, first, got
+
+
+@pytest.mark.parametrize(("tokens", "comes"), [(Tokens(1, 1), True), (None, False)])
+def test_what_does_not_fit_waits_for_those_under_way(tokens: Tokens | None, *, comes: bool) -> None:
+    """A reservation is far more than most attempts cost: while one is open, nothing is refused."""
+    _, _, first, got = one_waits()
     assert not got
     first.settle(tokens, free=False)
     assert [why is None for why in until(lambda: got)] == [comes]
@@ -147,13 +153,7 @@ def test_what_does_not_fit_waits_for_those_under_way(tokens: Tokens | None, *, c
 
 def test_nobody_overtakes_what_waits() -> None:
     """Else small attempts without end would keep a large one waiting."""
-    account = Ledger(1.5 * MOST / 1e6)
-    budget = Budget([account])
-    who = assistant(max_output_tokens=100)
-    first = Meter(who, BODY, budget)
-    assert first.reserve() is None
-    large = reserving(Meter(who, BODY, budget))
-    until(lambda: len(account.asked) == 2)
+    account, budget, first, large = one_waits()
     small = reserving(Meter(assistant(max_output_tokens=1), BODY, budget))
     first.settle(None, free=False)
     until(lambda: large and small)
