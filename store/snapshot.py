@@ -269,7 +269,8 @@ class _Rebuild:
         self.readings = _with(self.before.readings, read, gone)
         changed = {*read, *gone}
         touched = self._touched(changed)
-        self.products = self._name(touched)
+        self.products, bearers = self._name(touched)
+        touched |= self._readdressed()
         moved = {id_ for id_ in touched if self._is_other(id_)}
         stale = self._stale(changed, moved)
         self.boards = self._merge(stale)
@@ -281,7 +282,7 @@ class _Rebuild:
             readings=self.readings,
             damage=_with(self.before.damage, damage, gone),
             products=self.products,
-            product_slugs={product.slug: id_ for id_, product in self.products.items()},
+            product_slugs=bearers,
             boards=self.boards,
             publisher=self.publisher,
             verdicts=_with(self.before.verdicts, {}, stale),
@@ -308,24 +309,38 @@ class _Rebuild:
                 for slug in old.keys() | new.keys()
                 if old.get(slug) != new.get(slug) or self._is_resaved(slug)
             }
-            if old.keys() != new.keys():
-                touched |= {id_ for id_, p in self.before.products.items() if id_ not in old}
         return touched
 
-    def _name(self, touched: set[ProductId]) -> dict[ProductId, Named]:
-        """All products, the touched ones described anew from every category that ranked them."""
+    def _name(self, touched: set[ProductId]) -> tuple[dict[ProductId, Named], dict[str, ProductId]]:
+        """All products and who bears which address.
+
+        The touched ones are described anew from every category that ranked them; an address
+        depends on all.
+        """
+        files = self.catalogue.products
         sightings: dict[ProductId, dict[str, Sighting]] = {id_: {} for id_ in touched}
         for slug, reading in self.readings.items():
             for id_ in reading.sightings.keys() & touched:
                 sightings[id_][slug] = reading.sightings[id_]
         described = {
-            id_: products.describe(
-                id_, found, self.catalogue.products.get(id_), self.catalogue.products
-            )
+            id_: products.describe(id_, found, files.get(id_))
             for id_, found in sightings.items()
             if found
         }
-        return _with(self.before.products, described, touched - described.keys())
+        named = _with(self.before.products, described, touched - described.keys())
+        bearers = products.addresses(named, files)
+        for slug, id_ in bearers.items():
+            if named[id_].slug != slug:
+                named[id_] = msgspec.structs.replace(named[id_], slug=slug)
+        return named, bearers
+
+    def _readdressed(self) -> set[ProductId]:
+        """Every product that bears another address than before."""
+        return {
+            id_
+            for id_, old in self.before.products.items()
+            if (new := self.products.get(id_)) and new.slug != old.slug
+        }
 
     def _is_other(self, id_: ProductId) -> bool:
         """Whether a product is called otherwise than before, is new or gone, or was saved anew."""

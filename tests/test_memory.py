@@ -30,6 +30,7 @@ SLUGS = ("crm-software", "help-desk", "email-tool", "old-crm", "old-desk")
 SPELLINGS = (
     "Zoho CRM", "Zoho", "zoho crm", "Acme Desk", "Desk 2", "Acme Desk 2", "Desk", "Pipedrive",
     "Pipe-drive", "Mail+", "Mail Plus", "Mail", "Ünïversal", "!!!",
+    "Ørst\u0435d", "\u041ersted", "Orsted A",
 )  # fmt: skip
 PRODUCTS = (
     "zoho-crm",
@@ -40,6 +41,7 @@ PRODUCTS = (
     "mail-plus",
     "mail",
     "never-named",
+    "orsted-a",
 )
 DOMAINS = ("zoho.example", "acme.example", "mail.example")
 TIMES = tuple(f"2026-{day}T06:00:00Z" for day in ("07-01", "10-03", "10-26", "11-02", "11-03"))
@@ -85,6 +87,7 @@ def product_files() -> st.SearchStrategy[dict[str, Any]]:
             "domain_is_product": st.booleans(),
             "aliases": st.lists(names, max_size=2, unique=True),
             "not_same_as": st.lists(st.sampled_from(PRODUCTS), max_size=1),
+            "former_slugs": st.lists(st.sampled_from(PRODUCTS), max_size=1),
         },
     )
 
@@ -98,6 +101,9 @@ def site_files() -> st.SearchStrategy[dict[str, Any]]:
             "licence": st.sampled_from(["CC BY 4.0", "CC0 1.0"]),
         },
     )
+
+
+pytestmark = pytest.mark.usefixtures("one_digit")
 
 
 class Edits(RuleBasedStateMachine):

@@ -8,6 +8,7 @@ from builders import category
 from store.rankings import likeness
 from store.rankings.names import Names, provisional
 from store.rankings.products import Named
+from store.rankings.readings import FirstUse
 from store.records import Product
 
 NOUNS = ("CRM", "software", "app", "headphones", "phone", "VPN")
@@ -145,7 +146,8 @@ def queue(one: str, other: str, file: str | None) -> list[likeness.Suggestion]:
         id_ = slug if name == file else provisional(name)
         if name == file:
             products[slug] = known(name)
-        named[id_] = Named(id_, slug, name, None, (), 2, ("c",), "2026-11-02T06:00:00Z")
+        use = FirstUse("2026-11-02T06:00:00Z", "c", "A", 1, name)
+        named[id_] = Named(id_, slug, name, None, (), 2, ("c",), use)
     return likeness.queue(named, products, {"c": category(nouns=NOUNS)})
 
 

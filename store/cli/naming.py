@@ -19,6 +19,7 @@ from store.memory import Store
 from store.rankings import likeness, names
 from store.rankings.names import Names
 from store.rankings.products import Named
+from store.rankings.readings import FirstUse
 from store.records import Product
 
 if TYPE_CHECKING:
@@ -152,7 +153,8 @@ class Desk:
         if found := snapshot.product(slug) or self._by_spelling(text):
             return found
         if file := self.files.get(text):
-            return Named(text, text, file.name, file.domain, file.aliases, 0, (), "")
+            use = FirstUse("", "", "", 0, file.name)
+            return Named(text, text, file.name, file.domain, file.aliases, 0, (), use)
         close = process.extract(text, list(snapshot.product_slugs), limit=3, score_cutoff=60)
         hint = f" Closest: {', '.join(slug for slug, *_ in close)}." if close else ""
         raise click.UsageError(f'No product has the slug or the spelling "{text}".{hint}')
