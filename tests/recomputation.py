@@ -212,12 +212,20 @@ class Recomputation:
         ]
         if len(alike) == 1:
             own = self.files[alike[0]].get("domain")
-            if not own or not domain or own == domain:
+            if (not own or not domain or own == domain) and not self._apart(alike[0], name):
                 return alike[0]
         at = [
             s for s, f in self.files.items() if f.get("domain_is_product") and f["domain"] == domain
         ]
-        return at[0] if len(at) == 1 else f"={key_of(name)}"
+        alone = len(at) == 1 and not self._apart(at[0], name)
+        return at[0] if alone else f"={key_of(name)}"
+
+    def _apart(self, file: str, name: str) -> bool:
+        """Whether a product file names the product of this spelling in ``not_same_as``."""
+        return any(
+            key_of(slug) == key_of(name) or slug == hashed_slug_of(name)
+            for slug in self.files[file].get("not_same_as", [])
+        )
 
     def name(self, product: str) -> str:
         """What a product is called."""

@@ -452,3 +452,55 @@ def test_a_category_that_goes_with_a_change_for_all_takes_its_products_along(sto
     store.reload()
     assert picture(store) == picture(store_over(data))
     assert not [path for path in prepared(store.snapshot) if path.startswith("product/")]
+
+
+def edited(store: Store, **fields: Any) -> None:
+    """A curator saves the product file at Zoho CRM's address, and the store looks."""
+    write_json(data_of(store) / "products/zoho-crm.json", {"version": 1, **fields})
+    store.reload()
+
+
+def test_an_edit_logs_what_it_makes_of_names(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Which names stand for another product now, and no word where none does."""
+    edited(store, name="Zoho CRM", domain="zoho.example")
+    assert caplog.messages == []
+    edited(store, name="Zoho CRM", domain="zoho.example", aliases=["HubSpot"])
+    edited(store, name="Zoho Suite", domain="zoho.example", aliases=["HubSpot"])
+    said = "an edit gave names other products: "
+    own = store.snapshot.products["=zohocrm"].slug
+    assert caplog.messages == [
+        f'{said}"HubSpot" is zoho-crm now, no longer hubspot, in crm-software',
+        f'{said}"Zoho CRM" is {own} now, no longer zoho-crm, in crm-software',
+    ]
+    caplog.clear()
+    store.record([answered("C", ["Zoho CRM", "Other"])], TIMES[-1])
+    store.flush()
+    assert caplog.messages == []
+
+
+def test_a_clash_logs_which_product_loses_which_name(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both files are told that the name is neither's, and what it stands for from then on."""
+    edited(store, name="Zoho CRM")
+    write_json(data_of(store) / "products/zoho.json", {"version": 1, "name": "zoho-crm"})
+    store.reload()
+    moved, *clashes = caplog.messages
+    own = store.snapshot.products["=zohocrm"].slug
+    assert moved.endswith(f'"Zoho CRM" is {own} now, no longer zoho-crm, in crm-software')
+    assert ["is also claimed by" in clash for clash in clashes] == [True, True]
+
+
+def test_of_many_moves_the_log_tells_the_first(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line for one look, however many names a curator's edits move."""
+    spellings = [f"Zoho {i}" for i in range(25)]
+    for i in range(0, 25, 5):
+        store.record([answered("C", spellings[i : i + 5])], TIMES[-1])
+    edited(store, name="Zoho CRM", aliases=spellings)
+    [line] = caplog.messages
+    assert line.count(" is zoho-crm now") == 10
+    assert line.endswith("; and 15 more")

@@ -32,7 +32,11 @@ DOMAINS = (None, None, "zoho.com", "salesforce.com", "elsewhere.example", "monda
 PRODUCTS: dict[str, dict[str, Any]] = {
     "zoho-crm": {"name": "Zoho CRM", "maker": "Zoho", "domain": "zoho.com"},
     "sales-cloud": {"name": "Salesforce Sales Cloud", "maker": "Salesforce"},
-    "hubspot": {"name": "HubSpot", "aliases": ["Hub Spot", "Attio+"]},
+    "hubspot": {
+        "name": "HubSpot",
+        "aliases": ["Hub Spot", "Attio+"],
+        "not_same_as": ["hubspot-crm"],
+    },
     "attio": {"name": "Attio", "aliases": ["Attio+"]},
     "monday": {"name": "monday.com", "domain": "monday.com", "domain_is_product": True},
     "never-named": {"name": "Never Named", "former_slugs": ["pipedrive-31"]},

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -36,6 +37,10 @@ ProductId = str
 
 Spelling = tuple[str, str | None]
 """A product's name as a model wrote it, and the domain it gave."""
+
+
+NAMED = "name or alias"
+"""The rule that a curator wrote out; all others are found."""
 
 
 class Resolution(Struct, frozen=True):
@@ -173,14 +178,16 @@ class Names:
         """The product that a model's spelling stands for in a category with these nouns."""
         owners = {claim.slug for claim in self._owned.get(key(name), ())}
         if len(owners) == 1:
-            return Resolution(owners.pop(), "name or alias")
+            return Resolution(owners.pop(), NAMED)
         if owners:
             return Resolution(provisional(name), "claimed by several products")
         match tuple(self._alike(name, tuple(nouns))):
-            case (owner,) if not self._is_elsewhere(owner, domain):
+            case (owner,) if not (
+                self._is_elsewhere(owner, domain) or self._is_told_apart(owner, name)
+            ):
                 return Resolution(owner, "name without maker or noun")
         match tuple(self._by_domain.get(domain or "", ())):
-            case (owner,):
+            case (owner,) if not self._is_told_apart(owner, name):
                 return Resolution(owner, "domain is the product")
         return Resolution(provisional(name), "own name")
 
@@ -194,6 +201,13 @@ class Names:
         """Whether a model gave another site than the product's, which no likeness outweighs."""
         own = self.products[owner].domain
         return bool(own and domain and own != domain)
+
+    def _is_told_apart(self, owner: str, name: str) -> bool:
+        """Whether a product's file calls the product of this name, by its address, another."""
+        apart = self.products[owner].not_same_as
+        return bool(apart) and (
+            key(name) in map(key, apart) or not {*islice(slugs(name), 3)}.isdisjoint(apart)
+        )
 
     def _without_nouns(self, nouns: tuple[str, ...]) -> Mapping[str, set[str]]:
         """By key, the products with a form that ends in a category's nouns, written without."""

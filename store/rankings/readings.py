@@ -112,6 +112,12 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
     )
 
 
+def resolved_by(names: Names, reading: Reading) -> dict[Spelling, ProductId]:
+    """What every name of a reading stands for by other product files."""
+    nouns = reading.category.nouns
+    return {use: names.resolve(*use, nouns).product for use in reading.resolved}
+
+
 def still_holds(reading: Reading, names: Names) -> bool:
     """Whether other product files would resolve every name of a reading to the same product."""
     nouns = reading.category.nouns
