@@ -65,8 +65,8 @@ def test_a_name_that_a_file_let_go_is_a_warning(directory: Path) -> None:
     [warning] = said(directory, name="Nimbrel Suite")
     assert warning == (
         'products/nimbrel.json:3:3: warning: "Nimbrel" (6 polls in billing, crm and podcasts) is '
-        "another product, at nimbrel-aab1a5, though its address would be this file's: put it in "
-        "aliases if it is this product, else nimbrel-aab1a5 in not_same_as"
+        "neither the name nor an alias, so it ranks as another product, at nimbrel-aab1a5: put "
+        "it in aliases if it is this one, else nimbrel-aab1a5 in not_same_as"
     )
     assert said(directory, name="Nimbrel Suite", not_same_as=["nimbrel-aab1a5"]) == []
     [notice] = said(directory, name="Nimbrel Suite", aliases=["Nimbrel"])

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from builders import answered, app_over, append, prepared, write_data, write_json
 
+from store.cli.naming import Desk
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -248,6 +250,17 @@ def test_explain_says_which_rule_resolved_a_spelling(
 ) -> None:
     """Product, rule, categories, key and address of any spelling, known or not."""
     assert names(directory, "explain", *args).stdout.splitlines() == lines
+
+
+def test_explain_agrees_with_the_rankings_everywhere(directory: Path) -> None:
+    """Each spelling of each category is explained as the product that it is ranked as."""
+    snapshot = app_over(directory).extensions["store"].snapshot
+    desk = Desk(directory, snapshot)
+    for slug, reading in snapshot.readings.items():
+        for (spelling, _), product_ in reading.resolved.items():
+            for category in (None, slug):
+                meanings = desk.meanings(spelling, category, None)
+                assert [m.product for m in meanings if slug in m.places] == [product_]
 
 
 def test_explain_tells_categories_and_domains_apart(directory: Path) -> None:

@@ -57,8 +57,8 @@ def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
     for slug, product in curation.detached(snapshot.products, snapshot.names):
         message = (
-            f'"{product.name}" ({_polls(product)}) is another product, at {product.slug}, though '
-            f"its address would be this file's: put it in aliases if it is this product, else "
+            f'"{product.name}" ({_polls(product)}) is neither the name nor an alias, so it ranks '
+            f"as another product, at {product.slug}: put it in aliases if it is this one, else "
             f"{product.slug} in not_same_as"
         )
         yield files.problem_at(f"products/{slug}.json", ("name",), message, "warning")
