@@ -312,7 +312,7 @@ def _tell_moves(before: Snapshot, after: Snapshot) -> None:
     if moves := curation.moves(*held):
         told = "; ".join(move.told() for move in moves[:MOVES])
         more = f"; and {len(moves) - MOVES} more" if len(moves) > MOVES else ""
-        log.warning("an edit gave names other products: %s%s", told, more)
+        log.warning("an edit moved names to other products: %s%s", told, more)
 
 
 def claimed_at(claim: Claim, names: Names) -> JsonPath:

@@ -270,7 +270,6 @@ class _Rebuild:
         changed = {*read, *gone}
         touched = self._touched(changed)
         self.products, bearers = self._name(touched)
-        touched |= self._readdressed()
         moved = {id_ for id_ in touched if self._is_other(id_)}
         stale = self._stale(changed, moved)
         self.boards = self._merge(stale)
@@ -314,8 +313,8 @@ class _Rebuild:
     def _name(self, touched: set[ProductId]) -> tuple[dict[ProductId, Named], dict[str, ProductId]]:
         """All products and who bears which address.
 
-        The touched ones are described anew from every category that ranked them; an address
-        depends on all.
+        The touched ones are described anew from every category that ranked them. An address
+        depends on all products: whatever bears another than before becomes touched.
         """
         files = self.catalogue.products
         sightings: dict[ProductId, dict[str, Sighting]] = {id_: {} for id_ in touched}
@@ -328,19 +327,24 @@ class _Rebuild:
             if found
         }
         named = _with(self.before.products, described, touched - described.keys())
-        bearers = products.addresses(named, files)
+        bearers = products.addresses(named, files, self._given(named, touched))
         for slug, id_ in bearers.items():
             if named[id_].slug != slug:
                 named[id_] = msgspec.structs.replace(named[id_], slug=slug)
+                touched.add(id_)
         return named, bearers
 
-    def _readdressed(self) -> set[ProductId]:
-        """Every product that bears another address than before."""
-        return {
-            id_
-            for id_, old in self.before.products.items()
-            if (new := self.products.get(id_)) and new.slug != old.slug
-        }
+    def _given(
+        self, named: Mapping[ProductId, Named], touched: set[ProductId]
+    ) -> Mapping[str, ProductId]:
+        """Who bore which address before, unless a product or file has left or is another now."""
+        before = self.before
+        stay = before.catalogue.products == self.catalogue.products and all(
+            (new := named.get(id_)) and (new.name, new.first_use) == (old.name, old.first_use)
+            for id_ in touched
+            if (old := before.products.get(id_))
+        )
+        return before.product_slugs if stay else {}
 
     def _is_other(self, id_: ProductId) -> bool:
         """Whether a product is called otherwise than before, is new or gone, or was saved anew."""

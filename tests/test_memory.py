@@ -240,6 +240,8 @@ class Edits(RuleBasedStateMachine):
         followed, fresh = picture(self.store), picture(store_over(self.data))
         for part, expected in fresh.items():
             assert followed[part] == expected, part
+        products = self.store.snapshot.products
+        assert sorted(self.store.snapshot.product_slugs.values()) == sorted(products)
 
     def teardown(self) -> None:
         """The last comparison."""
@@ -468,7 +470,7 @@ def test_an_edit_logs_what_it_makes_of_names(
     assert caplog.messages == []
     edited(store, name="Zoho CRM", domain="zoho.example", aliases=["HubSpot"])
     edited(store, name="Zoho Suite", domain="zoho.example", aliases=["HubSpot"])
-    said = "an edit gave names other products: "
+    said = "an edit moved names to other products: "
     own = store.snapshot.products["=zohocrm"].slug
     assert caplog.messages == [
         f'{said}"HubSpot" is zoho-crm now, no longer hubspot, in crm-software',

@@ -111,7 +111,7 @@ def explain(text: str, category: str | None, domain: str | None) -> None:
     It is looked up as models give it, in every category that names it.
     """
     desk = Desk.open()
-    if category is not None and category not in desk.snapshot.catalogue.categories:
+    if category is not None and category not in desk.snapshot.readings:
         raise click.UsageError(f'No category has the slug "{category}".')
     for meaning in desk.meanings(text, category, domain):
         click.echo("\n".join(_explained(meaning, desk)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -66,17 +67,20 @@ def describe(product: ProductId, sightings: Mapping[str, Sighting], file: Produc
 
 
 def addresses(
-    named: Mapping[ProductId, Named], files: Mapping[str, Product]
+    named: Mapping[ProductId, Named],
+    files: Mapping[str, Product],
+    given: Mapping[str, ProductId] = MappingProxyType({}),
 ) -> dict[str, ProductId]:
     """The product that bears each address; no two share one, whatever is named.
 
     A product file has its slug, and its former slugs are kept for it. Of the others each has the
     first of its addresses (:func:`names.slugs`) that neither a file nor a product named earlier
-    takes: whoever comes later takes nothing from anybody.
+    takes: whoever comes later takes nothing from anybody. The result does not depend on ``given``,
+    which saves work: what was given before to products that are all still named as they were.
     """
     held = {former: slug for slug, file in files.items() for former in file.former_slugs}
-    held |= {slug: slug for slug in files}
-    waiting = [id_ for id_ in named if id_ not in files]
+    held |= {**given, **{slug: slug for slug in files}}
+    waiting = list(named.keys() - files.keys() - set(given.values()))
     while waiting:
         id_ = waiting.pop()
         for slug in names.slugs(named[id_].name):
