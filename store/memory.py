@@ -306,7 +306,11 @@ def read_logs(history: History, slug: str, catalogue: Catalogue) -> Logs:
 def _tell_moves(before: Snapshot, after: Snapshot) -> None:
     """Log what an edit made of the names in history: a warning, which no server leaves out."""
     held = [
-        curation.addressed({s: r.resolved for s, r in each.readings.items()}, each.products)
+        curation.addressed(
+            {slug: reading.resolved for slug, reading in each.readings.items()},
+            each.products,
+            each.catalogue.products,
+        )
         for each in (before, after)
     ]
     if moves := curation.moves(*held):

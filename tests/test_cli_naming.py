@@ -164,6 +164,7 @@ def test_a_name_that_two_files_claim_already_is_not_claimed_once_more(directory:
         (["merge", "nothing", "zoho"], 2, 'No product has the slug or the spelling "nothing".'),
         (["merge", "zoho-crmm", "zoho"], 2, "Closest: zoho-crm"),
         (["merge", "zoho", "ZOHO"], 1, "zoho is zoho already."),
+        (["explain", " "], 2, "Give a spelling."),
         (["explain", "x", "--category", "none"], 2, 'No category has the slug "none".'),
     ],
 )

@@ -17,6 +17,7 @@ from store.records import Product
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from store.rankings.names import Spelling
     from store.rankings.products import Named
     from store.rankings.readings import Reading
 
@@ -124,6 +125,7 @@ def test_what_an_edit_moves_is_told_by_address() -> None:
         curation.addressed(
             {slug: reading.resolved for slug, reading in read(names, said).items()},
             described(read(names, said), names),
+            names.products,
         )
         for names in (
             Names({}),
@@ -141,11 +143,20 @@ def test_what_an_edit_moves_is_told_by_address() -> None:
 
 
 def test_what_no_poll_ranked_has_no_address_to_tell() -> None:
-    """A product that was only left out is called what it is."""
-    assert Move("Zoho", "zoho", "=zoho", ("crm",)).told() == (
-        '"Zoho" is a product of its own now, no longer zoho, in crm'
-    )
-    assert Move("Zoho", "=zoho", "zoho", ("crm",)).told() == '"Zoho" is zoho now, in crm'
+    """A product that was only left out is called what it is, and being ranked moves no name."""
+    unranked, ranked = ("=zoho", None), ("=zoho", "zoho")
+    file, suite = ("zoho", "zoho"), ("zoho-suite", "zoho-suite")
+    spelling: Spelling = ("Zoho", None)
+
+    def told(*states: tuple[str, str | None]) -> list[str]:
+        before, after = ({"crm": {spelling: state}} for state in states)
+        return [move.told() for move in curation.moves(before, after)]
+
+    assert told(unranked, ranked) == told(ranked, unranked) == told(ranked, file) == []
+    assert told(unranked, suite) == ['"Zoho" is zoho-suite now, in crm']
+    assert told(suite, unranked) == [
+        '"Zoho" is a product of its own now, no longer zoho-suite, in crm'
+    ]
 
 
 def test_a_file_whose_address_is_anothers_own_is_found() -> None:

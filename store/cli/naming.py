@@ -110,6 +110,8 @@ def explain(text: str, category: str | None, domain: str | None) -> None:
 
     It is looked up as models give it, in every category that names it.
     """
+    if not text.strip():
+        raise click.UsageError("Give a spelling.")
     desk = Desk.open()
     if category is not None and category not in desk.snapshot.readings:
         raise click.UsageError(f'No category has the slug "{category}".')
@@ -281,7 +283,10 @@ class Desk:
         read = self.snapshot.readings
         was = {slug: reading.resolved for slug, reading in read.items()}
         now = {slug: readings.resolved_by(after, reading) for slug, reading in read.items()}
-        return curation.moves(curation.addressed(was, named), curation.addressed(now, named))
+        return curation.moves(
+            curation.addressed(was, named, self.files),
+            curation.addressed(now, named, after.products),
+        )
 
     def _names_after(self, edits: list[Edit]) -> Names:
         products = dict(self.files)

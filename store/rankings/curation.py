@@ -13,12 +13,13 @@ from msgspec import Struct
 from store.rankings import names as naming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from store.rankings.names import Names, ProductId, Spelling
     from store.rankings.products import Named
     from store.rankings.readings import Reading
 
+_OWN = "a product of its own"
 _SHOWN = 3
 
 
@@ -43,48 +44,56 @@ class Meaning(Struct, frozen=True, order=True):
     places: tuple[str, ...]
 
 
-class Move(Struct, frozen=True, order=True):
-    """A spelling that has another address than before in these categories.
+class Move(Struct, frozen=True):
+    """A spelling that stands for a product at another address than before in these categories.
 
-    A product that no poll has ranked has its id for an address.
+    ``None`` is the address of a product that no poll has ranked.
     """
 
     spelling: str
-    before: str
-    after: str
+    before: str | None
+    after: str | None
     places: tuple[str, ...]
 
     def told(self) -> str:
         """The move in a sentence without its full stop."""
-        now = "a product of its own" if self.after.startswith("=") else self.after
-        was = "" if self.before.startswith("=") else f", no longer {self.before}"
-        return f'"{self.spelling}" is {now} now{was}, in {listed(self.places)}'
+        was = f", no longer {self.before}" if self.before else ""
+        return f'"{self.spelling}" is {self.after or _OWN} now{was}, in {listed(self.places)}'
 
 
-Addressed = dict[str, "dict[Spelling, str]"]
-"""By category, the address of the product that each spelling stands for."""
+Addressed = dict[str, "dict[Spelling, tuple[ProductId, str | None]]"]
+"""By category, the product that each spelling stands for, and its address."""
 
 
 def addressed(
-    resolved: Mapping[str, Mapping[Spelling, ProductId]], named: Mapping[ProductId, Named]
+    resolved: Mapping[str, Mapping[Spelling, ProductId]],
+    named: Mapping[ProductId, Named],
+    files: Container[str],
 ) -> Addressed:
-    """Where products are, of what spellings stand for by category."""
+    """What spellings stand for by category, with the addresses of these products and files."""
     slugs = {id_: product.slug for id_, product in named.items()}
     return {
-        category: {spelling: slugs.get(id_, id_) for spelling, id_ in held.items()}
+        category: {
+            spelling: (id_, id_ if id_ in files else slugs.get(id_))
+            for spelling, id_ in held.items()
+        }
         for category, held in resolved.items()
     }
 
 
 def moves(before: Addressed, after: Addressed) -> list[Move]:
-    """The spellings that have another address than before, where they are still named."""
-    found: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
+    """The spellings that have moved, where they are still named.
+
+    A product that only got a file for its own address, or was ranked for the first time, has not.
+    """
+    found: defaultdict[tuple[str, str | None, str | None], set[str]] = defaultdict(set)
     for category in before.keys() & after.keys():
-        new = after[category]
         for spelling, old in before[category].items():
-            if new.get(spelling, old) != old:
-                found[spelling[0], old, new[spelling]].add(category)
-    return sorted(Move(*move, tuple(sorted(places))) for move, places in found.items())
+            new = after[category].get(spelling, old)
+            if old[0] != new[0] if None in (old[1], new[1]) else old[1] != new[1]:
+                found[spelling[0], old[1], new[1]].add(category)
+    moved = (Move(*move, tuple(sorted(places))) for move, places in found.items())
+    return sorted(moved, key=lambda move: (move.spelling, move.told()))
 
 
 def uses(readings: Iterable[Reading]) -> Iterator[Use]:
