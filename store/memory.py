@@ -20,7 +20,7 @@ import msgspec
 
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
-from store.rankings import readings
+from store.rankings import curation, readings
 from store.rankings.names import Names
 from store.records import Problem
 from store.snapshot import Logs, history_files, rebuild, with_overview
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from store.files import Catalogue
     from store.history import Signature
+    from store.positions import JsonPath
+    from store.rankings.names import Claim
     from store.records import Poll
     from store.snapshot import Ledger, Publisher, Snapshot
 
@@ -38,6 +40,9 @@ log = logging.getLogger(__name__)
 
 _GONE = "the data directory cannot be read any more; what it last held stays served"
 _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
+
+MOVES = 10
+"""Names that stand for another product after an edit, of which the log tells one by one."""
 
 FEW = 16
 """Entries up to which a mapping is taken for a record of larger things."""
@@ -243,14 +248,15 @@ class Store:
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
         self._swap(rebuild(before, catalogue, names, fresh, self._publish(catalogue)))
         self._overview_due = True
+        if before and before.catalogue is not catalogue:
+            _tell_moves(before, self.snapshot)
 
     def _read(self, slug: str, catalogue: Catalogue) -> Logs:
-        files = history_files(slug, catalogue.categories[slug], catalogue.categories)
-        logs = [self.history.read(file) for file in files]
-        for file, log in zip(files, logs, strict=True):
+        logs = read_logs(self.history, slug, catalogue)
+        for file, log in zip(logs.files, logs.logs, strict=True):
             if log.signature or log.unread:
                 self._signatures[file] = log.signature
-        return Logs(tuple(files), tuple(logs))
+        return logs
 
 
 @contextmanager
@@ -291,20 +297,46 @@ def _requests_first() -> Iterator[None]:
         sys.setswitchinterval(SWITCH_INTERVAL)
 
 
+def read_logs(history: History, slug: str, catalogue: Catalogue) -> Logs:
+    """A category's history files as they are now."""
+    files = history_files(slug, catalogue.categories[slug], catalogue.categories)
+    return Logs(tuple(files), tuple(history.read(file) for file in files))
+
+
+def _tell_moves(before: Snapshot, after: Snapshot) -> None:
+    """Log what an edit made of the names in history: a warning, which no server leaves out."""
+    held = [
+        curation.addressed(
+            {slug: reading.resolved for slug, reading in each.readings.items()},
+            each.products,
+            each.catalogue.products,
+        )
+        for each in (before, after)
+    ]
+    if moves := curation.moves(*held):
+        told = "; ".join(move.told() for move in moves[:MOVES])
+        more = f"; and {len(moves) - MOVES} more" if len(moves) > MOVES else ""
+        log.warning("an edit moved names to other products: %s%s", told, more)
+
+
+def claimed_at(claim: Claim, names: Names) -> JsonPath:
+    """Where a product file makes a claim: its name, or one of its aliases."""
+    product = names.products[claim.slug]
+    if claim.title == product.name:
+        return ("name",)
+    return ("aliases", product.aliases.index(claim.title))
+
+
 def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
     """Every name or alias that more than one product file claims, at each of its places."""
     for claims in names.contested():
         for claim in claims:
             others = [f"products/{other.slug}.json" for other in claims if other.slug != claim.slug]
-            product = names.products[claim.slug]
-            place: tuple[str | int, ...] = ("name",)
-            if claim.title != product.name:
-                place = ("aliases", product.aliases.index(claim.title))
             yield files.problem_at(
                 f"products/{claim.slug}.json",
-                place,
+                claimed_at(claim, names),
                 f'"{claim.title}" is also claimed by {", ".join(sorted(set(others)))}; '
-                "until one gives it up it belongs to neither",
+                "until one gives it up it belongs to neither, and ranks as a product of its own",
             )
 
 

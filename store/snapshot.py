@@ -269,7 +269,7 @@ class _Rebuild:
         self.readings = _with(self.before.readings, read, gone)
         changed = {*read, *gone}
         touched = self._touched(changed)
-        self.products = self._name(touched)
+        self.products, bearers = self._name(touched)
         moved = {id_ for id_ in touched if self._is_other(id_)}
         stale = self._stale(changed, moved)
         self.boards = self._merge(stale)
@@ -281,7 +281,7 @@ class _Rebuild:
             readings=self.readings,
             damage=_with(self.before.damage, damage, gone),
             products=self.products,
-            product_slugs={product.slug: id_ for id_, product in self.products.items()},
+            product_slugs=bearers,
             boards=self.boards,
             publisher=self.publisher,
             verdicts=_with(self.before.verdicts, {}, stale),
@@ -308,24 +308,43 @@ class _Rebuild:
                 for slug in old.keys() | new.keys()
                 if old.get(slug) != new.get(slug) or self._is_resaved(slug)
             }
-            if old.keys() != new.keys():
-                touched |= {id_ for id_, p in self.before.products.items() if id_ not in old}
         return touched
 
-    def _name(self, touched: set[ProductId]) -> dict[ProductId, Named]:
-        """All products, the touched ones described anew from every category that ranked them."""
+    def _name(self, touched: set[ProductId]) -> tuple[dict[ProductId, Named], dict[str, ProductId]]:
+        """All products and who bears which address.
+
+        The touched ones are described anew from every category that ranked them. An address
+        depends on all products: whatever bears another than before becomes touched.
+        """
+        files = self.catalogue.products
         sightings: dict[ProductId, dict[str, Sighting]] = {id_: {} for id_ in touched}
         for slug, reading in self.readings.items():
             for id_ in reading.sightings.keys() & touched:
                 sightings[id_][slug] = reading.sightings[id_]
         described = {
-            id_: products.describe(
-                id_, found, self.catalogue.products.get(id_), self.catalogue.products
-            )
+            id_: products.describe(id_, found, files.get(id_))
             for id_, found in sightings.items()
             if found
         }
-        return _with(self.before.products, described, touched - described.keys())
+        named = _with(self.before.products, described, touched - described.keys())
+        bearers = products.addresses(named, files, self._given(named, touched))
+        for slug, id_ in bearers.items():
+            if named[id_].slug != slug:
+                named[id_] = msgspec.structs.replace(named[id_], slug=slug)
+                touched.add(id_)
+        return named, bearers
+
+    def _given(
+        self, named: Mapping[ProductId, Named], touched: set[ProductId]
+    ) -> Mapping[str, ProductId]:
+        """Who bore which address before, unless a product or file has left or is another now."""
+        before = self.before
+        stay = before.catalogue.products == self.catalogue.products and all(
+            (new := named.get(id_)) and (new.name, new.first_use) == (old.name, old.first_use)
+            for id_ in touched
+            if (old := before.products.get(id_))
+        )
+        return before.product_slugs if stay else {}
 
     def _is_other(self, id_: ProductId) -> bool:
         """Whether a product is called otherwise than before, is new or gone, or was saved anew."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,12 @@ from builders import app_over
 from hypothesis import settings
 from small_world import write_small_world
 
+from store.rankings import names
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flask import Flask
     from flask.testing import FlaskClient, FlaskCliRunner
 
@@ -89,3 +93,19 @@ def report(capsys: pytest.CaptureFixture[str]) -> Report:
             print(f"\n{text}")  # noqa: T201 - the figure is what the run is for
 
     return print_it
+
+
+@pytest.fixture
+def one_digit() -> Iterator[None]:
+    """One digit of the digest instead of six, so that addresses collide all the time."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(names, "_DIGITS", 1)
+        patched.setattr(names, "_AS_HASHED", re.compile("-[0-9a-f]$"))
+        _forget()
+        yield
+    _forget()
+
+
+def _forget() -> None:
+    names.slug.cache_clear()
+    names.hashed_slug.cache_clear()

@@ -49,17 +49,26 @@ def key_of(name: str) -> str:
 
 
 @cache
-def slug_of(name: str) -> str:
-    """Rule 6: the slug of the name, or one with six hex digits when that is another's."""
+def plain_slug_of(name: str) -> str | None:
+    """Rule 6: the slug of the name, if it is the name's own."""
     plain = _slugged(name)
-    return plain if len(plain) <= 100 and key_of(plain) == key_of(name) else hashed_slug_of(name)
+    return plain if len(plain) <= 100 and key_of(plain) == key_of(name) else None
 
 
 @cache
-def hashed_slug_of(name: str) -> str:
+def slug_of(name: str) -> str:
+    """Rule 6 and section 9: the plain slug, or one with a suffix when it is not clearly its own."""
+    plain = plain_slug_of(name)
+    if plain and not re.search("-[0-9a-f]{6}$", plain):
+        return plain
+    return hashed_slug_of(name)
+
+
+@cache
+def hashed_slug_of(name: str, digits: int = 6) -> str:
     """Rule 6: the slug that a name has when its plain one is taken or not its own."""
-    digest = hashlib.sha256(key_of(name).encode()).hexdigest()[:6]
-    plain = _slugged(name)[:93].strip("-")
+    digest = hashlib.sha256(key_of(name).encode()).hexdigest()[:digits]
+    plain = _slugged(name)[: 99 - digits].strip("-")
     return f"{plain}-{digest}" if plain else digest
 
 
@@ -154,6 +163,7 @@ class Recomputation:
         self.first_use: dict[str, tuple[str, str, str, int, str]] = {}
         self._domains: dict[str, Counter[str]] = {}
         self._see_products()
+        self._given = self._give_slugs()
 
     def _polls(self, directory: Path, slug: str, hidden: Json) -> list[Json]:
         former = self.categories[slug].get("former_slugs", [])
@@ -202,12 +212,20 @@ class Recomputation:
         ]
         if len(alike) == 1:
             own = self.files[alike[0]].get("domain")
-            if not own or not domain or own == domain:
+            if (not own or not domain or own == domain) and not self._apart(alike[0], name):
                 return alike[0]
         at = [
             s for s, f in self.files.items() if f.get("domain_is_product") and f["domain"] == domain
         ]
-        return at[0] if len(at) == 1 else f"={key_of(name)}"
+        alone = len(at) == 1 and not self._apart(at[0], name)
+        return at[0] if alone else f"={key_of(name)}"
+
+    def _apart(self, file: str, name: str) -> bool:
+        """Whether a product file names the product of this spelling in ``not_same_as``."""
+        return any(
+            key_of(slug) == key_of(name) or slug == hashed_slug_of(name)
+            for slug in self.files[file].get("not_same_as", [])
+        )
 
     def name(self, product: str) -> str:
         """What a product is called."""
@@ -216,10 +234,21 @@ class Recomputation:
 
     def slug(self, product: str) -> str:
         """A product's address."""
-        if product in self.files:
-            return product
-        plain = slug_of(self.name(product))
-        return hashed_slug_of(self.name(product)) if plain in self.files else plain
+        return product if product in self.files else self._given[product]
+
+    def _give_slugs(self) -> dict[str, str]:
+        """Section 9: in order of first use, each product the first slug nobody has before it."""
+        former = [old for file in self.files.values() for old in file.get("former_slugs", [])]
+        taken = {*self.files, *former}
+        given = {}
+        for product in sorted(
+            self.first_use.keys() - self.files.keys(), key=self.first_use.__getitem__
+        ):
+            name = self.name(product)
+            options = [slug_of(name), hashed_slug_of(name), hashed_slug_of(name, 64)]
+            given[product] = next(option for option in options if option not in taken)
+            taken.add(given[product])
+        return given
 
     def domain(self, product: str) -> str | None:
         """A product's domain: its file's, or the one that most polls give."""
@@ -230,15 +259,20 @@ class Recomputation:
 
     def owners(self) -> dict[str, str]:
         """The product that answers at each slug that a spelling ever had (rule 7)."""
-        first: dict[str, tuple[tuple[str, str, str, int, str], str]] = {}
+        first: dict[str, tuple[bool, tuple[str, str, str, int, str], str]] = {}
         for slug, poll in self.successes:
             for row in poll["ranking"]:
                 name = row["product"]
                 use = (poll["polledAt"], slug, poll["model"], row["rank"], name)
-                claim = (use, self.product(slug, name, row["domain"]))
-                for address in (slug_of(name), hashed_slug_of(name)):
-                    first[address] = min(claim, first.get(address, claim))
-        owners = {address: product for address, (_, product) in first.items()}
+                product = self.product(slug, name, row["domain"])
+                for address in {slug_of(name), hashed_slug_of(name), plain_slug_of(name)}:
+                    lost = address not in (slug_of(name), hashed_slug_of(name))
+                    claim = (lost, use, product)
+                    if address:
+                        first[address] = min(claim, first.get(address, claim))
+        owners = {address: product for address, (*_, product) in first.items()}
+        for product in self.first_use.keys() & self.files.keys():
+            owners |= dict.fromkeys(self.files[product].get("former_slugs", []), product)
         return owners | {self.slug(product): product for product in self.first_use}
 
     # -------------------------------------------------------------- one category

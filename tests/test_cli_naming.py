@@ -7,7 +7,9 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, prepared, write_data
+from builders import answered, app_over, append, prepared, write_data, write_json
+
+from store.cli.naming import Desk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +97,7 @@ def test_accepting_makes_one_product_of_two(directory: Path) -> None:
         "aliases": ["Zoho"],
     }
     assert done.stdout.startswith("--- /dev/null\n+++ b/products/zoho-crm.json\n@@ -0,0 +1,6 @@\n")
-    assert '"Zoho" is zoho-crm now, in 1 category.' in done.stderr
+    assert done.stderr == '"Zoho" is zoho-crm now, no longer zoho, in crm-software.\n'
     client = app_over(directory).test_client()
     top = client.get("/api/v1/best/crm-software.json").get_json()["combined"][0]
     assert (top["product"], top["modelRanks"]) == ("Zoho CRM", {"A": 1, "B": 1, "C": 1})
@@ -134,7 +136,8 @@ def test_rejecting_silences_a_suggestion_for_good(directory: Path) -> None:
     done = names(directory, "reject", "zoho", "zoho-crm")
     assert done.exit_code == 0, done.output
     assert product(directory, "zoho-crm")["not_same_as"] == ["zoho"]
-    assert product(directory, "zoho")["name"] == "Zoho"
+    assert not (directory / "products" / "zoho.json").exists()
+    assert not done.stderr
     assert "zoho:" not in names(directory, "queue").stdout
     assert answers(directory) == before
     refused = names(directory, "merge", "zoho", "zoho-crm")
@@ -161,6 +164,7 @@ def test_a_name_that_two_files_claim_already_is_not_claimed_once_more(directory:
         (["merge", "nothing", "zoho"], 2, 'No product has the slug or the spelling "nothing".'),
         (["merge", "zoho-crmm", "zoho"], 2, "Closest: zoho-crm"),
         (["merge", "zoho", "ZOHO"], 1, "zoho is zoho already."),
+        (["explain", " "], 2, "Give a spelling."),
         (["explain", "x", "--category", "none"], 2, 'No category has the slug "none".'),
     ],
 )
@@ -174,36 +178,69 @@ def test_what_cannot_be_done_is_said(
     assert [path.name for path in (directory / "products").iterdir()] == ["pipedrive.json"]
 
 
+def test_rejecting_takes_nothing_else_in(tmp_path: Path) -> None:
+    """Of two products without a file the one gets it that would swallow fewer others."""
+    said = answered("A", ["Zoho", "Zoho CRM", "Zoho Software"])
+    nouns = {"crm-software": {"title": "Best CRM software", "nouns": ["CRM"]}}
+    data = write_data(tmp_path / "data", categories=nouns, polls=[said])
+    assert names(data, "reject", "zoho-software", "zoho").stderr == ""
+    assert [path.name for path in (data / "products").iterdir()] == ["zoho-software.json"]
+
+
+def test_a_spelling_of_several_products_is_asked_back(directory: Path) -> None:
+    """Where a noun tells two products by one spelling, the curator says which is meant."""
+    notion = {"version": 1, "name": "Notion", "maker": "Notion Labs"}
+    write_json(directory / "products" / "notion.json", {**notion, "aliases": ["Zoho"]})
+    write_json(directory / "products" / "zoho-crm.json", {"version": 1, "name": "Zoho CRM"})
+    append(directory, [answered("D", ["Pipedrive CRM"], slug="office-suite")])
+    done = names(directory, "merge", "PIPEDRIVE CRM", "notion")
+    assert done.exit_code == 2
+    sentence = '"PIPEDRIVE CRM" stands for several products: pipedrive, pipedrive-crm; give a slug.'
+    assert sentence in done.output
+
+
+PIPEDRIVE = "Pipedrive (products/pipedrive.json)"
+BY_NOUN = ["rule: name without maker or noun", "in: crm-software", "key: pipedrivecrm"]
+KNOWN = ["address: /product/pipedrive", "named 2x in crm-software"]
+
+
 @pytest.mark.parametrize(
     ("args", "lines"),
     [
         (
             ["PIPEDRIVE\u2122"],
             [
-                "PIPEDRIVE\u2122: Pipedrive (products/pipedrive.json)",
+                f"Pipedrive: {PIPEDRIVE}",
                 "rule: name or alias",
+                "in: crm-software",
                 "key: pipedrive",
-                "address: /product/pipedrive",
-                "named 2x in crm-software",
+                *KNOWN,
             ],
         ),
         (
             ["Pipedrive CRM", "--category", "crm-software"],
-            [
-                "Pipedrive CRM: Pipedrive (products/pipedrive.json)",
-                "rule: name without maker or noun",
-                "key: pipedrivecrm",
-                "address: /product/pipedrive",
-                "named 2x in crm-software",
-            ],
+            [f"Pipedrive CRM: {PIPEDRIVE}", *BY_NOUN, *KNOWN],
         ),
+        (["Pipedrive CRM"], [f"Pipedrive CRM: {PIPEDRIVE}", *BY_NOUN, *KNOWN]),
         (
-            ["Pipedrive CRM"],
+            ["Pipedrive CRM", "--category", "office-suite"],
             [
                 "Pipedrive CRM: Pipedrive CRM (a product of its own, in no file)",
                 "rule: own name",
+                "in: office-suite",
                 "key: pipedrivecrm",
                 "address: /product/pipedrive-crm",
+                "named in no successful poll",
+            ],
+        ),
+        (
+            ["Zoho Two"],
+            [
+                "Zoho Two: Zoho Two (a product of its own, in no file)",
+                "rule: own name",
+                "in: no category",
+                "key: zohotwo",
+                "address: /product/zoho-two",
                 "named in no successful poll",
             ],
         ),
@@ -212,8 +249,43 @@ def test_what_cannot_be_done_is_said(
 def test_explain_says_which_rule_resolved_a_spelling(
     directory: Path, args: list[str], lines: list[str]
 ) -> None:
-    """Product, rule, key and address of any spelling, known or not."""
+    """Product, rule, categories, key and address of any spelling, known or not."""
     assert names(directory, "explain", *args).stdout.splitlines() == lines
+
+
+def test_explain_agrees_with_the_rankings_everywhere(directory: Path) -> None:
+    """Each spelling of each category is explained as the product that it is ranked as."""
+    snapshot = app_over(directory).extensions["store"].snapshot
+    desk = Desk(directory, snapshot)
+    for slug, reading in snapshot.readings.items():
+        for (spelling, _), product_ in reading.resolved.items():
+            for category in (None, slug):
+                meanings = desk.meanings(spelling, category, None)
+                assert [m.product for m in meanings if slug in m.places] == [product_]
+
+
+def test_explain_tells_categories_and_domains_apart(directory: Path) -> None:
+    """A spelling that is two products is explained for each, with the domain if that decides."""
+    pipedrive = {"version": 1, "name": "Pipedrive", "domain": "pipedrive.com"}
+    write_json(directory / "products" / "pipedrive.json", pipedrive)
+    spelt = {"Pipedrive CRM": "other.example"}
+    append(
+        directory,
+        [
+            answered("C", ["Pipedrive CRM"], slug="crm-software", domains=spelt),
+            answered("C", ["Pipedrive CRM"], slug="office-suite"),
+        ],
+    )
+    done = names(directory, "explain", "Pipedrive CRM").stdout
+    assert [line for line in done.splitlines() if line.startswith(("Pipe", "in"))] == [
+        "Pipedrive CRM: Pipedrive CRM (a product of its own, in no file)",
+        "in: crm-software (other.example) and office-suite",
+        f"Pipedrive CRM: {PIPEDRIVE}",
+        "in: crm-software (no domain)",
+    ]
+    supposed = names(directory, "explain", "Pipedrive CRM", "--domain", "other.example").stdout
+    assert supposed.count("a product of its own") == 1
+    assert PIPEDRIVE not in supposed
 
 
 def test_every_command_has_help(directory: Path) -> None:

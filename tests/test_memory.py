@@ -30,6 +30,7 @@ SLUGS = ("crm-software", "help-desk", "email-tool", "old-crm", "old-desk")
 SPELLINGS = (
     "Zoho CRM", "Zoho", "zoho crm", "Acme Desk", "Desk 2", "Acme Desk 2", "Desk", "Pipedrive",
     "Pipe-drive", "Mail+", "Mail Plus", "Mail", "Ünïversal", "!!!",
+    "Ørst\u0435d", "\u041ersted", "Orsted A",
 )  # fmt: skip
 PRODUCTS = (
     "zoho-crm",
@@ -40,6 +41,7 @@ PRODUCTS = (
     "mail-plus",
     "mail",
     "never-named",
+    "orsted-a",
 )
 DOMAINS = ("zoho.example", "acme.example", "mail.example")
 TIMES = tuple(f"2026-{day}T06:00:00Z" for day in ("07-01", "10-03", "10-26", "11-02", "11-03"))
@@ -85,6 +87,7 @@ def product_files() -> st.SearchStrategy[dict[str, Any]]:
             "domain_is_product": st.booleans(),
             "aliases": st.lists(names, max_size=2, unique=True),
             "not_same_as": st.lists(st.sampled_from(PRODUCTS), max_size=1),
+            "former_slugs": st.lists(st.sampled_from(PRODUCTS), max_size=1),
         },
     )
 
@@ -98,6 +101,9 @@ def site_files() -> st.SearchStrategy[dict[str, Any]]:
             "licence": st.sampled_from(["CC BY 4.0", "CC0 1.0"]),
         },
     )
+
+
+pytestmark = pytest.mark.usefixtures("one_digit")
 
 
 class Edits(RuleBasedStateMachine):
@@ -234,6 +240,8 @@ class Edits(RuleBasedStateMachine):
         followed, fresh = picture(self.store), picture(store_over(self.data))
         for part, expected in fresh.items():
             assert followed[part] == expected, part
+        products = self.store.snapshot.products
+        assert sorted(self.store.snapshot.product_slugs.values()) == sorted(products)
 
     def teardown(self) -> None:
         """The last comparison."""
@@ -446,3 +454,55 @@ def test_a_category_that_goes_with_a_change_for_all_takes_its_products_along(sto
     store.reload()
     assert picture(store) == picture(store_over(data))
     assert not [path for path in prepared(store.snapshot) if path.startswith("product/")]
+
+
+def edited(store: Store, **fields: Any) -> None:
+    """A curator saves the product file at Zoho CRM's address, and the store looks."""
+    write_json(data_of(store) / "products/zoho-crm.json", {"version": 1, **fields})
+    store.reload()
+
+
+def test_an_edit_logs_what_it_makes_of_names(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Which names stand for another product now, and no word where none does."""
+    edited(store, name="Zoho CRM", domain="zoho.example")
+    assert caplog.messages == []
+    edited(store, name="Zoho CRM", domain="zoho.example", aliases=["HubSpot"])
+    edited(store, name="Zoho Suite", domain="zoho.example", aliases=["HubSpot"])
+    said = "an edit moved names to other products: "
+    own = store.snapshot.products["=zohocrm"].slug
+    assert caplog.messages == [
+        f'{said}"HubSpot" is zoho-crm now, no longer hubspot, in crm-software',
+        f'{said}"Zoho CRM" is {own} now, no longer zoho-crm, in crm-software',
+    ]
+    caplog.clear()
+    store.record([answered("C", ["Zoho CRM", "Other"])], TIMES[-1])
+    store.flush()
+    assert caplog.messages == []
+
+
+def test_a_clash_logs_which_product_loses_which_name(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both files are told that the name is neither's, and what it stands for from then on."""
+    edited(store, name="Zoho CRM")
+    write_json(data_of(store) / "products/zoho.json", {"version": 1, "name": "zoho-crm"})
+    store.reload()
+    moved, *clashes = caplog.messages
+    own = store.snapshot.products["=zohocrm"].slug
+    assert moved.endswith(f'"Zoho CRM" is {own} now, no longer zoho-crm, in crm-software')
+    assert ["is also claimed by" in clash for clash in clashes] == [True, True]
+
+
+def test_of_many_moves_the_log_tells_the_first(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line for one look, however many names a curator's edits move."""
+    spellings = [f"Zoho {i}" for i in range(25)]
+    for i in range(0, 25, 5):
+        store.record([answered("C", spellings[i : i + 5])], TIMES[-1])
+    edited(store, name="Zoho CRM", aliases=spellings)
+    [line] = caplog.messages
+    assert line.count(" is zoho-crm now") == 10
+    assert line.endswith("; and 15 more")

@@ -8,8 +8,10 @@ from builders import category
 from store.rankings import likeness
 from store.rankings.names import Names, provisional
 from store.rankings.products import Named
+from store.rankings.readings import FirstUse
 from store.records import Product
 
+USE = FirstUse("2026-11-02T06:00:00Z", "c", "A", 1, "Acme")
 NOUNS = ("CRM", "software", "app", "headphones", "phone", "VPN")
 
 SAME = [
@@ -145,8 +147,20 @@ def queue(one: str, other: str, file: str | None) -> list[likeness.Suggestion]:
         id_ = slug if name == file else provisional(name)
         if name == file:
             products[slug] = known(name)
-        named[id_] = Named(id_, slug, name, None, (), 2, ("c",), "2026-11-02T06:00:00Z")
+        named[id_] = Named(id_, slug, name, None, (), 2, ("c",), USE)
     return likeness.queue(named, products, {"c": category(nouns=NOUNS)})
+
+
+def test_of_equals_the_first_in_the_alphabet_is_suggested() -> None:
+    """Which product `names accept` would merge into is no matter of chance."""
+    ids = [provisional(f"Acme {letter}") for letter in "BCDEFGHIJK"]
+    named = {
+        id_: Named(id_, f"acme-{id_[-1]}", f"Acme {id_[-1].upper()}", None, (), 2, ("c",), USE)
+        for id_ in ids
+    }
+    named["=acme"] = Named("=acme", "acme", "Acme", None, (), 1, ("c",), USE)
+    [suggestion] = [s for s in likeness.queue(named, {}, {}) if s.product.id == "=acme"]
+    assert suggestion.known.slug == "acme-b"
 
 
 def test_enough_pairs_are_tried() -> None:

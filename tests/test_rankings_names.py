@@ -249,6 +249,21 @@ def test_each_resolution_says_its_rule() -> None:
     }
 
 
+@pytest.mark.parametrize("spelling", ["Nimbrel CRM", "nimbrel-crm\u2122", "Nimbrél CRM"])
+def test_what_a_file_calls_not_the_same_is_not_taken_in(spelling: str) -> None:
+    """By no maker, noun or domain: only an alias would outweigh a curator's own word."""
+    site = {"domain": "nimbrel.example", "domain_is_product": True}
+    apart = {"not_same_as": ("nimbrel-crm", names.slug("Nimbrøl CRM"))}
+    asked = (spelling, "nimbrel.example", ("CRM",))
+    assert Names({"nimbrel": product("Nimbrel", **site)}).resolve(*asked).product == "nimbrel"
+    told = Names({"nimbrel": product("Nimbrel", **site, **apart)})
+    assert told.resolve(*asked).product == names.provisional(spelling)
+    assert told.resolve("Nimbrøl CRM", "nimbrel.example", ()).product == "=nimbrølcrm"
+    assert told.resolve("Nimbrel App", "nimbrel.example", ("CRM",)).product == "nimbrel"
+    named = Names({"nimbrel": product("Nimbrel", aliases=("Nimbrel CRM",), **apart)})
+    assert named.resolve(*asked).product == "nimbrel"
+
+
 def test_a_domain_never_decides_between_two_products() -> None:
     """A domain may block a merge; that it rules out one of two products does not cause one."""
     catalogue = Names(

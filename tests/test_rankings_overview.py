@@ -30,7 +30,7 @@ def survey(
     read = {slug: readings.read(slug, known[slug], said, Names({})) for slug, said in polls.items()}
     named = {
         id_: products.describe(
-            id_, {s: r.sightings[id_] for s, r in read.items() if id_ in r.sightings}, None, ()
+            id_, {s: r.sightings[id_] for s, r in read.items() if id_ in r.sightings}, None
         )
         for reading in read.values()
         for id_ in reading.sightings

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+import pytest
 from builders import answered, category
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.rankings import names, products, readings
@@ -14,6 +16,7 @@ from store.records import Product
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from random import Random
 
     from store.rankings.products import Named
     from store.rankings.readings import Reading
@@ -26,17 +29,17 @@ def read(files: Mapping[str, Product], **polls: Sequence[Poll]) -> list[Reading]
 
 
 def described(found: Sequence[Reading], files: Mapping[str, Product]) -> dict[str, Named]:
-    """Every product of the readings, by its id."""
+    """Every product of the readings, by its id, at the address that it bears."""
     ids = sorted({id_ for reading in found for id_ in reading.sightings})
-    return {
+    named = {
         id_: products.describe(
-            id_,
-            {r.slug: r.sightings[id_] for r in found if id_ in r.sightings},
-            files.get(id_),
-            files,
+            id_, {r.slug: r.sightings[id_] for r in found if id_ in r.sightings}, files.get(id_)
         )
         for id_ in ids
     }
+    bearers = products.addresses(named, files)
+    assert sorted(bearers.values()) == ids
+    return {id_: msgspec.structs.replace(named[id_], slug=slug) for slug, id_ in bearers.items()}
 
 
 def redirected(found: Sequence[Reading], files: Mapping[str, Product]) -> dict[str, str]:
@@ -135,9 +138,100 @@ def test_an_address_two_products_had_is_the_first_users() -> None:
         assert redirected(order, files)["attio"] == "two"
 
 
+ORSTED, MIMIC = "Ørsted Air", "Orsted Air 0D2217"
+
+
+@pytest.mark.parametrize("first", [ORSTED, MIMIC])
+def test_no_name_takes_the_address_of_another(first: str) -> None:
+    """A name that ends like an address with a digest gets a digest of its own."""
+    second = MIMIC if first == ORSTED else ORSTED
+    found = read({}, a=[answered("A", [first], EARLY), answered("B", [second], LATE)])
+    slugs = {product.name: product.slug for product in described(found, {}).values()}
+    assert slugs == {ORSTED: "orsted-air-0d2217", MIMIC: "orsted-air-0d2217-a8b7b4"}
+    assert "orsted-air-0d2217" not in redirected(found, {})
+    owned = {"orsted": Product(version=1, name="Orsted", aliases=(ORSTED,))}
+    again = read(owned, a=[answered("A", [first], EARLY), answered("B", [second], LATE)])
+    assert redirected(again, owned)["orsted-air-0d2217"] == "orsted"
+
+
+def test_a_former_address_with_a_foreign_digest_moves_unless_somebody_bears_it() -> None:
+    """What a name was once called by still leads to it, where nobody is due that address."""
+    found = read({}, a=[answered("A", [MIMIC])])
+    assert redirected(found, {})["orsted-air-0d2217"] == "orsted-air-0d2217-a8b7b4"
+
+
+def test_a_former_slug_is_kept_for_its_product_file() -> None:
+    """No model can name a product into the address that a curator moved."""
+    files = {"zoho": Product(version=1, name="Zoho", former_slugs=("zoho-crm",))}
+    found = read(files, a=[answered("A", ["Zoho", "Zoho CRM"])])
+    slugs = {product.name: product.slug for product in described(found, files).values()}
+    assert slugs == {"Zoho": "zoho", "Zoho CRM": names.hashed_slug("Zoho CRM")}
+    assert products.former(described(found, files).values()) == {"zoho-crm": "zoho"}
+
+
+LOOKALIKES = ["Orsted", "Ørsted", "\u041ersted", "\u039frsted", "Orst\u0435d", "Ørst\u0435d"]
+HOSTILE = st.builds(
+    lambda name, end: f"{name}{end}",
+    st.sampled_from([*LOOKALIKES, *(f"{name} Air" for name in LOOKALIKES), "!", "?", "★"]),
+    st.sampled_from(["", *(f" {digit}" for digit in "0123456789abcdef")]),
+)
+FILE_SLUGS = st.from_regex("orsted(-air)?(-[0-9a-f])?", fullmatch=True)
+FILES = st.dictionaries(
+    FILE_SLUGS,
+    st.builds(lambda name: Product(version=1, name=name), st.sampled_from(["Other", *LOOKALIKES])),
+    max_size=3,
+)
+
+
+@pytest.mark.usefixtures("one_digit")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(HOSTILE, unique=True, max_size=30), FILES, st.randoms())
+def test_addresses_that_collide_go_to_the_file_or_the_first_user(
+    spellings: list[str], files: dict[str, Product], chance: Random
+) -> None:
+    """Each in turn has the first of its addresses that is free, in whatever order they are read."""
+    times = [f"2026-10-01T06:{minute:02}:00Z" for minute in range(len(spellings))]
+    said = [answered("A", [name], at) for name, at in zip(spellings, times, strict=True)]
+    all_ = described(read(files, a=said), files)
+    taken = set(files)
+    for product in sorted(all_.values(), key=lambda product: product.first_use):
+        if product.id not in files:
+            assert product.slug == next(s for s in names.slugs(product.name) if s not in taken)
+            taken.add(product.slug)
+    shuffled = list(all_.items())
+    chance.shuffle(shuffled)
+    assert products.addresses(dict(shuffled), files) == {p.slug: id_ for id_, p in all_.items()}
+
+
+@pytest.mark.usefixtures("one_digit")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(HOSTILE, unique=True, min_size=1, max_size=12), HOSTILE)
+def test_a_newcomer_takes_nothing(spellings: list[str], newcomer: str) -> None:
+    """Whatever is named next, every product stays where it was."""
+    said = [answered("A", [name], EARLY, slug="a") for name in spellings]
+    before = described(read({}, a=said), {})
+    after = described(read({}, a=[*said, answered("B", [newcomer], LATE)]), {})
+    given = {product.slug: id_ for id_, product in before.items()}
+    assert {after[id_].slug: id_ for id_ in before} == given
+    assert products.addresses(after, {}, given) == {p.slug: id_ for id_, p in after.items()}
+
+
 SPELLINGS = st.lists(
     st.sampled_from(
-        ["Zoho", "zoho", "Zoho CRM", "zoho-crm", "C", "C++", "3.1", "31", "3 1", "日本"]
+        [
+            "Zoho",
+            "zoho",
+            "Zoho CRM",
+            "zoho-crm",
+            "C",
+            "C++",
+            "3.1",
+            "31",
+            "3 1",
+            "日本",
+            MIMIC,
+            ORSTED,
+        ]
     ),
     unique=True,
     min_size=1,

@@ -109,7 +109,7 @@ def test_the_first_use_of_a_spelling_is_the_earliest_poll() -> None:
 def test_every_address_a_spelling_had_is_kept_with_its_product() -> None:
     """Both the plain and the hashed slug, so that no link ever dies."""
     reading = read(answered("A", ["Zoho CRM", "C++"]))
-    owners = {slug: product for slug, (_, product) in reading.addresses.items()}
+    owners = {slug: product for slug, (*_, product) in reading.addresses.items()}
     assert owners == {
         "zoho-crm": "zoho-crm",
         names.hashed_slug("Zoho CRM"): "zoho-crm",

@@ -25,16 +25,22 @@ ODD = (
     "Sales Cloud", "Salesforce", "HubSpot", "HubSpot CRM", "Hubspot crm software", "Pipedrive",
     "Pipedrive 3.1", "Pipedrive 31", "Attio", "Attio+", "Attio#", "Café CRM", "Cafe", "Monday.com",
     "monday", "Yahoo!", "Ωmega", "omega", "日本CRM", "C", "C++", "1,000 CRM",
+    "Ørsted", "Orsted 7C9BF7", "Orsted-C0FFEE", "Decade", "The Decade", "Old Notion", "Notion",
 )  # fmt: skip
 DOMAINS = (None, None, "zoho.com", "salesforce.com", "elsewhere.example", "monday.com")
 
 PRODUCTS: dict[str, dict[str, Any]] = {
     "zoho-crm": {"name": "Zoho CRM", "maker": "Zoho", "domain": "zoho.com"},
     "sales-cloud": {"name": "Salesforce Sales Cloud", "maker": "Salesforce"},
-    "hubspot": {"name": "HubSpot", "aliases": ["Hub Spot", "Attio+"]},
+    "hubspot": {
+        "name": "HubSpot",
+        "aliases": ["Hub Spot", "Attio+"],
+        "not_same_as": ["hubspot-crm"],
+    },
     "attio": {"name": "Attio", "aliases": ["Attio+"]},
     "monday": {"name": "monday.com", "domain": "monday.com", "domain_is_product": True},
-    "never-named": {"name": "Never Named"},
+    "never-named": {"name": "Never Named", "former_slugs": ["pipedrive-31"]},
+    "notion": {"name": "Notion", "former_slugs": ["old-notion"]},
 }
 
 WORDS = (

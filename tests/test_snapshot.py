@@ -173,6 +173,38 @@ class TestRebuilding:
         assert json.loads(prepared(store.snapshot)[path].body)["best_rank"] == 1
         assert same_as_fresh(store, data)
 
+    @pytest.mark.usefixtures("one_digit")
+    def test_who_has_to_give_way_is_renewed_everywhere(self, tmp_path: Path) -> None:
+        """An address that an earlier name, then a file takes, and what else it bore, come back."""
+        later, earlier = "\u00d8rst\u0435d", "\u041ersted"
+        data = write_data(
+            tmp_path / "alike",
+            categories={slug: {"title": f"Best {slug}"} for slug in SLUGS},
+            polls=[
+                answered("A", [later], "2026-11-01T06:00:00Z"),
+                answered("A", ["Other"], "2026-11-02T06:00:00Z"),
+            ],
+        )
+        store: Store = app_over(data).extensions["store"]
+        assert self.bearer(store, data) == later
+        [poll] = store.record([answered("A", [earlier], slug="help-desk")], "2026-10-01T06:00:00Z")
+        assert self.bearer(store, data) == earlier
+        write_json(data / "products/orsted-a.json", {"version": 1, "name": "Other"})
+        assert self.bearer(store, data) == "Other"
+        (data / "products/orsted-a.json").unlink()
+        assert self.bearer(store, data) == earlier
+        why = {"reason": "It was planted", "date": "2026-11-20"}
+        write_json(data / "withheld.json", {"version": 1, "withheld": {poll.id: why}})
+        assert self.bearer(store, data) == later
+
+    @staticmethod
+    def bearer(store: Store, data: Path) -> str:
+        """The name of the product at an address, all answers being as of a fresh server."""
+        store.reload()
+        assert same_as_fresh(store, data)
+        product = store.snapshot.product("orsted-a")
+        return product.name if product else ""
+
     @pytest.mark.parametrize(
         ("saved", "renewed"),
         [

@@ -12,7 +12,7 @@ import msgspec
 from flask import current_app
 from flask.cli import with_appcontext
 
-from store.cli import checks
+from store.cli import checks, name_checks
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.memory import name_clashes
@@ -67,10 +67,13 @@ def _problems(directory: Path) -> Iterator[Problem]:
         raise click.ClickException(str(error)) from None
     yield from catalogue.problems
     yield from mistakes(catalogue, files)
-    yield from name_clashes(Names(catalogue.products), files)
+    names = Names(catalogue.products)
+    yield from name_clashes(names, files)
     yield from checks.advice(catalogue, files)
     try:
-        census = yield from checks.damage(History(directory / "history"))
+        history = History(directory / "history")
+        census = yield from checks.damage(history)
+        yield from name_checks.remarks(catalogue, names, files, history)
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,11 @@ from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_ite
 from store.files import DataDirectoryError, understand
 from store.history import HistoryError
 from store.memory import Store
-from store.rankings import likeness, names
+from store.rankings import curation, likeness, names, readings
+from store.rankings.curation import Use
 from store.rankings.names import Names
 from store.rankings.products import Named
+from store.rankings.readings import FirstUse
 from store.records import Product
 
 if TYPE_CHECKING:
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from store.rankings.boards import Board
+    from store.rankings.curation import Meaning, Move
     from store.rankings.likeness import Suggestion
     from store.rankings.names import ProductId
     from store.settings import Settings
     from store.snapshot import Snapshot
 
 ORDER = tuple(field.encode_name for field in msgspec.structs.fields(Product))
+
+NOWHERE = "no category"
 
 _SHOWN = 5
 
@@ -102,22 +106,17 @@ def reject(product: str, other: str) -> None:
 @click.option("--domain", help="With this domain, as a model may give it.")
 @with_appcontext
 def explain(text: str, category: str | None, domain: str | None) -> None:
-    """Say which product a spelling stands for, and by which rule."""
+    """Say which product a spelling stands for, by which rule and in which categories.
+
+    It is looked up as models give it, in every category that names it.
+    """
+    if not text.strip():
+        raise click.UsageError("Give a spelling.")
     desk = Desk.open()
-    categories = desk.snapshot.catalogue.categories
-    if category is not None and category not in categories:
+    if category is not None and category not in desk.snapshot.readings:
         raise click.UsageError(f'No category has the slug "{category}".')
-    nouns = categories[category].nouns if category else ()
-    found = desk.snapshot.names.resolve(text, domain, nouns)
-    owner = desk.files.get(found.product)
-    where = f"products/{found.product}.json" if owner else "a product of its own, in no file"
-    click.echo(f"{text}: {owner.name if owner else text} ({where})")
-    click.echo(f"rule: {found.rule}")
-    click.echo(f"key: {names.key(text)}")
-    named = desk.snapshot.products.get(found.product)
-    address = named.slug if named else found.product if owner else names.slug(text)
-    click.echo(f"address: /product/{address}")
-    click.echo(_named(named) if named else "named in no successful poll")
+    for meaning in desk.meanings(text, category, domain):
+        click.echo("\n".join(_explained(meaning, desk)))
 
 
 class Desk:
@@ -134,10 +133,35 @@ class Desk:
         settings: Settings = current_app.extensions["settings"]
         try:
             return cls(
-                settings.data_dir, Store(settings.data_dir, lambda _: _Unpublished()).snapshot
+                settings.data_dir, Store(settings.data_dir, lambda _: Unpublished()).snapshot
             )
         except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(str(error)) from None
+
+    def meanings(self, text: str, category: str | None, domain: str | None) -> list[Meaning]:
+        """What a spelling stands for in one category, or in all that name it.
+
+        With a domain, as if all models gave that one; where nobody names it, as if one did.
+        """
+        read = self.snapshot.readings
+        asked = [read[category]] if category else read.values()
+        found = curation.spelt(text, curation.uses(asked))
+        if domain:
+            found = [use._replace(domain=domain) for use in found]
+        if not found:
+            nouns = read[category].category.nouns if category else ()
+            found = [Use(category or NOWHERE, nouns, text, domain)]
+        return curation.meanings(found, self.snapshot.names)
+
+    def address(self, meaning: Meaning) -> str:
+        """Where the product of a spelling is, or would be if it were named."""
+        if named := self.snapshot.products.get(meaning.product):
+            return named.slug
+        if meaning.product in self.files:
+            return meaning.product
+        former = (old for file in self.files.values() for old in file.former_slugs)
+        taken = {*self.snapshot.product_slugs, *self.files, *former}
+        return next(slug for slug in names.slugs(meaning.spelling) if slug not in taken)
 
     def suggestions(self) -> list[Suggestion]:
         """What the queue holds."""
@@ -152,17 +176,23 @@ class Desk:
         if found := snapshot.product(slug) or self._by_spelling(text):
             return found
         if file := self.files.get(text):
-            return Named(text, text, file.name, file.domain, file.aliases, 0, (), "")
+            use = FirstUse("", "", "", 0, file.name)
+            return Named(text, text, file.name, file.domain, file.aliases, 0, (), use)
         close = process.extract(text, list(snapshot.product_slugs), limit=3, score_cutoff=60)
         hint = f" Closest: {', '.join(slug for slug, *_ in close)}." if close else ""
         raise click.UsageError(f'No product has the slug or the spelling "{text}".{hint}')
 
     def _by_spelling(self, text: str) -> Named | None:
         wanted = names.key(text)
-        for product in self.snapshot.products.values():
-            if any(names.key(title) == wanted for title in (product.name, *product.aliases)):
-                return product
-        return None
+        found = [
+            product
+            for product in self.snapshot.products.values()
+            if any(names.key(title) == wanted for title in (product.name, *product.aliases))
+        ]
+        if len(found) > 1:
+            slugs = ", ".join(sorted(product.slug for product in found))
+            raise click.UsageError(f'"{text}" stands for several products: {slugs}; give a slug.')
+        return found[0] if found else None
 
     def merge(self, product: Named, into: Named) -> None:
         """Write the names of one product into the file of the other, and take its own away."""
@@ -189,24 +219,19 @@ class Desk:
         self._carry_out(edits)
 
     def reject(self, product: Named, other: Named) -> None:
-        """Write that two products are not the same, into the file of the one that has a file."""
+        """Write that two products are not the same, into the file of one of them.
+
+        Where neither has a file, the new one is that which takes in fewer other names.
+        """
         if product.id == other.id:
             raise click.ClickException(f"{product.slug} is {other.slug}; take its alias out first.")
-        keeper, apart = (product, other) if product.id in self.files else (other, product)
-        text = with_item(self._text(keeper), "not_same_as", apart.slug, ORDER)
-        edits = [self._edit(keeper.slug, text)]
-        if apart.id not in self.files and self._would_swallow(keeper, apart):
-            edits.append(self._edit(apart.slug, new(_name(apart.slug), name=apart.name)))
-        self._carry_out(edits)
-
-    def _would_swallow(self, keeper: Named, apart: Named) -> bool:
-        """Whether a file for one product would take the other in, by a maker or a noun."""
-        after = Names({**self.files, keeper.slug: self._record(keeper)})
-        return any(
-            after.resolve(apart.name, None, self.snapshot.catalogue.categories[slug].nouns).product
-            == keeper.slug
-            for slug in apart.categories
-        )
+        pairs = [(other, product), (product, other)]
+        kept = [pair for pair in pairs if pair[0].id in self.files] or pairs
+        edits = [
+            self._edit(keeper.slug, with_item(self._text(keeper), "not_same_as", apart.slug, ORDER))
+            for keeper, apart in kept
+        ]
+        self._carry_out([min(edits, key=lambda edit: len(self._moves([edit])))])
 
     def _record(self, product: Named) -> Product:
         return self.files.get(product.id) or Product(version=1, name=product.name)
@@ -242,16 +267,26 @@ class Desk:
 
     def _carry_out(self, edits: list[Edit]) -> None:
         """Write, show what was written, and say which spellings stand for another product now."""
-        after = self._names_after(edits)
+        moves = self._moves(edits)
         try:
             carry_out(self._directory, edits)
         except EditError as error:
             raise click.ClickException(str(error)) from None
         for edit in edits:
             click.echo(edit.diff, nl=False)
-        for (spelling, slug), count in sorted(self._moved(after).items()):
-            where = "1 category" if count == 1 else f"{count} categories"
-            click.echo(f'"{spelling}" is {slug} now, in {where}.', err=True)
+        for move in moves:
+            click.echo(f"{move.told()}.", err=True)
+
+    def _moves(self, edits: list[Edit]) -> list[Move]:
+        """The spellings that would stand for another product after these edits."""
+        after, named = self._names_after(edits), self.snapshot.products
+        read = self.snapshot.readings
+        was = {slug: reading.resolved for slug, reading in read.items()}
+        now = {slug: readings.resolved_by(after, reading) for slug, reading in read.items()}
+        return curation.moves(
+            curation.addressed(was, named, self.files),
+            curation.addressed(now, named, after.products),
+        )
 
     def _names_after(self, edits: list[Edit]) -> Names:
         products = dict(self.files)
@@ -263,15 +298,18 @@ class Desk:
                 products[slug] = record
         return Names(dict(sorted(products.items())))
 
-    def _moved(self, after: Names) -> Counter[tuple[str, str]]:
-        """The spellings that stand for another product file than before, with their categories."""
-        return Counter(
-            (spelling, now)
-            for reading in self.snapshot.readings.values()
-            for (spelling, domain), before in reading.resolved.items()
-            if (now := after.resolve(spelling, domain, reading.category.nouns).product) != before
-            and now in after.products
-        )
+
+def _explained(meaning: Meaning, desk: Desk) -> Iterator[str]:
+    """A spelling's product, rule, categories, key and address."""
+    named, owner = desk.snapshot.products.get(meaning.product), desk.files.get(meaning.product)
+    where = f"products/{meaning.product}.json" if owner else "a product of its own, in no file"
+    name = owner.name if owner else named.name if named else meaning.spelling
+    yield f"{meaning.spelling}: {name} ({where})"
+    yield f"rule: {meaning.rule}"
+    yield f"in: {curation.listed(meaning.places, _SHOWN)}"
+    yield f"key: {names.key(meaning.spelling)}"
+    yield f"address: /product/{desk.address(meaning)}"
+    yield _named(named) if named else "named in no successful poll"
 
 
 def _told(suggestion: Suggestion, files: Mapping[str, Product]) -> Iterator[str]:
@@ -285,16 +323,14 @@ def _told(suggestion: Suggestion, files: Mapping[str, Product]) -> Iterator[str]
 
 
 def _named(product: Named) -> str:
-    shown = ", ".join(product.categories[:_SHOWN])
-    more = len(product.categories) - _SHOWN
-    return f"named {product.mentions}x in {shown}" + (f" and {more} more" if more > 0 else "")
+    return f"named {product.mentions}x in {curation.listed(product.categories, _SHOWN)}"
 
 
 def _name(slug: str) -> str:
     return f"products/{slug}.json"
 
 
-class _Unpublished:
+class Unpublished:
     """Makes no bodies: names are looked at, nothing is served."""
 
     def category(self, board: Board, products: Mapping[ProductId, Named]) -> bytes:  # noqa: ARG002

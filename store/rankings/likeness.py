@@ -83,7 +83,9 @@ class _Neighbours:
     def of(self, product: Named) -> Iterator[tuple[Named, int]]:
         """Every known product near this one that may be the same, with its likeness."""
         near = {id_ for block in self._blocks_of(product) for id_ in self._blocks[block]}
-        known = [self._named[id_] for id_ in near if self._is_known(self._named[id_], product)]
+        known = [
+            self._named[id_] for id_ in sorted(near) if self._is_known(self._named[id_], product)
+        ]
         keys = {i: key(each.name) for i, each in enumerate(known)}
         words = {i: _words(each.name) for i, each in enumerate(known)}
         for scorer, asked, choices, least in (

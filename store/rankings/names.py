@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from store.records import Product
 
 MAX_SLUG = 100
+_DIGITS = 6
+_AS_HASHED = re.compile(rf"-[0-9a-f]{{{_DIGITS}}}$")
 
 _IGNORED = re.compile("[™®©℠\ufe0e\ufe0f]")  # the last two only say how a sign is drawn
 _SPELLED_OUT = {"+": " plus ", "#": " sharp ", "&": " and "}
@@ -34,6 +37,10 @@ ProductId = str
 
 Spelling = tuple[str, str | None]
 """A product's name as a model wrote it, and the domain it gave."""
+
+
+NAMED = "name or alias"
+"""The rule that a curator wrote out; all others are found."""
 
 
 class Resolution(Struct, frozen=True):
@@ -75,19 +82,48 @@ def key(name: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def slug(name: str) -> str:
-    """The address of a name; six hex digits of its key's hash tell apart what a slug cannot."""
+    """The address of a name unless another product bears it.
+
+    It is the plain one, or ends in six hex digits of its key's SHA-256 if the plain one is not its
+    own or ends as if it did (CONTRACT sections 7 and 9).
+    """
+    plain = plain_slug(name)
+    return hashed_slug(name) if plain is None or _AS_HASHED.search(plain) else plain
+
+
+def slugs(name: str) -> Iterator[str]:
+    """Every address that a name can have, the best first, for as long as they are taken.
+
+    After :func:`slug` and :func:`hashed_slug` all digits of the digest follow, which no other name
+    has; a product file can have been called so, and then the digest of the digest is next.
+    """
+    yield slug(name)
+    yield hashed_slug(name)
+    digest = _digest(key(name))
+    while True:
+        yield _with_digits(name, digest)
+        digest = _digest(digest)
+
+
+def plain_slug(name: str) -> str | None:
+    """The address that a name has without a digest; ``None`` if another name has it too."""
     plain = _transliterated(name)
-    if len(plain) <= MAX_SLUG and key(plain) == key(name):
-        return plain
-    return hashed_slug(name)
+    return plain if len(plain) <= MAX_SLUG and key(plain) == key(name) else None
 
 
 @lru_cache(maxsize=100_000)
 def hashed_slug(name: str) -> str:
     """The address of a name whose plain slug is not its own."""
-    digest = hashlib.sha256(key(name).encode()).hexdigest()[:6]
-    plain = _transliterated(name)[: MAX_SLUG - 7].strip("-")
-    return f"{plain}-{digest}" if plain else digest
+    return _with_digits(name, _digest(key(name))[:_DIGITS])
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _with_digits(name: str, digits: str) -> str:
+    plain = _transliterated(name)[: MAX_SLUG - 1 - len(digits)].strip("-")
+    return f"{plain}-{digits}" if plain else digits
 
 
 @lru_cache(maxsize=1)
@@ -142,14 +178,16 @@ class Names:
         """The product that a model's spelling stands for in a category with these nouns."""
         owners = {claim.slug for claim in self._owned.get(key(name), ())}
         if len(owners) == 1:
-            return Resolution(owners.pop(), "name or alias")
+            return Resolution(owners.pop(), NAMED)
         if owners:
             return Resolution(provisional(name), "claimed by several products")
         match tuple(self._alike(name, tuple(nouns))):
-            case (owner,) if not self._is_elsewhere(owner, domain):
+            case (owner,) if not (
+                self._is_elsewhere(owner, domain) or self._is_told_apart(owner, name)
+            ):
                 return Resolution(owner, "name without maker or noun")
         match tuple(self._by_domain.get(domain or "", ())):
-            case (owner,):
+            case (owner,) if not self._is_told_apart(owner, name):
                 return Resolution(owner, "domain is the product")
         return Resolution(provisional(name), "own name")
 
@@ -163,6 +201,13 @@ class Names:
         """Whether a model gave another site than the product's, which no likeness outweighs."""
         own = self.products[owner].domain
         return bool(own and domain and own != domain)
+
+    def _is_told_apart(self, owner: str, name: str) -> bool:
+        """Whether a product's file calls the product of this name, by its address, another."""
+        apart = self.products[owner].not_same_as
+        return bool(apart) and (
+            key(name) in map(key, apart) or not {*islice(slugs(name), 3)}.isdisjoint(apart)
+        )
 
     def _without_nouns(self, nouns: tuple[str, ...]) -> Mapping[str, set[str]]:
         """By key, the products with a form that ends in a category's nouns, written without."""

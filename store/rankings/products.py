@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -10,15 +11,15 @@ from msgspec import Struct
 from store.rankings import names
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from store.rankings.names import ProductId
-    from store.rankings.readings import FirstUse, Reading, Sighting
+    from store.rankings.readings import FirstUse, Reading, Sighting, Use
     from store.records import Product
 
 
 class Named(Struct, frozen=True):
-    """A product that some successful poll ranked. ``first_mention`` is a time of history."""
+    """A product that some successful poll ranked, and where it was first named."""
 
     id: ProductId
     slug: str
@@ -27,20 +28,21 @@ class Named(Struct, frozen=True):
     aliases: tuple[str, ...]
     mentions: int
     categories: tuple[str, ...]
-    first_mention: str
+    first_use: FirstUse
     former_slugs: tuple[str, ...] = ()
 
+    @property
+    def first_mention(self) -> str:
+        """When it was first named, a time of history."""
+        return self.first_use.polled_at
 
-def describe(
-    product: ProductId,
-    sightings: Mapping[str, Sighting],
-    file: Product | None,
-    file_slugs: Container[str],
-) -> Named:
+
+def describe(product: ProductId, sightings: Mapping[str, Sighting], file: Product | None) -> Named:
     """A product from its sightings by category slug, and from its file when a curator wrote one.
 
-    A provisional product bears the spelling of its earliest poll. The domain is the file's, else
-    the one most polls give, else the first of the alphabet among equals.
+    A provisional product bears the spelling of its earliest poll, and the address that follows
+    from it if no other product does; see :func:`addresses`. The domain is the file's, else the one
+    most polls give, else the first of the alphabet among equals.
     """
     uses = [use for sighting in sightings.values() for use in sighting.spellings.values()]
     first = min(uses)
@@ -51,7 +53,7 @@ def describe(
     common = min(domains, key=lambda domain: (-domains[domain], domain), default=None)
     return Named(
         id=product,
-        slug=product if file else _slug(name, file_slugs),
+        slug=product if file else names.slug(name),
         name=name,
         domain=(file.domain if file else None) or common,
         aliases=tuple(
@@ -59,22 +61,54 @@ def describe(
         ),
         mentions=sum(sighting.mentions for sighting in sightings.values()),
         categories=tuple(sorted(sightings)),
-        first_mention=first.polled_at,
+        first_use=first,
         former_slugs=file.former_slugs if file else (),
     )
+
+
+def addresses(
+    named: Mapping[ProductId, Named],
+    files: Mapping[str, Product],
+    given: Mapping[str, ProductId] = MappingProxyType({}),
+) -> dict[str, ProductId]:
+    """The product that bears each address; no two share one, whatever is named.
+
+    A product file has its slug, and its former slugs are kept for it. Of the others each has the
+    first of its addresses (:func:`names.slugs`) that neither a file nor a product named earlier
+    takes: whoever comes later takes nothing from anybody. The result does not depend on ``given``,
+    which saves work: what was given before to products that are all still named as they were.
+    """
+    held = {former: slug for slug, file in files.items() for former in file.former_slugs}
+    held |= {**given, **{slug: slug for slug in files}}
+    waiting = list(named.keys() - files.keys() - set(given.values()))
+    while waiting:
+        id_ = waiting.pop()
+        for slug in names.slugs(named[id_].name):
+            rival = held.get(slug)
+            if rival in files or (rival and named[rival].first_use < named[id_].first_use):
+                continue
+            held[slug] = id_
+            if rival:
+                waiting.append(rival)
+            break
+    return {
+        slug: id_
+        for slug, id_ in held.items()
+        if id_ in named and (id_ not in files or id_ == slug)
+    }
 
 
 def redirects(readings: Iterable[Reading], slugs: Mapping[ProductId, str]) -> dict[str, str]:
     """Old address to new: every slug that a spelling in history ever had and no product bears.
 
-    Where two products' spellings share a slug, the one that used it first has it.
+    Where two products' spellings share a slug, it is as in :attr:`Reading.addresses`.
     """
-    owners: dict[str, tuple[FirstUse, ProductId]] = {}
+    owners: dict[str, Use] = {}
     for reading in readings:
         for old, owner in reading.addresses.items():
             owners[old] = min(owners.get(old, owner), owner)
     borne = set(slugs.values())
-    return {old: slugs[product] for old, (_, product) in owners.items() if old not in borne}
+    return {old: slugs[product] for old, (*_, product) in owners.items() if old not in borne}
 
 
 def former(products: Iterable[Named]) -> dict[str, str]:
@@ -82,9 +116,3 @@ def former(products: Iterable[Named]) -> dict[str, str]:
     named = list(products)
     borne = {product.slug for product in named}
     return {old: p.slug for p in named for old in p.former_slugs if old not in borne}
-
-
-def _slug(name: str, file_slugs: Container[str]) -> str:
-    """A provisional product's address, which gives way to a product file of that slug."""
-    plain = names.slug(name)
-    return names.hashed_slug(name) if plain in file_slugs else plain

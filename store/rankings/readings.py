@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from store.rankings.mentions import recent
 from store.rankings.merging import Answered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from store.rankings.changes import Change, Reign
     from store.rankings.mentions import CellPoll
@@ -34,6 +34,10 @@ class FirstUse(Struct, frozen=True, order=True, gc=False):
     model: str
     rank: int
     spelling: str
+
+
+Use = tuple[bool, FirstUse, "ProductId"]
+"""Whether an address only looks like one with a digest, its first use, and whose it is."""
 
 
 class Sighting(Struct, frozen=True):
@@ -70,16 +74,18 @@ class Reading(Struct, frozen=True, dict=True):
     polled: Mapping[str, str]
 
     @cached_property
-    def addresses(self) -> dict[str, tuple[FirstUse, ProductId]]:
-        """Every slug that a spelling ever had, with its first use and the product it stands for.
+    def addresses(self) -> dict[str, Use]:
+        """Every slug that a spelling ever had, with its use and the product it stands for.
 
-        Where two products share an address, it is that of the one that used it first.
+        Where two products share one, it is that of the one that used it first, but for a name that
+        only ends like an address with a digest: it gives way to whom that address is due.
         """
-        owners: dict[str, tuple[FirstUse, ProductId]] = {}
+        owners: dict[str, Use] = {}
         for product, sighting in self.sightings.items():
             for spelling, use in sighting.spellings.items():
-                for slug in (naming.slug(spelling), naming.hashed_slug(spelling)):
-                    owners[slug] = min(owners.get(slug, (use, product)), (use, product))
+                for slug, is_lookalike in _addresses(spelling):
+                    found = (is_lookalike, use, product)
+                    owners[slug] = min(owners.get(slug, found), found)
         return owners
 
 
@@ -106,6 +112,12 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
     )
 
 
+def resolved_by(names: Names, reading: Reading) -> dict[Spelling, ProductId]:
+    """What every name of a reading stands for by other product files."""
+    nouns = reading.category.nouns
+    return {use: names.resolve(*use, nouns).product for use in reading.resolved}
+
+
 def still_holds(reading: Reading, names: Names) -> bool:
     """Whether other product files would resolve every name of a reading to the same product."""
     nouns = reading.category.nouns
@@ -113,6 +125,21 @@ def still_holds(reading: Reading, names: Names) -> bool:
         names.resolve(name, domain, nouns).product == product
         for (name, domain), product in reading.resolved.items()
     )
+
+
+def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:
+    """Every slug that a spelling ever had, and whether it only looks like one with a digest.
+
+    All digits of a digest can only have been needed where six were the first choice.
+    """
+    own, hashed = naming.slug(spelling), naming.hashed_slug(spelling)
+    yield own, False
+    if own != hashed:
+        yield hashed, False
+        return
+    yield next(islice(naming.slugs(spelling), 2, None)), False
+    if plain := naming.plain_slug(spelling):
+        yield plain, True
 
 
 class _Resolved(dict["Spelling", "ProductId"]):

@@ -1,0 +1,82 @@
+"""What ``flask check`` says of names: what product files take in, lose and contest in history."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from store.cli.naming import Unpublished
+from store.memory import claimed_at, read_logs
+from store.rankings import curation
+from store.rankings import names as naming
+from store.snapshot import rebuild
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from store.files import Catalogue, Files
+    from store.history import History
+    from store.rankings.curation import Meaning
+    from store.rankings.names import Names
+    from store.rankings.products import Named
+    from store.records import Problem
+    from store.snapshot import Snapshot
+
+
+def remarks(
+    catalogue: Catalogue, names: Names, files: Files, history: History
+) -> Iterator[Problem]:
+    """What each product file makes of the names in history, beyond its own name and aliases."""
+    if not catalogue.products:
+        return
+    fresh = ((slug, read_logs(history, slug, catalogue)) for slug in catalogue.categories)
+    snapshot = rebuild(None, catalogue, names, fresh, Unpublished())
+    yield from _taken_in(snapshot, files)
+    yield from _detached(snapshot, files)
+    yield from _contested(snapshot, files)
+
+
+def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
+    found: defaultdict[tuple[str, str], list[Meaning]] = defaultdict(list)
+    for meaning in curation.taken_in(snapshot.readings.values(), snapshot.names):
+        found[meaning.product, meaning.rule].append(meaning)
+    for (slug, rule), meanings in found.items():
+        taken = [
+            f'"{meaning.spelling}" ({curation.listed(meaning.places)})'
+            for meaning in sorted(meanings, key=lambda m: (-len(m.places), m.spelling))
+        ]
+        addresses = sorted({naming.slug(meaning.spelling) for meaning in meanings})
+        message = (
+            f'takes in {curation.listed(taken)} by the rule "{rule}": what is the same product '
+            "belongs in aliases; what is not, by its address, in not_same_as "
+            f"({curation.listed(addresses)})"
+        )
+        yield files.problem_at(f"products/{slug}.json", ("name",), message, "notice")
+
+
+def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
+    for slug, product in curation.detached(snapshot.products, snapshot.names):
+        message = (
+            f'"{product.name}" ({_polls(product)}) is neither the name nor an alias, so it ranks '
+            f"as another product, at {product.slug}: put it in aliases if it is this one, else "
+            f"{product.slug} in not_same_as"
+        )
+        yield files.problem_at(f"products/{slug}.json", ("name",), message, "warning")
+
+
+def _contested(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
+    for claims in snapshot.names.contested():
+        if product := snapshot.products.get(naming.provisional(claims[0].title)):
+            message = (
+                f'"{product.name}" ({_polls(product)}) ranks as a product of its own, at '
+                f"{product.slug}, as long as several files claim it"
+            )
+            for claim in claims:
+                place = claimed_at(claim, snapshot.names)
+                yield files.problem_at(f"products/{claim.slug}.json", place, message, "notice")
+
+
+def _polls(product: Named) -> str:
+    """How often and where a product is named."""
+    polls = "1 poll" if product.mentions == 1 else f"{product.mentions:,} polls"
+    return f"{polls} in {curation.listed(product.categories)}"

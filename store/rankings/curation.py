@@ -1,0 +1,169 @@
+"""What product files do to the names in history: what they take in, lose and contest.
+
+Nothing here changes a name; a curator who edits a file is to see what follows from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+
+from store.rankings import names as naming
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+    from store.rankings.names import Names, ProductId, Spelling
+    from store.rankings.products import Named
+    from store.rankings.readings import Reading
+
+_OWN = "a product of its own"
+_SHOWN = 3
+
+
+class Use(NamedTuple):
+    """A spelling as models gave it in a category that has these nouns."""
+
+    slug: str
+    nouns: tuple[str, ...]
+    name: str
+    domain: str | None
+
+
+class Meaning(Struct, frozen=True, order=True):
+    """A spelling that stands for one product by one rule, and the categories where it does.
+
+    ``places`` are slugs, each with the domain where only that tells the product.
+    """
+
+    spelling: str
+    product: ProductId
+    rule: str
+    places: tuple[str, ...]
+
+
+class Move(Struct, frozen=True):
+    """A spelling that stands for a product at another address than before in these categories.
+
+    ``None`` is the address of a product that no poll has ranked.
+    """
+
+    spelling: str
+    before: str | None
+    after: str | None
+    places: tuple[str, ...]
+
+    def told(self) -> str:
+        """The move in a sentence without its full stop."""
+        was = f", no longer {self.before}" if self.before else ""
+        return f'"{self.spelling}" is {self.after or _OWN} now{was}, in {listed(self.places)}'
+
+
+Addressed = dict[str, "dict[Spelling, tuple[ProductId, str | None]]"]
+"""By category, the product that each spelling stands for, and its address."""
+
+
+def addressed(
+    resolved: Mapping[str, Mapping[Spelling, ProductId]],
+    named: Mapping[ProductId, Named],
+    files: Container[str],
+) -> Addressed:
+    """What spellings stand for by category, with the addresses of these products and files."""
+    slugs = {id_: product.slug for id_, product in named.items()}
+    return {
+        category: {
+            spelling: (id_, id_ if id_ in files else slugs.get(id_))
+            for spelling, id_ in held.items()
+        }
+        for category, held in resolved.items()
+    }
+
+
+def moves(before: Addressed, after: Addressed) -> list[Move]:
+    """The spellings that have moved, where they are still named.
+
+    A product that only got a file for its own address, or was ranked for the first time, has not.
+    """
+    found: defaultdict[tuple[str, str | None, str | None], set[str]] = defaultdict(set)
+    for category in before.keys() & after.keys():
+        for spelling, old in before[category].items():
+            new = after[category].get(spelling, old)
+            if old[0] != new[0] if None in (old[1], new[1]) else old[1] != new[1]:
+                found[spelling[0], old[1], new[1]].add(category)
+    moved = (Move(*move, tuple(sorted(places))) for move, places in found.items())
+    return sorted(moved, key=lambda move: (move.spelling, move.told()))
+
+
+def uses(readings: Iterable[Reading]) -> Iterator[Use]:
+    """Every spelling of every category, with each domain that models gave for it there."""
+    for reading in readings:
+        for name, domain in reading.resolved:
+            yield Use(reading.slug, reading.category.nouns, name, domain)
+
+
+def spelt(text: str, found: Iterable[Use]) -> list[Use]:
+    """The uses of a spelling; where there is none, those of spellings with the same key."""
+    key = naming.key(text)
+    alike = [use for use in found if naming.key(use.name) == key]
+    return [use for use in alike if use.name == text] or alike
+
+
+def meanings(found: Iterable[Use], names: Names) -> list[Meaning]:
+    """What spellings stand for, by spelling, product and rule."""
+    places: defaultdict[tuple[str, ProductId, str], set[tuple[str, str | None]]]
+    places = defaultdict(set)
+    for use in found:
+        resolution = names.resolve(use.name, use.domain, use.nouns)
+        places[use.name, resolution.product, resolution.rule].add((use.slug, use.domain))
+    meant = Counter((name, slug) for (name, *_), at in places.items() for slug in dict(at))
+    return sorted(
+        Meaning(
+            *meaning,
+            tuple(sorted({_place(slug, site, meant[meaning[0], slug]) for slug, site in at})),
+        )
+        for meaning, at in places.items()
+    )
+
+
+def taken_in(readings: Iterable[Reading], names: Names) -> list[Meaning]:
+    """The spellings that stand for a product file without being its name or an alias."""
+    return [
+        meaning
+        for meaning in meanings(uses(readings), names)
+        if meaning.product in names.products and meaning.rule != naming.NAMED
+    ]
+
+
+def detached(named: Mapping[ProductId, Named], names: Names) -> Iterator[tuple[str, Named]]:
+    """Product files, each with another product whose own address the file has or had.
+
+    So it is after the name of a file was changed and the old one is no alias. A name that several
+    files claim is not among them, nor is a product that the file calls not the same.
+    """
+    contested = {naming.provisional(claims[0].title) for claims in names.contested()}
+    others = {
+        naming.slug(title): product
+        for id_, product in sorted(named.items())
+        if id_ not in names.products and id_ not in contested
+        for title in (product.name, *product.aliases)
+    }
+    for slug, file in names.products.items():
+        for address in (slug, *file.former_slugs):
+            product = others.get(address)
+            if product and product.slug not in file.not_same_as:
+                yield slug, product
+
+
+def listed(items: Sequence[str], shown: int = _SHOWN) -> str:
+    """The first few, and how many more there are."""
+    few, more = items[:shown], len(items) - shown
+    if more > 0:
+        return f"{', '.join(few)} and {more} more"
+    return " and ".join(filter(None, (", ".join(few[:-1]), few[-1])))
+
+
+def _place(slug: str, domain: str | None, products: int) -> str:
+    """A category, with the domain where the spelling stands for several products in it."""
+    return f"{slug} ({domain or 'no domain'})" if products > 1 else slug

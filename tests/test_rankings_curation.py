@@ -1,0 +1,187 @@
+"""What product files take in, lose and contest is found as the rankings have it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from builders import answered, category
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.rankings import curation, products, readings
+from store.rankings.curation import Meaning, Move
+from store.rankings.names import NAMED, Names
+from store.records import Product
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from store.rankings.names import Spelling
+    from store.rankings.products import Named
+    from store.rankings.readings import Reading
+
+NIMBREL = Product(version=1, name="Nimbrel", domain="nimbrel.example")
+NOUNS = {"crm": ("CRM",), "billing": ("Billing",), "desks": ()}
+
+
+def read(
+    names: Names, said: Mapping[str, Sequence[str]], domain: str | None = None
+) -> dict[str, Reading]:
+    """Readings of one poll in each category, all of its names with one domain."""
+    return {
+        slug: readings.read(
+            slug,
+            category(nouns=NOUNS[slug]),
+            [answered("A", given, domains=dict.fromkeys(given, domain) if domain else {})],
+            names,
+        )
+        for slug, given in said.items()
+        if given
+    }
+
+
+def described(held: Mapping[str, Reading], names: Names) -> dict[str, Named]:
+    """The products of readings, at the addresses that they bear."""
+    ids = {id_ for reading in held.values() for id_ in reading.sightings}
+    found = {
+        id_: products.describe(
+            id_,
+            {slug: r.sightings[id_] for slug, r in held.items() if id_ in r.sightings},
+            names.products.get(id_),
+        )
+        for id_ in ids
+    }
+    bearers = products.addresses(found, names.products)
+    return {id_: msgspec.structs.replace(found[id_], slug=slug) for slug, id_ in bearers.items()}
+
+
+SPELLINGS = st.sampled_from(
+    ["Nimbrel", "Nimbrel CRM", "nimbrel crm", "Nimbrel Billing", "NimbrelCRM", "Zoho", "Zoho CRM"]
+)
+FILES = st.dictionaries(
+    st.sampled_from(["nimbrel", "zoho", "zoho-crm"]),
+    st.builds(
+        lambda name, aliases, domain, is_product, apart: Product(
+            version=1,
+            name=name,
+            aliases=tuple(aliases),
+            domain=domain,
+            domain_is_product=is_product,
+            not_same_as=tuple(apart),
+        ),
+        SPELLINGS,
+        st.lists(SPELLINGS, max_size=1),
+        st.sampled_from([None, "nimbrel.example", "zoho.example"]),
+        st.booleans(),
+        st.lists(st.sampled_from(["nimbrel-crm", "zoho"]), max_size=1),
+    ),
+    max_size=3,
+)
+SAID = st.dictionaries(
+    st.sampled_from(sorted(NOUNS)), st.lists(SPELLINGS, unique=True, min_size=1, max_size=5)
+)
+
+
+@given(FILES, SAID, st.sampled_from([None, "nimbrel.example", "other.example"]))
+def test_every_spelling_means_what_it_is_ranked_as(
+    files: dict[str, Product], said: dict[str, list[str]], domain: str | None
+) -> None:
+    """In each category that names it, and by a rule that is the name's own or is told."""
+    names = Names(files)
+    held = read(names, said, domain)
+    uses = list(curation.uses(held.values()))
+    taken = curation.taken_in(held.values(), names)
+    for slug, reading in held.items():
+        for (spelling, _), product in reading.resolved.items():
+            meant = curation.meanings(curation.spelt(spelling, uses), names)
+            [meaning] = [m for m in meant if slug in m.places]
+            assert (meaning.spelling, meaning.product) == (spelling, product)
+            if product in files:
+                assert (meaning.rule == NAMED) != (meaning in taken)
+
+
+def test_domains_are_told_where_they_decide() -> None:
+    """One spelling of two products in one category is told apart by what models gave with it."""
+    names = Names({"nimbrel": NIMBREL})
+    uses = [
+        curation.Use("crm", ("CRM",), "Nimbrel CRM", domain)
+        for domain in (None, "nimbrel.example", "other.example")
+    ]
+    by_noun = "name without maker or noun"
+    assert curation.meanings(uses, names) == [
+        Meaning("Nimbrel CRM", "=nimbrelcrm", "own name", ("crm (other.example)",)),
+        Meaning("Nimbrel CRM", "nimbrel", by_noun, ("crm (nimbrel.example)", "crm (no domain)")),
+    ]
+    assert curation.meanings(uses[:2], names) == [
+        Meaning("Nimbrel CRM", "nimbrel", by_noun, ("crm",))
+    ]
+
+
+def test_what_an_edit_moves_is_told_by_address() -> None:
+    """A new file that is its product's own address moves nothing but what it swallows."""
+    said = {"crm": ["Nimbrel", "Nimbrel CRM"], "desks": ["Nimbrel", "Nimbrel CRM"]}
+    held = [
+        curation.addressed(
+            {slug: reading.resolved for slug, reading in read(names, said).items()},
+            described(read(names, said), names),
+            names.products,
+        )
+        for names in (
+            Names({}),
+            Names({"nimbrel": NIMBREL}),
+            Names({"nimbrel": Product(version=1, name="Nimbrel Suite")}),
+        )
+    ]
+    swallowed = curation.moves(held[0], held[1])
+    assert swallowed == [Move("Nimbrel CRM", "nimbrel-crm", "nimbrel", ("crm",))]
+    assert swallowed[0].told() == '"Nimbrel CRM" is nimbrel now, no longer nimbrel-crm, in crm'
+    assert [move.told() for move in curation.moves(held[1], held[2])] == [
+        '"Nimbrel" is nimbrel-aab1a5 now, no longer nimbrel, in crm and desks',
+        '"Nimbrel CRM" is nimbrel-crm now, no longer nimbrel, in crm',
+    ]
+
+
+def test_what_no_poll_ranked_has_no_address_to_tell() -> None:
+    """A product that was only left out is called what it is, and being ranked moves no name."""
+    unranked, ranked = ("=zoho", None), ("=zoho", "zoho")
+    file, suite = ("zoho", "zoho"), ("zoho-suite", "zoho-suite")
+    spelling: Spelling = ("Zoho", None)
+
+    def told(*states: tuple[str, str | None]) -> list[str]:
+        before, after = ({"crm": {spelling: state}} for state in states)
+        return [move.told() for move in curation.moves(before, after)]
+
+    assert told(unranked, ranked) == told(ranked, unranked) == told(ranked, file) == []
+    assert told(unranked, suite) == ['"Zoho" is zoho-suite now, in crm']
+    assert told(suite, unranked) == [
+        '"Zoho" is a product of its own now, no longer zoho-suite, in crm'
+    ]
+
+
+def test_a_file_whose_address_is_anothers_own_is_found() -> None:
+    """Its slug or a former one; not if several files claim the name, nor if it is told apart."""
+
+    def found(**files: Product) -> list[tuple[str, str]]:
+        names = Names({slug.replace("_", "-"): file for slug, file in files.items()})
+        held = described(read(names, {"desks": ["Nimbrel", "Zoho"]}), names)
+        return [(slug, product.name) for slug, product in curation.detached(held, names)]
+
+    suite = Product(version=1, name="Nimbrel Suite")
+    assert found(nimbrel=suite) == [("nimbrel", "Nimbrel")]
+    assert found(nimbrel=NIMBREL) == []
+    moved = Product(version=1, name="Nimbrel Suite", former_slugs=("nimbrel",))
+    assert found(suite=moved) == [("suite", "Nimbrel")]
+    apart = Product(version=1, name="Nimbrel Suite", not_same_as=("nimbrel-aab1a5",))
+    assert found(nimbrel=apart) == []
+    assert found(nimbrel=NIMBREL, other=NIMBREL) == []
+
+
+def test_a_list_is_cut_with_its_number() -> None:
+    """Up to three are named; of more the first three and how many more."""
+    assert [curation.listed("abcde"[:n]) for n in (1, 2, 3, 5)] == [
+        "a",
+        "a and b",
+        "a, b and c",
+        "a, b, c and 2 more",
+    ]
