@@ -76,6 +76,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     if _is_served():
         _open(store)
         _say_how_it_is_reached(settings, store, reached_at)
+        _say_which_data(app)
         app.before_request(Watcher(store).ensure_running)
         if settings.poll_enabled and _is_flask_run():
             from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll
@@ -142,6 +143,14 @@ def _reached_at(settings: Settings) -> str:
         scheme = "https" if context.params.get("cert") else "http"
         return hosts.address(context.params["host"], context.params["port"], scheme)
     return settings.listening_at or "http://127.0.0.1:8000"
+
+
+def _say_which_data(app: Flask) -> None:
+    """On the terminal of ``flask run``, in the log of other servers."""
+    if click.get_current_context(silent=True) is not None:
+        cli.say_data(app)
+    else:
+        log.info("Data: %s", app.extensions["settings"].data_dir.absolute())
 
 
 def _say_how_it_is_reached(settings: Settings, store: Store, reached_at: str) -> None:

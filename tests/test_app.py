@@ -101,6 +101,7 @@ def test_flask_run_publishes_its_own_address(data: Path, host: str, published: s
         verdict = get(f"{reached}/api/v1/best/crm-software.json")
     assert verdict["url"] == f"{base}/best/crm-software"
     assert_warned_once(lines, base)
+    assert f"Data: {data}\n" in lines
     assert not [line for line in lines if "Traceback" in line]
 
 
@@ -113,6 +114,7 @@ def test_gunicorn_publishes_its_own_address(data: Path, bind: str) -> None:
         verdict = get(f"http://{host}:{port}/api/v1/best/crm-software.json")
     base = f"http://{host}:{port}"
     assert verdict["url"] == f"{base}/best/crm-software"
+    assert [line for line in lines if f'"Data: {data}"' in line]
     assert_warned_once(lines, base)
     assert not [line for line in lines if "Traceback" in line]
 

@@ -43,7 +43,7 @@ def data(tmp_path: Path) -> Path:
 def run(data: Path, *arguments: str, **settings: Any) -> str:
     result = app_over(data, **settings).test_cli_runner().invoke(args=list(arguments))
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 MISREAD = [

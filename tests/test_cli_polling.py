@@ -74,7 +74,7 @@ def test_what_cannot_be_read_is_named_and_not_asked(
     monkeypatch.setattr(history, "os", UnreadableFiles("crm.jsonl"))
     done = run(sample, which, "--at", "2026-12-02T06:00:00Z")
     reason = "history/crm.jsonl:1:1: cannot be read: Input/output error"
-    assert (done.exit_code, done.output.splitlines()[0], done.output.splitlines()[-1]) == (
+    assert (done.exit_code, done.stderr.splitlines()[1], done.output.splitlines()[-1]) == (
         1,
         f"{reason}; its category is left alone",
         "B: 1 answered",
@@ -121,7 +121,7 @@ def test_nothing_due_is_said(sample: Path) -> None:
     """A second run at once has nothing to do and is no failure."""
     run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
     done = run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
-    assert (done.exit_code, done.output) == (0, "Nothing is due.\n")
+    assert (done.exit_code, done.stdout) == (0, "Nothing is due.\n")
     assert len(History(sample / "history").read("crm").polls) == 2
 
 
@@ -163,14 +163,14 @@ def test_data_that_is_not_there(tmp_path: Path) -> None:
     for file in sorted((tmp_path / "data").rglob("*.json")):
         file.unlink()
     done = app.test_cli_runner().invoke(args=["poll", "--all"])
-    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert (done.exit_code, done.output.count("\n")) == (1, 2)
     assert "holds no data files" in done.output
 
 
 def test_a_dry_run_says_what_it_would_cost(real: Path) -> None:
     """Calls, tokens and dollars per assistant at most, and nothing is sent or written."""
     done = run(real, "--all", "--dry-run", environ={"POLL_TEST_KEY": ""})
-    lines = done.output.splitlines()
+    lines = done.stdout.splitlines()
     assert done.exit_code == 0
     assert [line.partition(":")[0] for line in lines[:-1]] == ["GPT", "Claude", "Gemini", "Grok"]
     found = re.fullmatch(
@@ -309,7 +309,7 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
     with Claims(real / ".locks").claim("crm", "Gemini"):
         done = run(real, "--status", environ={"POLL_TEST_KEY": ""})
     assert done.exit_code == 0
-    lines = [line for line in done.output.splitlines() if "is not set" not in line]
+    lines = [line for line in done.stdout.splitlines() if "is not set" not in line]
     assert lines == [
         f"GPT: 0 of 2 due, last success {at(days=2)}, paused until {rest}: It failed: auth.",
         "Claude: 2 of 2 due, last success never",

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from flask.cli import AppGroup
+import click
+from flask import current_app
+from flask.cli import AppGroup, with_appcontext
 
 if TYPE_CHECKING:
-    import click
+    from collections.abc import Callable
+
     from flask import Flask
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 COMMANDS = {
     "check": "store.cli.checking:check",
@@ -21,6 +28,22 @@ COMMANDS = {
     "schema": "store.cli.schemas:schema",
     "withhold": "store.cli.withholding:withhold",
 }
+
+
+def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Give a command the app, and say on stderr which data directory it works on."""
+
+    @wraps(command)
+    def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        say_data(current_app)
+        return command(*args, **kwargs)
+
+    return with_appcontext(told)
+
+
+def say_data(app: Flask) -> None:
+    """Say which data directory an app has, beside what programs read."""
+    click.echo(f"Data: {app.extensions['settings'].data_dir.absolute()}", err=True)
 
 
 class Commands(AppGroup):

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 from flask import current_app
-from flask.cli import with_appcontext
 
-from store.cli import checks
+from store.cli import checks, with_data
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.memory import name_clashes
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     default="text",
     help="How to say it: lines for people and editors, JSON, or GitHub annotations.",
 )
-@with_appcontext
+@with_data
 def check(style: str) -> None:
     """Say what is wrong in the data directory, as file:line:column: message.
 

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 from flask import current_app
-from flask.cli import with_appcontext
 from slugify import slugify
 
+from store.cli import with_data
 from store.cli.exporting import MANIFEST, Manifest
 from store.files import DataDirectoryError, Files
 from store.web.hosts import host_name, host_of, is_ip
@@ -104,7 +104,7 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--tree", type=click.Path(path_type=Path), help="Serve what `flask export` wrote.")
 @click.option("--cache", default=None, help="Where nginx keeps answers.")
 @click.option("--log", default=None, help="Where nginx logs, one JSON line a request.")
-@with_appcontext
+@with_data
 def nginx(
     apps: tuple[str, ...],
     unit: str | None,
@@ -137,7 +137,7 @@ def nginx(
 
 @deploy.command()
 @common
-@with_appcontext
+@with_data
 def systemd(apps: tuple[str, ...], unit: str | None) -> None:
     """A unit that keeps the service running and lets it do nothing else.
 

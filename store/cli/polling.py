@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from flask import current_app
-from flask.cli import with_appcontext
 from rapidfuzz import process
 
+from store.cli import with_data
 from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.polls.asking import Unready, key_of, request_for
@@ -73,7 +73,7 @@ class Instant(click.ParamType[datetime]):
 )
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; send nothing.")
 @click.option("--status", "show", is_flag=True, help="Say what is due, running, paused and spent.")
-@with_appcontext
+@with_data
 def poll(  # noqa: PLR0913 - a command's options
     slugs: tuple[str, ...],
     models: tuple[str, ...],

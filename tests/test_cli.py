@@ -1,0 +1,85 @@
+"""The ``flask`` commands together: what all of them say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from builders import app_over, write_data
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from flask import Flask
+
+COMMANDS = {
+    "check": "",
+    "deploy nginx": "",
+    "deploy systemd": "",
+    "export": "tree",
+    "names accept": "X",
+    "names explain": "X",
+    "names merge": "X Y",
+    "names queue": "",
+    "names reject": "X Y",
+    "poll": "--status",
+    "schema": "",
+    "withhold": "0123456789abcdef --reason x",
+}
+"""Every command that works on the data directory, with arguments that it takes."""
+
+ELSEWHERE = {"init"}
+"""Those that work on a directory that their arguments name, or on none."""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Flask:
+    return app_over(write_data(tmp_path / "data"))
+
+
+def leaves(group: click.Group, context: click.Context) -> Iterator[str]:
+    """The names of a group's commands, those of its groups spelt in full."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from (f"{name} {leaf}" for leaf in leaves(command, context))
+        else:
+            yield name
+
+
+def test_all_commands_are_looked_at(app: Flask) -> None:
+    """The table above leaves none out."""
+    with click.Context(app.cli) as context:
+        assert set(leaves(app.cli, context)) == COMMANDS.keys() | ELSEWHERE
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_which_data_it_works_on(
+    app: Flask, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line, first, and not where programs read."""
+    monkeypatch.chdir(tmp_path)
+    arguments = [*command.split(), *COMMANDS[command].split()]
+    done = app.test_cli_runner().invoke(args=arguments)
+    assert done.stderr.startswith(f"Data: {tmp_path / 'data'}\n")
+    assert done.output.count("Data: ") == 1
+    assert "Data: " not in done.stdout
+
+
+def test_a_relative_directory_is_told_in_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is in another directory than they think sees it."""
+    monkeypatch.chdir(tmp_path)
+    write_data(tmp_path / "data")
+    relative = (tmp_path / "data").relative_to(tmp_path)
+    done = app_over(relative).test_cli_runner().invoke(args=["check"])
+    assert done.stderr.startswith(f"Data: {tmp_path / 'data'}\n")
+
+
+def test_help_is_of_no_data(app: Flask) -> None:
+    """Asking for help works on nothing."""
+    done = app.test_cli_runner().invoke(args=["poll", "--help"])
+    assert "Data: " not in done.output
