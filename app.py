@@ -14,7 +14,7 @@ from store import cli
 from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.memory import Store, Watcher
-from store.settings import Settings, SettingsError
+from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 from store.web import crossorigin, errors, hosts, pages
 from store.web.api import Api
 from store.web.describing import Describing
@@ -74,6 +74,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     pages.register(app, store, payloads, describing)
     cli.register(app)
     if _is_served():
+        if settings.poll_enabled and not settings.has_own_data:
+            raise click.ClickException(f"POLL_ENABLED is 1, but {NOT_THE_SAMPLE}.")
         _open(store)
         _say_how_it_is_reached(settings, store, reached_at)
         _say_which_data(app)

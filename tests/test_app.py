@@ -268,6 +268,13 @@ def test_a_changed_site_is_seen_without_a_restart(tmp_path: Path) -> None:
     assert "<https://rankings.example/labs>" in answer.headers["Link"]
 
 
+def test_the_checkouts_sample_is_not_polled_on_schedule_by_accident(tmp_path: Path) -> None:
+    """A server that polls has been told where, even if that is the sample."""
+    with pytest.raises(click.ClickException, match="POLL_ENABLED is 1, but DATA_DIR is not set"):
+        create_app(Settings.from_env({"POLL_ENABLED": "1"}))
+    create_app(Settings.from_env({"POLL_ENABLED": "1", "DATA_DIR": str(write_data(tmp_path))}))
+
+
 def test_settings_do_not_show_keys() -> None:
     """The environment they keep for API keys stays out of logs and traces."""
     settings = Settings.from_env({"SECRET_KEY": "hidden", "BASE_URL": "https://x.example"})

@@ -84,6 +84,24 @@ def test_what_cannot_be_read_is_named_and_not_asked(
     assert "A: 0 of 2 due" in run(sample, "--status").output
 
 
+def test_the_checkouts_sample_is_not_added_to_by_accident(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without DATA_DIR nothing is asked and nothing written; with it, or --at, it is."""
+    monkeypatch.setattr("store.settings.SHIPPED_DATA", sample)
+    for arguments in (["--all"], ["crm"], ["--due", "--max-usd", "1"]):
+        done = run(sample, *arguments)
+        assert done.exit_code == 1
+        assert "Nothing was asked: DATA_DIR is not set" in done.stderr
+        assert "flask init DIR" in done.stderr
+    assert not (sample / "history").exists()
+    assert not (sample / ".locks").exists()
+    assert run(sample, "--all", "--dry-run").exit_code == 0
+    assert run(sample, "--status").exit_code == 0
+    assert run(sample, "crm", "--at", "2026-11-02T06:00:00Z").exit_code == 0
+    assert run(sample, "vpn", environ={"DATA_DIR": str(sample)}).exit_code == 0
+
+
 @needs_root
 def test_root_adds_nothing_that_the_datas_owner_could_not_use(
     sample: Path, monkeypatch: pytest.MonkeyPatch

@@ -27,7 +27,7 @@ from store.polls.runner import ANSWERED, LEFT, SKIPPED, Runner, Tally
 from store.polls.schedule import LOCK
 from store.polls.spending import RunAccount, at_most, is_priced, usd
 from store.polls.status import status
-from store.settings import Settings, SettingsError
+from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,7 +115,7 @@ def poll(  # noqa: PLR0913 - a command's options
     else:
         accounts = daily_account(settings, catalogue, agenda)
         accounts += [RunAccount(max_usd)] if max_usd is not None else []
-        _check_ready(settings, chosen, accounts)
+        _check_ready(settings, chosen, accounts, at)
         stop = threading.Event()
         edges = edges_of(
             settings,
@@ -198,9 +198,14 @@ def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> None:
 
 
 def _check_ready(
-    settings: Settings, chosen: Sequence[Assistant], accounts: Sequence[Account]
+    settings: Settings,
+    chosen: Sequence[Assistant],
+    accounts: Sequence[Account],
+    at: datetime | None,
 ) -> None:
     """Refuse what could not be asked, recorded, used or paid for, before anything is sent."""
+    if not (at or settings.has_own_data):
+        raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
     if name := other_owner(settings):
         raise click.ClickException(
             f"Nothing was asked, for the data belongs to {name}, who could not use what root "
