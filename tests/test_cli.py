@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,9 +12,10 @@ from builders import app_over, write_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from flask import Flask
+
+ROOT = Path(__file__).parent.parent
 
 COMMANDS = {
     "check": "",
@@ -30,7 +33,7 @@ COMMANDS = {
 }
 """Every command that works on the data directory, with arguments that it takes."""
 
-ELSEWHERE = {"init"}
+ELSEWHERE = {"init", "version"}
 """Those that work on a directory that their arguments name, or on none."""
 
 
@@ -77,6 +80,18 @@ def test_a_relative_directory_is_told_in_full(
     relative = (tmp_path / "data").relative_to(tmp_path)
     done = app_over(relative).test_cli_runner().invoke(args=["check"])
     assert done.stderr.startswith(f"Data: {tmp_path / 'data'}\n")
+
+
+def test_the_version_is_ours_beside_flasks(app: Flask) -> None:
+    """The one of pyproject.toml, which is also that of the OpenAPI document."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    done = app.test_cli_runner().invoke(args=["version"])
+    assert done.exit_code == 0
+    first, *rest = done.stdout.splitlines()
+    assert first == f"Consensus ranking API {project['version']}"
+    assert [line.split()[0] for line in rest] == ["Python", "Flask", "Werkzeug"]
+    description = app.test_client().get("/api/v1/openapi.json").get_json()
+    assert description["info"]["version"] == project["version"]
 
 
 def test_help_is_of_no_data(app: Flask) -> None:

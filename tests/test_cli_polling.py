@@ -148,6 +148,7 @@ def test_nothing_due_is_said(sample: Path) -> None:
     [
         ((), 2, "Say what to poll: one or more SLUGs, --all or --due."),
         (("cmr",), 2, 'No category has the slug "cmr". Closest: crm'),
+        (("CRM",), 2, 'No category has the slug "CRM". Closest: crm'),
         (("zzzzzz",), 2, 'No category has the slug "zzzzzz".\n'),
         (("crm", "--model", "C"), 2, 'No assistant is called "C"; models.json has A, B.'),
         (("crm", "--at", "yesterday"), 2, '"yesterday" is no time such as 2026-11-02T06:00:00Z'),

@@ -26,6 +26,7 @@ COMMANDS = {
     "names": "store.cli.naming:names_group",
     "poll": "store.cli.polling:poll",
     "schema": "store.cli.schemas:schema",
+    "version": "store.cli.versions:version",
     "withhold": "store.cli.withholding:withhold",
 }
 

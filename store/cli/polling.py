@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from flask import current_app
-from rapidfuzz import process
 
 from store.cli import with_data
+from store.cli.slugs import unknown_category
 from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.polls.asking import Unready, key_of, request_for
@@ -166,9 +166,7 @@ def _assistants(catalogue: Catalogue, names: Sequence[str], at: datetime | None)
 def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> list[str]:
     for slug in slugs:
         if slug not in catalogue.categories:
-            close = process.extract(slug, list(catalogue.categories), limit=3, score_cutoff=60)
-            hint = f" Closest: {', '.join(name for name, *_ in close)}." if close else ""
-            raise click.UsageError(f'No category has the slug "{slug}".{hint}')
+            raise unknown_category(slug, catalogue.categories)
     return list(dict.fromkeys(slugs)) or list(catalogue.categories)
 
 
