@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+# What lies about in somebody's .env is not theirs to decide here, nor in processes started here.
+os.environ["FLASK_SKIP_DOTENV"] = "1"
 
 # No timed assertions, and the same examples on every run: a red suite can be repeated.
 settings.register_profile("suite", deadline=None, derandomize=True)
