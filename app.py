@@ -73,7 +73,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.register_blueprint(Mcp(store, payloads).blueprint())
     pages.register(app, store, payloads, describing)
     cli.register(app)
-    if _is_served():
+    if _is_served(settings):
         if settings.poll_enabled and not settings.has_own_data:
             raise click.ClickException(f"POLL_ENABLED is 1, but {NOT_THE_SAMPLE}.")
         _open(store)
@@ -122,10 +122,15 @@ def _open(store: Store) -> None:
         raise click.ClickException(f"{reason}; set DATA_DIR to a data directory") from None
 
 
-def _is_served() -> bool:
-    """Whether this is a server (``flask run``, gunicorn, a test's client) and not a command."""
+def _is_served(settings: Settings) -> bool:
+    """Whether this is a server (``flask run``, gunicorn, a test's client).
+
+    It is none for a command, nor where a shell asks what could be typed.
+    """
     context = click.get_current_context(silent=True)
-    return context is None or context.info_name == "run"
+    if context is None:
+        return "_FLASK_COMPLETE" not in settings.environ
+    return context.info_name == "run"
 
 
 def _is_flask_run() -> bool:

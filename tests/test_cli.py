@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,6 +95,18 @@ def test_the_version_is_ours_beside_flasks(app: Flask) -> None:
     assert [line.split()[0] for line in rest] == ["Python", "Flask", "Werkzeug"]
     description = app.test_client().get("/api/v1/openapi.json").get_json()
     assert description["info"]["version"] == project["version"]
+
+
+def test_a_shell_learns_what_can_be_typed_from_no_data(tmp_path: Path) -> None:
+    """Completion answers alone, and does not read what a server would: there is none here."""
+    asked = {"_FLASK_COMPLETE": "bash_complete", "COMP_WORDS": "flask p", "COMP_CWORD": "1"}
+    program = "import sys; from flask.cli import cli; cli.main(prog_name='flask')"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **asked, "DATA_DIR": str(tmp_path / "none"), "BASE_URL": ""},
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("plain,poll\n", "")
 
 
 def test_help_is_of_no_data(app: Flask) -> None:
