@@ -181,6 +181,21 @@ def test_a_base_url_that_is_none_is_refused(base_url: str, monkeypatch: pytest.M
         create_app()
 
 
+def test_a_data_directory_that_may_not_be_read_is_not_called_empty(tmp_path: Path) -> None:
+    """Whoever runs the service as another user is told that, not to fill the directory anew."""
+    directory = write_data(tmp_path / "data")
+    directory.chmod(0)
+    command = [sys.executable, "-m", "flask", "--app", "app"]
+    for words in (["check"], ["run", "--port", str(free_port())]):
+        done = subprocess.run(
+            as_nobody([*command, *words]), cwd=ROOT, env=environment(directory),
+            capture_output=True, text=True, timeout=WAIT, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert f"Error: the data directory {directory} cannot be read" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
 def test_a_read_only_data_directory_is_served(tmp_path: Path) -> None:
     """A process that may write nothing answers all the same, as on a read-only mount."""
     directory = write_small_world(tmp_path / "data")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -72,6 +73,24 @@ def test_every_command_says_which_data_it_works_on(
     assert done.stderr.startswith(f"Data: {tmp_path / 'data'}\n")
     assert done.output.count("Data: ") == 1
     assert "Data: " not in done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("kind", ["missing", "a file"])
+def test_no_command_works_on_what_is_no_directory(
+    app: Flask, tmp_path: Path, command: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A typing mistake in DATA_DIR is told, with the way out, and nothing is made there."""
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree(tmp_path / "data")
+    if kind == "a file":
+        (tmp_path / "data").write_text("no directory")
+    arguments = [*command.split(), *COMMANDS[command].split()]
+    done = app.test_cli_runner().invoke(args=arguments)
+    fault = "is no directory" if kind == "a file" else "does not exist"
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"Error: the data directory {tmp_path / 'data'} {fault}; `flask init" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"] * (kind == "a file")
 
 
 def test_a_relative_directory_is_told_in_full(

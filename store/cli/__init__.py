@@ -10,8 +10,12 @@ import click
 from flask import current_app
 from flask.cli import AppGroup, with_appcontext
 
+from store.files import DataDirectoryError, nothing_in
+from store.history import HistoryError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from flask import Flask
 
@@ -32,14 +36,28 @@ COMMANDS = {
 
 
 def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Give a command the app, and say on stderr which data directory it works on."""
+    """Give a command the app, and say on stderr which data directory it works on.
+
+    What is wrong with the whole of that directory ends the command with a sentence.
+    """
 
     @wraps(command)
     def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         say_data(current_app)
-        return command(*args, **kwargs)
+        try:
+            _look_for(current_app.extensions["settings"].data_dir)
+            return command(*args, **kwargs)
+        except (DataDirectoryError, HistoryError) as error:
+            raise click.ClickException(f"{error}.") from None
+        except PermissionError as error:
+            raise click.ClickException(f"{error.filename}: {error.strerror}.") from None
 
     return with_appcontext(told)
+
+
+def _look_for(data_dir: Path) -> None:
+    if not data_dir.is_dir():
+        raise DataDirectoryError(nothing_in(data_dir))
 
 
 def say_data(app: Flask) -> None:

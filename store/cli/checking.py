@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 )
 @with_data
 def check(style: str) -> None:
-    """Say what is wrong in the data directory, as file:line:column: message.
+    """Say what is wrong in the data directory (DATA_DIR), as file:line:column: message.
 
     The files are read as the server reads them: what is an error here the server leaves out or
     keeps as it was. Exits with 1 when there is an error; warnings do no harm yet, and notices

@@ -17,7 +17,7 @@ from slugify import slugify
 
 from store.cli import with_data
 from store.cli.exporting import MANIFEST, Manifest
-from store.files import DataDirectoryError, Files
+from store.files import Files
 from store.web.hosts import host_name, host_of, is_ip
 
 if TYPE_CHECKING:
@@ -167,19 +167,15 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
     """What every template shows. ``path`` is the base URL's, without a slash at its end.
 
     Raises:
-        click.ClickException: the site has no data yet, or no address that can stand in
-            configuration.
+        click.ClickException: the site has no address, or none that can stand in configuration.
     """
     settings: Settings = current_app.extensions["settings"]
-    try:
-        site = Files(settings.data_dir).scan().site
-    except DataDirectoryError as error:
-        raise click.ClickException(str(error)) from None
+    site = Files(settings.data_dir).scan().site
     base_url = (settings.base_url or site.base_url or "").rstrip("/")
     if not base_url:
         raise click.ClickException(
-            "BASE_URL is not set, and the configuration needs the site's name; set it, or "
-            "base_url in site.json."
+            "BASE_URL is not set, and the configuration needs the site's address, such as "
+            "https://rankings.example; set it, or base_url in site.json."
         )
     host, path = host_of(base_url), urlsplit(base_url).path
     host = f"[{host}]" if ":" in host else host
