@@ -352,6 +352,20 @@ class TestNginxAlone:
 
 
 @needs_nginx
+def test_one_nginx_proxies_two_sites_of_one_name(tmp_path: Path) -> None:
+    """Nothing that one configuration names stands in the other."""
+    ports, sites = [servers.free_port(), servers.free_port()], []
+    for port, name in zip(ports, ("one", "two"), strict=True):
+        arguments = ["--listen", f"127.0.0.1:{port}", "--app", f"127.0.0.1:{servers.free_port()}"]
+        site = run(write_data(tmp_path / name), "deploy", "nginx", *arguments)
+        sites.append(re.sub('"/var/(cache|log)/nginx/', rf'"{tmp_path}/\1_', site))
+    with servers.nginx("\n".join(sites), tmp_path / "nginx", ports[0]) as first:
+        assert first.get("/").status == 502
+        assert servers.Server(first.process, ports[1]).get("/").status == 502
+    assert len([*tmp_path.glob("log_*.log")]) == 2
+
+
+@needs_nginx
 def test_a_base_url_with_a_path_is_answered_below_it(data: Path, tmp_path: Path) -> None:
     """Each link of pages and answers works, with its arguments; nothing else is answered."""
     port = servers.free_port()
