@@ -168,7 +168,8 @@ class TestPrinted:
         "base_url",
         ["https://x.example;include", "https://x.example/a;b", "https://x.example/$host",
          "https://x.example/a'b", "https://x.example/{a}", "https://x.example/%41",
-         "https://x.example/a/../b", "https://x.example//a", "https://key@x.example;"],
+         "https://x.example/a/../b", "https://x.example//a", "https://key@x.example", 'https://x.example:8"0',
+         "https://x.example:80;", "https://[::1]:$x", "https://[x"],
     )  # fmt: skip
     def test_an_address_that_means_more_is_refused(
         self, tmp_path: Path, what: str, base_url: str
@@ -202,6 +203,14 @@ class TestPrinted:
             text = run(data, "deploy", what, "--unit", "mine")
             assert "rankings_" not in text
             assert re.search(r"into /etc/\S+/mine\.(conf|service)", text)
+
+    def test_no_unit_is_for_the_checkouts_sample_by_accident(
+        self, data: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A service that polls would add to files of the checkout."""
+        monkeypatch.setattr("store.settings.SHIPPED_DATA", data)
+        assert "DATA_DIR is not set" in refused(data, "systemd")
+        assert str(data) in run(data, "deploy", "systemd", environ={"DATA_DIR": str(data)})
 
     def test_the_unit_says_how_to_poll(self, data: Path) -> None:
         """Without POLL_ENABLED a service runs for weeks and asks nobody."""

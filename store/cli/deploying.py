@@ -18,6 +18,7 @@ from slugify import slugify
 from store.cli import with_data
 from store.cli.exporting import MANIFEST, Manifest
 from store.files import Files
+from store.settings import NOT_THE_SAMPLE
 from store.web.hosts import host_name, host_of, is_ip
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ class Address(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Take it if it is an address and nothing else."""
         host, _, port = value.rpartition(":")
-        host_fits = host in ("", "*") if self._any_host else False
+        host_fits = (self._any_host and host in ("", "*")) or _is_host(host)
         port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65_536  # noqa: PLR2004
-        if not port_fits or value.startswith(":") or not (host_fits or _is_host(host)):
+        if not (host_fits and port_fits) or value.startswith(":"):
             more = ", 80 or *:80" if self._any_host else " or [::1]:8000"
             self.fail(f'"{value}" is no address such as 127.0.0.1:8000{more}', param, ctx)
         return value
@@ -143,10 +144,12 @@ def systemd(apps: tuple[str, ...], unit: str | None) -> None:
 
     For several --app it is a template, of which each is an instance.
     """
+    if not _settings().has_own_data:
+        raise click.ClickException(f"The service may poll, but {NOT_THE_SAMPLE}.")
     places = {
         "checkout": current_app.root_path,
         "python": sys.executable,
-        "data": str(_data_dir()),
+        "data": str(_settings().data_dir.resolve()),
     }
     _refuse_odd("systemd", places.values(), r"""["\\$`]""")
     values = _values(apps, unit)
@@ -169,7 +172,7 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
     Raises:
         click.ClickException: the site has no address, or none that can stand in configuration.
     """
-    settings: Settings = current_app.extensions["settings"]
+    settings = _settings()
     site = Files(settings.data_dir).scan().site
     base_url = (settings.base_url or site.base_url or "").rstrip("/")
     if not base_url:
@@ -177,16 +180,10 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
             "BASE_URL is not set, and the configuration needs the site's address, such as "
             "https://rankings.example; set it, or base_url in site.json."
         )
-    host, path = host_of(base_url), urlsplit(base_url).path
-    host = f"[{host}]" if ":" in host else host
-    if not _is_host(host) or not re.fullmatch(r"(/(?!\.+(/|$))[A-Za-z0-9._~-]+)*", path):
-        raise click.ClickException(
-            f'The base URL "{base_url}" cannot stand in configuration; it needs a plain host, '
-            "and in its path letters, digits and . _ ~ - only."
-        )
+    host, path = _host_and_path(base_url)
     return {
         "name": site.name,
-        "unit": unit or _unit(site.name, host + path),
+        "unit": unit or _unit(site.name, f"{host}{path}\n{settings.data_dir.resolve()}"),
         "base_url": base_url,
         "host": host,
         "path": path,
@@ -194,18 +191,40 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
     }
 
 
-def _data_dir() -> Path:
+def _host_and_path(base_url: str) -> tuple[str, str]:
+    """Both as nginx has them.
+
+    Raises:
+        click.ClickException: a part of it would mean something to nginx, systemd or a shell.
+    """
+    host = host_of(base_url)
+    parts = urlsplit(base_url if host else "")
+    host = f"[{host}]" if ":" in host else host
+    if not (
+        _is_host(host)
+        and re.fullmatch(r"(\[[0-9A-Fa-f:.]+]|[\w.-]+)(:[0-9]{1,5})?", parts.netloc)
+        and re.fullmatch(r"(/(?!\.+(/|$))[A-Za-z0-9._~-]+)*", parts.path)
+        and base_url.endswith(f"//{parts.netloc}{parts.path}")
+    ):
+        raise click.ClickException(
+            f'The base URL "{base_url}" cannot stand in configuration; it needs a plain host, '
+            "and in its path letters, digits and . _ ~ - only."
+        )
+    return host, parts.path
+
+
+def _settings() -> Settings:
     settings: Settings = current_app.extensions["settings"]
-    return settings.data_dir.resolve()
+    return settings
 
 
-def _unit(name: str, address: str) -> str:
+def _unit(name: str, places: str) -> str:
     """What a unit, a user and nginx's variables are called: at most 31 letters.
 
     It begins so that it is none that is there already, such as root, and ends so that two sites of
     one name are told apart, by address and data directory, wherever both come together.
     """
-    digest = hashlib.sha256(f"{address}\n{_data_dir()}".encode()).hexdigest()[:6]
+    digest = hashlib.sha256(places.encode()).hexdigest()[:6]
     words = slugify(name, separator="_", max_length=15).strip("_")
     return "_".join(filter(None, ("rankings", words, digest)))
 
