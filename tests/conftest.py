@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
-# What lies about in somebody's .env is not theirs to decide here, nor in processes started here.
+# No .env that lies about decides anything here or in the processes that tests start.
 os.environ["FLASK_SKIP_DOTENV"] = "1"
 
 # No timed assertions, and the same examples on every run: a red suite can be repeated.

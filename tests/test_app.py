@@ -310,7 +310,7 @@ def without_settings(**more: str) -> dict[str, str]:
 def test_flask_reads_dotenv(dotenv: Path, data: Path, tmp_path: Path) -> None:
     """The nearest .env upwards of where the command runs; the environment's own values stand."""
     other = write_data(tmp_path / "other")
-    command = [sys.executable, "-m", "flask", "--app", str(ROOT / "app.py"), "check"]
+    command = [sys.executable, "-m", "flask", "--app", str(ROOT / "app.py"), "deploy", "nginx"]
     for env, told in (
         (without_settings(), data),
         (without_settings(DATA_DIR=str(other)), other),
