@@ -178,6 +178,17 @@ class TestPrinted:
         data = write_data(tmp_path / "data", base_url=base_url)
         assert "cannot stand in configuration" in refused(data, what, base_url=None)
 
+    def test_nginx_answers_to_every_host(self, tmp_path: Path) -> None:
+        """Those of the settings and of the site too, or another site's server would answer them."""
+        data = write_data(
+            tmp_path / "data",
+            hosts=["www.rankings.example", "Bücher.example:80", "www.rankings.example"],
+        )
+        site = run(data, "deploy", "nginx", hosts=("10.0.0.1", "[::1]"))
+        names = "rankings.example www.rankings.example xn--bcher-kva.example 10.0.0.1 [::1]"
+        assert f"server_name {names};" in site
+        assert '"a;b" is no host' in refused(data, "nginx", hosts=("a;b",))
+
     @pytest.mark.parametrize("unit", ["root", "Best", "a-b", "0a", "", "a" * 32, "a b", "a;b"])
     def test_a_unit_bears_a_name_that_fits_everywhere(self, data: Path, unit: str) -> None:
         """Unit, user and variables are called so; and the service is not root."""

@@ -22,7 +22,7 @@ from store.settings import NOT_THE_SAMPLE
 from store.web.hosts import host_name, host_of, is_ip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from store.settings import Settings
 
@@ -186,6 +186,7 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
         "unit": unit or _unit(site.name, f"{host}{path}\n{settings.data_dir.resolve()}"),
         "base_url": base_url,
         "host": host,
+        "hosts": tuple(dict.fromkeys([host, *_further_hosts(*site.hosts, *settings.hosts)])),
         "path": path,
         "apps": tuple(dict.fromkeys(apps)),
     }
@@ -197,11 +198,10 @@ def _host_and_path(base_url: str) -> tuple[str, str]:
     Raises:
         click.ClickException: a part of it would mean something to nginx, systemd or a shell.
     """
-    host = host_of(base_url)
+    host = _host_alone(base_url)
     parts = urlsplit(base_url if host else "")
-    host = f"[{host}]" if ":" in host else host
     if not (
-        _is_host(host)
+        host
         and re.fullmatch(r"(\[[0-9A-Fa-f:.]+]|[\w.-]+)(:[0-9]{1,5})?", parts.netloc)
         and re.fullmatch(r"(/(?!\.+(/|$))[A-Za-z0-9._~-]+)*", parts.path)
         and base_url.endswith(f"//{parts.netloc}{parts.path}")
@@ -211,6 +211,20 @@ def _host_and_path(base_url: str) -> tuple[str, str]:
             "and in its path letters, digits and . _ ~ - only."
         )
     return host, parts.path
+
+
+def _further_hosts(*given: str) -> Iterator[str]:
+    for each in given:
+        if not (host := _host_alone(each)):
+            raise click.ClickException(f'"{each}" is no host; mend HOSTS, or hosts in site.json.')
+        yield host
+
+
+def _host_alone(address: str) -> str:
+    """The host of an address as nginx has it; empty where there is none."""
+    host = host_of(address)
+    host = f"[{host}]" if ":" in host else host
+    return host if _is_host(host) else ""
 
 
 def _settings() -> Settings:
