@@ -14,7 +14,7 @@ from store import cli
 from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.memory import Store, Watcher
-from store.settings import Settings, SettingsError
+from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 from store.web import crossorigin, errors, hosts, pages
 from store.web.api import Api
 from store.web.describing import Describing
@@ -73,9 +73,12 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.register_blueprint(Mcp(store, payloads).blueprint())
     pages.register(app, store, payloads, describing)
     cli.register(app)
-    if _is_served():
+    if _is_served(settings):
+        if settings.poll_enabled and not settings.has_own_data:
+            raise click.ClickException(f"POLL_ENABLED is 1, but {NOT_THE_SAMPLE}.")
         _open(store)
         _say_how_it_is_reached(settings, store, reached_at)
+        _say_which_data(app)
         app.before_request(Watcher(store).ensure_running)
         if settings.poll_enabled and _is_flask_run():
             from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll
@@ -119,10 +122,15 @@ def _open(store: Store) -> None:
         raise click.ClickException(f"{reason}; set DATA_DIR to a data directory") from None
 
 
-def _is_served() -> bool:
-    """Whether this is a server (``flask run``, gunicorn, a test's client) and not a command."""
+def _is_served(settings: Settings) -> bool:
+    """Whether this is a server (``flask run``, gunicorn, a test's client).
+
+    It is none for a command, nor where a shell asks what could be typed.
+    """
     context = click.get_current_context(silent=True)
-    return context is None or context.info_name == "run"
+    if context is None:
+        return "_FLASK_COMPLETE" not in settings.environ
+    return context.info_name == "run"
 
 
 def _is_flask_run() -> bool:
@@ -142,6 +150,14 @@ def _reached_at(settings: Settings) -> str:
         scheme = "https" if context.params.get("cert") else "http"
         return hosts.address(context.params["host"], context.params["port"], scheme)
     return settings.listening_at or "http://127.0.0.1:8000"
+
+
+def _say_which_data(app: Flask) -> None:
+    """On the terminal of ``flask run``, in the log of other servers."""
+    if click.get_current_context(silent=True) is not None:
+        cli.say_data(app)
+    else:
+        log.info("Data: %s", app.extensions["settings"].data_dir.absolute())
 
 
 def _say_how_it_is_reached(settings: Settings, store: Store, reached_at: str) -> None:

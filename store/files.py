@@ -160,7 +160,7 @@ class Files:
             kept = (name for name in self._seen if name.startswith(f"{folder}/"))
             found.files.update((name, self._seen[name].signature) for name in kept)
         if all(signature == MISSING for signature in found.files.values()):
-            raise DataDirectoryError(_nothing_in(self._directory))
+            raise DataDirectoryError(nothing_in(self._directory))
         return found
 
     def _look(self, name: str, signature: Signature, *, calm: bool) -> _Seen | None:
@@ -347,8 +347,13 @@ def _is_too_deep(value: Any, depth: int) -> bool:
     return any(_is_too_deep(part, depth + 1) for part in parts)
 
 
-def _nothing_in(directory: Path) -> str:
-    fault = "holds no data files" if directory.is_dir() else "does not exist"
+def nothing_in(directory: Path) -> str:
+    """What is wrong with a directory in which no data is found, and what to do."""
+    if directory.is_dir():
+        readable = os.access(directory, os.R_OK | os.X_OK)
+        fault = "holds no data files" if readable else "cannot be read"
+    else:
+        fault = "is no directory" if directory.exists() else "does not exist"
     return (
         f"the data directory {directory} {fault}; "
         f"`flask init {directory}` fills one, or set DATA_DIR to another"

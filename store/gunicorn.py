@@ -14,6 +14,8 @@ import signal
 import time
 from typing import Any
 
+from flask.cli import load_dotenv
+from flask.helpers import get_load_dotenv
 from gunicorn.glogging import Logger
 from gunicorn.http import wsgi
 
@@ -94,12 +96,29 @@ wsgi.Response = Whole  # the worker takes it from there; no setting names anothe
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Let the application know where it listens, for addresses when BASE_URL is not set."""
+    """Let the application know its settings: those of ``.env``, and where it listens.
+
+    The address is for links when BASE_URL is not set.
+    """
+    _read_dotenv(server)
     gc.disable()  # until the data is loaded; see post_worker_init
     listener = worker.sockets[0].getsockname()
     if isinstance(listener, tuple):
         scheme = "https" if server.cfg.is_ssl else "http"
         os.environ["LISTENING_AT"] = address(listener[0], listener[1], scheme)
+
+
+def _read_dotenv(server: Any) -> None:
+    """Read ``.env`` as the ``flask`` command does; the environment's own values stand.
+
+    It is read in each worker, so that a reload finds what has changed.
+    """
+    if not get_load_dotenv():
+        return
+    try:
+        load_dotenv()
+    except (OSError, ValueError) as error:
+        server.log.warning(".env cannot be read and is left out: %s", error)
 
 
 def post_worker_init(worker: Any) -> None:

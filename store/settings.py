@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 SHIPPED_DATA = Path(__file__).parent.parent / "data"
 
 
+NOT_THE_SAMPLE = (
+    "DATA_DIR is not set, and polls would be added to the sample that came with the checkout. "
+    "Set DATA_DIR to a directory of your own (`flask init DIR` makes one), or to "
+    f"{SHIPPED_DATA} if the sample is meant"
+)
+
+
 class SettingsError(Exception):
     """The environment asks for something that cannot be; the sentence says what to change."""
 
@@ -53,6 +60,11 @@ class Settings(Struct, frozen=True, kw_only=True):
             poll_tick=_seconds(env, "POLL_TICK_SECONDS", 60.0),
             environ=env,
         )
+
+    @property
+    def has_own_data(self) -> bool:
+        """Whether somebody chose the data directory, be it the checkout's own sample."""
+        return self.data_dir != SHIPPED_DATA or bool(self.environ.get("DATA_DIR"))
 
     def __repr__(self) -> str:
         """Everything but the environment, which holds keys."""

@@ -139,8 +139,9 @@ def behind_nginx(
     command = [sys.executable, "-m", "flask", "deploy", "nginx", "--app", f"127.0.0.1:{ours.port}"]
     command += ["--listen", f"127.0.0.1:{port}", "--cache", str(home / "cache")]
     command += ["--log", str(home / "access.log")]
+    env = {"BASE_URL": "https://rankings.example", "PATH": "", "FLASK_SKIP_DOTENV": "1"}
     site = subprocess.run(
-        command, cwd=servers.ROOT, env={"BASE_URL": "https://rankings.example", "PATH": ""},
+        command, cwd=servers.ROOT, env=env,
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     home.chmod(0o755)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+# No .env that lies about decides anything here or in the processes that tests start.
+os.environ["FLASK_SKIP_DOTENV"] = "1"
 
 # No timed assertions, and the same examples on every run: a red suite can be repeated.
 settings.register_profile("suite", deadline=None, derandomize=True)

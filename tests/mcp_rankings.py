@@ -92,7 +92,12 @@ def serving(directory: Path) -> Iterator[int]:
     process = subprocess.Popen(
         [sys.executable, *command, "-b", f"127.0.0.1:{port}", "app:create_app()"],
         cwd=Path(__file__).parent.parent,
-        env={"DATA_DIR": str(directory), "BASE_URL": BASE_URL, "PATH": ""},
+        env={
+            "DATA_DIR": str(directory),
+            "BASE_URL": BASE_URL,
+            "PATH": "",
+            "FLASK_SKIP_DOTENV": "1",
+        },
         stderr=subprocess.PIPE,
         text=True,
     )

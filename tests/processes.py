@@ -116,7 +116,8 @@ def write_real(directory: Path, url: str, slugs: Sequence[str], **fields: Any) -
 def environment(directory: Path, **more: str) -> dict[str, str]:
     """The environment of a process of ours."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("POLL_", "FLASK_"))}
-    return {**clean, "DATA_DIR": str(directory), "POLL_TEST_KEY": CANARY, **more}
+    own = {"DATA_DIR": str(directory), "POLL_TEST_KEY": CANARY, "FLASK_SKIP_DOTENV": "1"}
+    return {**clean, **own, **more}
 
 
 def flask(directory: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -49,10 +49,12 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 @contextmanager
-def served(command: Sequence[str], env: dict[str, str], ready: str) -> Iterator[list[str]]:
+def served(
+    command: Sequence[str], env: dict[str, str], ready: str, cwd: Path = ROOT
+) -> Iterator[list[str]]:
     """A server process; what it printed until it said it was ready, and in the end everything."""
     process = subprocess.Popen(
-        command, cwd=ROOT, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        command, cwd=cwd, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )
     lines: list[str] = []
     assert process.stderr is not None
@@ -101,6 +103,7 @@ def test_flask_run_publishes_its_own_address(data: Path, host: str, published: s
         verdict = get(f"{reached}/api/v1/best/crm-software.json")
     assert verdict["url"] == f"{base}/best/crm-software"
     assert_warned_once(lines, base)
+    assert f"Data: {data}\n" in lines
     assert not [line for line in lines if "Traceback" in line]
 
 
@@ -113,6 +116,7 @@ def test_gunicorn_publishes_its_own_address(data: Path, bind: str) -> None:
         verdict = get(f"http://{host}:{port}/api/v1/best/crm-software.json")
     base = f"http://{host}:{port}"
     assert verdict["url"] == f"{base}/best/crm-software"
+    assert [line for line in lines if f'"Data: {data}"' in line]
     assert_warned_once(lines, base)
     assert not [line for line in lines if "Traceback" in line]
 
@@ -175,6 +179,21 @@ def test_a_base_url_that_is_none_is_refused(base_url: str, monkeypatch: pytest.M
     monkeypatch.setenv("BASE_URL", base_url)
     with pytest.raises(click.ClickException, match="BASE_URL is"):
         create_app()
+
+
+def test_a_data_directory_that_may_not_be_read_is_not_called_empty(tmp_path: Path) -> None:
+    """Whoever runs the service as another user is told that, not to fill the directory anew."""
+    directory = write_data(tmp_path / "data")
+    directory.chmod(0)
+    command = [sys.executable, "-m", "flask", "--app", "app"]
+    for words in (["check"], ["run", "--port", str(free_port())]):
+        done = subprocess.run(
+            as_nobody([*command, *words]), cwd=ROOT, env=environment(directory),
+            capture_output=True, text=True, timeout=WAIT, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert f"Error: the data directory {directory} cannot be read" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_a_read_only_data_directory_is_served(tmp_path: Path) -> None:
@@ -264,6 +283,71 @@ def test_a_changed_site_is_seen_without_a_restart(tmp_path: Path) -> None:
     assert answer.status_code == 200
     assert "publicdomain/zero" in answer.headers["Link"]
     assert "<https://rankings.example/labs>" in answer.headers["Link"]
+
+
+def test_the_checkouts_sample_is_not_polled_on_schedule_by_accident(tmp_path: Path) -> None:
+    """A server that polls has been told where, even if that is the sample."""
+    with pytest.raises(click.ClickException, match="POLL_ENABLED is 1, but DATA_DIR is not set"):
+        create_app(Settings.from_env({"POLL_ENABLED": "1"}))
+    create_app(Settings.from_env({"POLL_ENABLED": "1", "DATA_DIR": str(write_data(tmp_path))}))
+
+
+@pytest.fixture
+def dotenv(data: Path, tmp_path: Path) -> Path:
+    """A directory below one whose .env holds settings."""
+    text = f"DATA_DIR='{data}'\nBASE_URL=https://dotenv.example\nHOSTS=from-dotenv.example\n"
+    (tmp_path / ".env").write_text(text)
+    (tmp_path / "below").mkdir()
+    return tmp_path / "below"
+
+
+def without_settings(**more: str) -> dict[str, str]:
+    """A process's environment that leaves everything to .env."""
+    env = environment(Path("unset"), PYTHONPATH=str(ROOT))
+    return {**{n: v for n, v in env.items() if n not in ("DATA_DIR", "FLASK_SKIP_DOTENV")}, **more}
+
+
+def test_flask_reads_dotenv(dotenv: Path, data: Path, tmp_path: Path) -> None:
+    """The nearest .env upwards of where the command runs; the environment's own values stand."""
+    other = write_data(tmp_path / "other")
+    command = [sys.executable, "-m", "flask", "--app", str(ROOT / "app.py"), "deploy", "nginx"]
+    for env, told in (
+        (without_settings(), data),
+        (without_settings(DATA_DIR=str(other)), other),
+        (without_settings(FLASK_SKIP_DOTENV="1"), ROOT / "data"),
+    ):
+        done = subprocess.run(
+            command, cwd=dotenv, env=env, capture_output=True, text=True, timeout=WAIT, check=False
+        )
+        assert done.stderr.startswith(f"Data: {told}\n")
+
+
+def test_gunicorn_reads_dotenv(dotenv: Path) -> None:
+    """As flask does, so that a setting in .env holds for the server too."""
+    env = without_settings(BASE_URL="https://real.example")
+    with served([*GUNICORN, "-b", "127.0.0.1:0"], env, "Booting worker", dotenv) as lines:
+        (port,) = re.findall(r"Listening at: http://\S+:(\d+) ", "".join(lines))
+        best = f"http://127.0.0.1:{port}/api/v1/best/crm-software.json"
+        asked = urllib.request.Request(best, headers={"Host": "from-dotenv.example"})
+        with urllib.request.urlopen(asked, timeout=WAIT) as answer:  # noqa: S310 - our own
+            verdict = json.load(answer)
+    assert verdict["url"] == "https://real.example/best/crm-software"
+
+
+@pytest.mark.parametrize("content", [b"BASE_URL=https://x.example\nKEY=\xe4\n", None])
+def test_gunicorn_serves_without_a_dotenv_that_cannot_be_read(
+    dotenv: Path, data: Path, content: bytes | None
+) -> None:
+    """One warning that shows nothing of it, and the service runs on the environment's values."""
+    file = dotenv.parent / ".env"
+    file.chmod(0) if content is None else file.write_bytes(content)
+    env = without_settings(DATA_DIR=str(data), BASE_URL="https://real.example")
+    command = as_nobody([*GUNICORN, "-b", "127.0.0.1:0"])
+    with served(command, env, "Booting worker", dotenv) as lines:
+        (port,) = re.findall(r"Listening at: http://\S+:(\d+) ", "".join(lines))
+        assert get(f"http://127.0.0.1:{port}/healthz")["status"] == "ok"
+    assert len([line for line in lines if ".env cannot be read and is left out" in line]) == 1
+    assert not [line for line in lines if "KEY" in line or "Traceback" in line]
 
 
 def test_settings_do_not_show_keys() -> None:

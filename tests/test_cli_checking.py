@@ -36,7 +36,7 @@ def test_good_data_is_called_good(directory: Path) -> None:
     """Without an error the exit code is 0."""
     done = check(directory)
     assert done.exit_code == 0
-    assert done.stderr.startswith("0 errors, 0 warnings")
+    assert "\n0 errors, 0 warnings" in done.stderr
 
 
 def test_an_alias_claimed_twice_is_named_in_both_places(directory: Path) -> None:
@@ -118,7 +118,7 @@ def test_polling_less_than_weekly_is_a_warning(directory: Path) -> None:
     done = check(directory)
     assert done.exit_code == 0
     assert done.stdout.startswith("site.json:5:3: warning: poll_every_days is 8: above 7 nothing")
-    assert done.stderr == "0 errors, 1 warning, 0 notices.\n"
+    assert done.stderr.endswith("\n0 errors, 1 warning, 0 notices.\n")
 
 
 def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:

@@ -74,7 +74,7 @@ def test_what_cannot_be_read_is_named_and_not_asked(
     monkeypatch.setattr(history, "os", UnreadableFiles("crm.jsonl"))
     done = run(sample, which, "--at", "2026-12-02T06:00:00Z")
     reason = "history/crm.jsonl:1:1: cannot be read: Input/output error"
-    assert (done.exit_code, done.output.splitlines()[0], done.output.splitlines()[-1]) == (
+    assert (done.exit_code, done.stderr.splitlines()[1], done.output.splitlines()[-1]) == (
         1,
         f"{reason}; its category is left alone",
         "B: 1 answered",
@@ -82,6 +82,24 @@ def test_what_cannot_be_read_is_named_and_not_asked(
     alone = run(sample, "crm")
     assert (alone.exit_code, alone.output.splitlines()[-1]) == (1, "Nothing was asked.")
     assert "A: 0 of 2 due" in run(sample, "--status").output
+
+
+def test_the_checkouts_sample_is_not_added_to_by_accident(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without DATA_DIR nothing is asked and nothing written; with it, or --at, it is."""
+    monkeypatch.setattr("store.settings.SHIPPED_DATA", sample)
+    for arguments in (["--all"], ["crm"], ["--due", "--max-usd", "1"]):
+        done = run(sample, *arguments)
+        assert done.exit_code == 1
+        assert "Nothing was asked: DATA_DIR is not set" in done.stderr
+        assert "flask init DIR" in done.stderr
+    assert not (sample / "history").exists()
+    assert not (sample / ".locks").exists()
+    assert run(sample, "--all", "--dry-run").exit_code == 0
+    assert run(sample, "--status").exit_code == 0
+    assert run(sample, "crm", "--at", "2026-11-02T06:00:00Z").exit_code == 0
+    assert run(sample, "vpn", environ={"DATA_DIR": str(sample)}).exit_code == 0
 
 
 @needs_root
@@ -121,7 +139,7 @@ def test_nothing_due_is_said(sample: Path) -> None:
     """A second run at once has nothing to do and is no failure."""
     run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
     done = run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
-    assert (done.exit_code, done.output) == (0, "Nothing is due.\n")
+    assert (done.exit_code, done.stdout) == (0, "Nothing is due.\n")
     assert len(History(sample / "history").read("crm").polls) == 2
 
 
@@ -130,6 +148,7 @@ def test_nothing_due_is_said(sample: Path) -> None:
     [
         ((), 2, "Say what to poll: one or more SLUGs, --all or --due."),
         (("cmr",), 2, 'No category has the slug "cmr". Closest: crm'),
+        (("CRM",), 2, 'No category has the slug "CRM". Closest: crm'),
         (("zzzzzz",), 2, 'No category has the slug "zzzzzz".\n'),
         (("crm", "--model", "C"), 2, 'No assistant is called "C"; models.json has A, B.'),
         (("crm", "--at", "yesterday"), 2, '"yesterday" is no time such as 2026-11-02T06:00:00Z'),
@@ -163,14 +182,14 @@ def test_data_that_is_not_there(tmp_path: Path) -> None:
     for file in sorted((tmp_path / "data").rglob("*.json")):
         file.unlink()
     done = app.test_cli_runner().invoke(args=["poll", "--all"])
-    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert (done.exit_code, done.output.count("\n")) == (1, 2)
     assert "holds no data files" in done.output
 
 
 def test_a_dry_run_says_what_it_would_cost(real: Path) -> None:
     """Calls, tokens and dollars per assistant at most, and nothing is sent or written."""
     done = run(real, "--all", "--dry-run", environ={"POLL_TEST_KEY": ""})
-    lines = done.output.splitlines()
+    lines = done.stdout.splitlines()
     assert done.exit_code == 0
     assert [line.partition(":")[0] for line in lines[:-1]] == ["GPT", "Claude", "Gemini", "Grok"]
     found = re.fullmatch(
@@ -309,7 +328,7 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
     with Claims(real / ".locks").claim("crm", "Gemini"):
         done = run(real, "--status", environ={"POLL_TEST_KEY": ""})
     assert done.exit_code == 0
-    lines = [line for line in done.output.splitlines() if "is not set" not in line]
+    lines = [line for line in done.stdout.splitlines() if "is not set" not in line]
     assert lines == [
         f"GPT: 0 of 2 due, last success {at(days=2)}, paused until {rest}: It failed: auth.",
         "Claude: 2 of 2 due, last success never",

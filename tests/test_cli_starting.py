@@ -8,6 +8,7 @@ import pytest
 from builders import app_over
 
 from store.files import Files
+from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,3 +50,70 @@ def test_init_says_where_it_cannot_write(runner: FlaskCliRunner, tmp_path: Path)
     done = runner.invoke(args=["init", str(tmp_path / "file" / "mine")])
     assert done.exit_code == 1
     assert "cannot be written: Not a directory" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "slugs"),
+    [
+        (["--category", "vpn"], ["vpn"]),
+        (["--category", "vpn", "--category", "crm-software", "--category", "vpn"],
+         ["crm-software", "vpn"]),
+        (["--empty"], []),
+    ],
+)  # fmt: skip
+def test_init_begins_with_the_categories_that_are_wished_for(
+    runner: FlaskCliRunner, tmp_path: Path, arguments: list[str], slugs: list[str]
+) -> None:
+    """Only those, or none; nothing is wrong with such a directory and it is served."""
+    directory = tmp_path / "mine"
+    done = runner.invoke(args=["init", str(directory), *arguments])
+    assert done.exit_code == 0, done.output
+    assert f"with {len(slugs)} categor" in done.output
+    assert ("Add a first category" in done.output) == (not slugs)
+    assert sorted(path.stem for path in (directory / "categories").iterdir()) == slugs
+    catalogue = Files(directory).scan()
+    assert catalogue.problems == ()
+    assert sorted(catalogue.categories) == slugs
+    client = app_over(directory).test_client()
+    assert client.get("/healthz").get_json()["status"] == "ok"
+    assert client.get("/").status_code == 200
+    assert app_over(directory).test_cli_runner().invoke(args=["check"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--category", "CRM-Software"], 'slug "CRM-Software". Closest: crm-software'),
+        (["--category", "vpn", "--empty"], "Say --category or --empty, not both."),
+    ],
+)
+def test_init_makes_nothing_of_a_wish_that_it_cannot_grant(
+    runner: FlaskCliRunner, tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    """An unknown slug, or a contradiction, is one sentence and leaves no directory."""
+    done = runner.invoke(args=["init", str(tmp_path / "mine"), *arguments])
+    assert done.exit_code == 2
+    assert sentence in done.output
+    assert not (tmp_path / "mine").exists()
+
+
+def test_init_does_not_fill_the_checkout(
+    runner: FlaskCliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``flask init .`` in the checkout would mix data with the program."""
+    root = SHIPPED_DATA.parent
+    monkeypatch.chdir(root)
+    before = set(root.iterdir())
+    done = runner.invoke(args=["init", "."])
+    assert done.exit_code == 1
+    assert "is the checkout" in done.output
+    assert set(root.iterdir()) == before
+
+
+def test_the_next_steps_can_be_pasted(
+    runner: FlaskCliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name with a space is quoted, and a relative one told in full."""
+    monkeypatch.chdir(tmp_path)
+    done = runner.invoke(args=["init", "my data", "--empty"])
+    assert f"  DATA_DIR='{tmp_path}/my data' flask run" in done.output.splitlines()

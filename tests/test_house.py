@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,6 +34,26 @@ def test_the_tools_find_nothing(command: list[str]) -> None:
         [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+FLOORS = {
+    "certifi": "2024.7.4",
+    "gunicorn": "22.0",
+    "idna": "3.15",
+    "jinja2": "3.1.6",
+    "requests": "2.32.4",
+    "urllib3": "2.7",
+    "werkzeug": "3.1.6",
+}
+"""The first version of each without the holes that pyproject.toml names."""
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_no_version_with_a_known_hole_is_installed(package: str) -> None:
+    """Whatever else is installed, pip takes no older version of what strangers' bytes reach."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    floors = dict(each.split(",")[0].split(">=") for each in project["dependencies"])
+    assert Version(floors[package]) >= Version(FLOORS[package])
 
 
 def test_the_top_level_is_what_the_user_asked_for() -> None:

@@ -56,6 +56,7 @@ def serve(directory: Path, *args: str, program: str = "") -> Iterator[Served]:
     if program:
         command = [sys.executable, str(ROOT / "tests" / program), str(directory), str(port), *args]
     environ = {"DATA_DIR": str(directory), "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    environ["FLASK_SKIP_DOTENV"] = "1"
     with log.open("wb") as file:
         process = subprocess.Popen(command, env=environ, stdout=file, stderr=file)
     served = Served(port, log)

@@ -34,6 +34,35 @@ def test_the_programs_run(program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def first_commands(heading: str) -> str:
+    """The first block of commands below a heading."""
+    found = re.search(rf"^{heading}$.*?^```sh\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert found
+    return found[1]
+
+
+def test_going_live_works_as_printed(tmp_path: Path) -> None:
+    """The commands of two chapters, in order in one shell, but for what asks or serves."""
+    lines = (first_commands("## Going live") + first_commands("## Production")).splitlines()
+    asking = re.compile(r"poll (crm-software|--due)|gunicorn -c")
+    kept = [line for line in lines if not asking.search(line)]
+    assert len(lines) - len(kept) == 3
+    for folder in ("srv", "etc/nginx/conf.d", "etc/systemd/system"):
+        (tmp_path / folder).mkdir(parents=True)
+    commands = re.sub("(?<= )/(srv|etc)/", rf"{tmp_path}/\1/", "\n".join(kept))
+    commands = re.sub("(?<==)/srv/", f"{tmp_path}/srv/", commands)
+    flask = f"{sys.executable} -m flask --app {ROOT}/app.py"
+    done = subprocess.run(
+        ["bash", "-eu", "-c", commands.replace(".venv/bin/flask", flask)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"Data: {tmp_path}/srv/consensus\n") == 5
+    for path in ("etc/nginx/conf.d/rankings.conf", "etc/systemd/system/rankings.service"):
+        told = (tmp_path / path).read_text(encoding="utf-8")
+        assert f" /{path}" in told.partition("\n")[0], "it names the file that it was put into"
+
+
 def test_every_route_is_listed() -> None:
     """Whoever reads the table of endpoints knows them all."""
     listed = set(re.findall(r"^\| `(/[^`?]*)", README, re.MULTILINE))

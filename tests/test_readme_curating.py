@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 HEADING = "## Curating"
 CATEGORIES = ("crm-software", "accounting-software-for-small-business", "humidifier")
+ADDRESS = "127.0.0.1:5000"
+END = "--- the block has ended with"
 PATIENCE = 20  # seconds for an edit to be served on a busy machine
 
 
@@ -61,56 +63,69 @@ def directory(tmp_path: Path) -> Path:
     return directory
 
 
+class Shell:
+    """One bash for the whole chapter, in a directory that has ``.venv/bin/flask``."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int, scratch: Path) -> None:
+        self._process = process
+        self._meant = (("/tmp/", f"{scratch}/"), (ADDRESS, f"127.0.0.1:{port}"))  # noqa: S108
+
+    def run(self, commands: str) -> tuple[str, int]:
+        """What a block prints, as if this were the README's machine, and how it ends."""
+        for written, meant in self._meant:
+            commands = commands.replace(written, meant)
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{commands}\nprintf '\\n{END} %s\\n' $?\n")
+        self._process.stdin.flush()
+        printed = ""
+        for line in self._process.stdout:
+            if line.startswith(END):
+                _, meant = self._meant[1]
+                return printed.replace(meant, ADDRESS), int(line.removeprefix(END))
+            printed += line
+        raise AssertionError(f"the shell has ended: {printed}")
+
+
 @pytest.fixture
-def shell(directory: Path, tmp_path: Path) -> Iterator[list[str]]:
+def shell(directory: Path, tmp_path: Path) -> Iterator[Shell]:
     """Bash with the service running beside it, as the chapter's reader has it."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    flask = [sys.executable, "-m", "flask", "--app", str(ROOT / "app.py")]
+    command = tmp_path / "checkout" / ".venv" / "bin" / "flask"
+    command.parent.mkdir(parents=True)
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m flask --app {ROOT}/app.py "$@"\n')
+    command.chmod(0o755)
     environ = {**os.environ, "DATA_DIR": str(directory), "BASE_URL": ""}
-    with (tmp_path / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [*flask, "run", "--port", str(port)], env=environ, stdout=log, stderr=log
-        )
-    try:
-        yield [str(port), " ".join(flask), str(directory), str(tmp_path)]
-    finally:
-        server.terminate()
-        server.wait(10)
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(
+            [str(command), "run", "--port", str(port)], env=environ, stdout=log, stderr=log
+        ) as server,
+        subprocess.Popen(
+            ["bash", "-u"], cwd=tmp_path / "checkout", env=environ, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ) as bash,
+    ):  # fmt: skip
+        try:
+            yield Shell(bash, port, tmp_path)
+        finally:
+            bash.kill()
+            server.terminate()
 
 
-def run(commands: str, shell: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run a block with this test's port, interpreter and places."""
-    port, flask, directory, scratch = shell
-    for written, meant in (
-        ("/tmp/", f"{scratch}/"),  # noqa: S108 - what the README writes
-        ("127.0.0.1:5000", f"127.0.0.1:{port}"),
-        (".venv/bin/flask", flask),
-    ):
-        commands = commands.replace(written, meant)
-    done = subprocess.run(
-        ["bash", "-u", "-c", commands],
-        env={**os.environ, "DATA_DIR": directory},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    done.stdout = (done.stdout + done.stderr).replace(f"127.0.0.1:{port}", "127.0.0.1:5000")
-    return done
-
-
-def test_the_chapter_does_what_it_says(shell: list[str]) -> None:
-    """Each example, run in order beside a live service, has the effect printed below it."""
+def test_the_chapter_does_what_it_says(shell: Shell) -> None:
+    """Each example, pasted in order into one shell beside a live service, does as printed."""
     assert len(steps()) >= 15
     for commands, expected in steps():
         deadline = time.monotonic() + PATIENCE
-        done = run(commands, shell)
-        while "curl" in commands and expected and not _holds(done.stdout, expected):
-            assert time.monotonic() < deadline, f"{commands}\n{done.stdout}"
+        printed, code = shell.run(commands)
+        while "curl" in commands and expected and not _holds(printed, expected):
+            assert time.monotonic() < deadline, f"{commands}\n{printed}"
             time.sleep(0.1)
-            done = run(commands, shell)
-        assert _holds(done.stdout, expected), f"{commands}\n{done.stdout}"
-        assert done.returncode == 0 or expected, f"{commands}\n{done.stdout}"
+            printed, code = shell.run(commands)
+        assert _holds(printed, expected), f"{commands}\n{printed}"
+        assert code == 0 or expected, f"{commands}\n{printed}"
 
 
 def _holds(output: str, expected: list[str]) -> bool:

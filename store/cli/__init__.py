@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from flask.cli import AppGroup
+import click
+from flask import current_app
+from flask.cli import AppGroup, with_appcontext
+
+from store.files import DataDirectoryError, nothing_in
+from store.history import HistoryError
 
 if TYPE_CHECKING:
-    import click
+    from collections.abc import Callable
+    from pathlib import Path
+
     from flask import Flask
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 COMMANDS = {
     "check": "store.cli.checking:check",
@@ -19,8 +30,39 @@ COMMANDS = {
     "names": "store.cli.naming:names_group",
     "poll": "store.cli.polling:poll",
     "schema": "store.cli.schemas:schema",
+    "version": "store.cli.versions:version",
     "withhold": "store.cli.withholding:withhold",
 }
+
+
+def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Give a command the app, and say on stderr which data directory it works on.
+
+    What is wrong with the whole of that directory ends the command with a sentence.
+    """
+
+    @wraps(command)
+    def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        say_data(current_app)
+        try:
+            _look_for(current_app.extensions["settings"].data_dir)
+            return command(*args, **kwargs)
+        except (DataDirectoryError, HistoryError) as error:
+            raise click.ClickException(f"{error}.") from None
+        except PermissionError as error:
+            raise click.ClickException(f"{error.filename}: {error.strerror}.") from None
+
+    return with_appcontext(told)
+
+
+def _look_for(data_dir: Path) -> None:
+    if not data_dir.is_dir():
+        raise DataDirectoryError(nothing_in(data_dir))
+
+
+def say_data(app: Flask) -> None:
+    """Say which data directory an app has, beside what programs read."""
+    click.echo(f"Data: {app.extensions['settings'].data_dir.absolute()}", err=True)
 
 
 class Commands(AppGroup):

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 from flask import current_app
-from flask.cli import with_appcontext
 
-from store.cli import checks, name_checks
+from store.cli import checks, name_checks, with_data
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.memory import name_clashes
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     default="text",
     help="How to say it: lines for people and editors, JSON, or GitHub annotations.",
 )
-@with_appcontext
+@with_data
 def check(style: str) -> None:
-    """Say what is wrong in the data directory, as file:line:column: message.
+    """Say what is wrong in the data directory (DATA_DIR), as file:line:column: message.
 
     The files are read as the server reads them: what is an error here the server leaves out or
     keeps as it was. Exits with 1 when there is an error; warnings do no harm yet, and notices

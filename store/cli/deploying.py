@@ -2,28 +2,67 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 import msgspec
 from flask import current_app
-from flask.cli import with_appcontext
 from slugify import slugify
 
+from store.cli import with_data
 from store.cli.exporting import MANIFEST, Manifest
-from store.files import DataDirectoryError, Files
-from store.web.hosts import host_of
+from store.files import Files
+from store.settings import NOT_THE_SAMPLE
+from store.web.hosts import host_name, host_of, is_ip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from store.settings import Settings
 
 WITH_ARGUMENTS = ("/search", "/search/suggest", "/api/v1/search", "/api/v1/history")
+
+
+class Address(click.ParamType[str]):
+    """HOST:PORT; if ``any_host``, also a port alone or ``*:PORT``. Ends up in configuration."""
+
+    name = "address"
+
+    def __init__(self, *, any_host: bool = False) -> None:
+        self._any_host = any_host
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take it if it is an address and nothing else."""
+        host, _, port = value.rpartition(":")
+        host_fits = (self._any_host and host in ("", "*")) or _is_host(host)
+        port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65_536  # noqa: PLR2004
+        if not (host_fits and port_fits) or value.startswith(":"):
+            more = ", 80 or *:80" if self._any_host else " or [::1]:8000"
+            self.fail(f'"{value}" is no address such as 127.0.0.1:8000{more}', param, ctx)
+        return value
+
+
+class Unit(click.ParamType[str]):
+    """What may name a unit, a user and nginx's variables at once."""
+
+    name = "unit"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take it if all three can be called so, and root is not meant."""
+        if not re.fullmatch("[a-z][a-z0-9_]{0,30}", value) or value == "root":
+            self.fail(
+                f'"{value}" cannot be the name: at most 31 of a-z, 0-9 and _, a letter first, '
+                "and not root",
+                param,
+                ctx,
+            )
+        return value
 
 
 @click.group()
@@ -31,40 +70,65 @@ def deploy() -> None:
     """Print configuration for a server, with this site's own values."""
 
 
-def application(command: Callable[..., None]) -> Callable[..., None]:
-    """The option that says where the application listens."""
-    return click.option(
+def common(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say where the application listens and what the service is called."""
+    app = click.option(
         "--app",
         "apps",
         multiple=True,
         default=["127.0.0.1:8000"],
         show_default=True,
+        type=Address(),
         metavar="HOST:PORT",
         help="Where the application listens; several replicas of it, if given again.",
-    )(command)
+    )
+    unit = click.option(
+        "--unit",
+        type=Unit(),
+        metavar="NAME",
+        help="What the unit, its user and nginx's names are called. Otherwise a name that follows "
+        "from the site's name and address and from the data directory.",
+    )
+    return app(unit(command))
 
 
 @deploy.command()
-@application
-@click.option("--listen", default="80", show_default=True, help="What nginx listens to.")
+@common
+@click.option(
+    "--listen",
+    default="80",
+    show_default=True,
+    type=Address(any_host=True),
+    metavar="[HOST:]PORT",
+    help="What nginx listens to.",
+)
 @click.option("--tree", type=click.Path(path_type=Path), help="Serve what `flask export` wrote.")
 @click.option("--cache", default=None, help="Where nginx keeps answers.")
 @click.option("--log", default=None, help="Where nginx logs, one JSON line a request.")
-@with_appcontext
+@with_data
 def nginx(
-    apps: tuple[str, ...], listen: str, tree: Path | None, cache: str | None, log: str | None
+    apps: tuple[str, ...],
+    unit: str | None,
+    listen: str,
+    tree: Path | None,
+    cache: str | None,
+    log: str | None,
 ) -> None:
     """A proxy that makes slow clients harmless and keeps answers while they are fresh."""
-    values = _values(apps)
-    manifest = _manifest(tree) if tree else None
+    values = _values(apps, unit)
+    manifest = _manifest(tree, values["base_url"]) if tree else None
+    places = {
+        "tree": str(tree.resolve()) if tree else "",
+        "cache": cache or f"/var/cache/nginx/{values['unit']}",
+        "log": log or f"/var/log/nginx/{values['unit']}.log",
+    }
+    _refuse_odd("nginx", places.values(), r"""["\\$*?[]""")
     click.echo(
         _render(
             "nginx.conf",
             **values,
+            **places,
             listen=listen,
-            tree=tree.resolve() if tree else None,
-            cache=cache or f"/var/cache/nginx/{values['unit']}",
-            log=log or f"/var/log/nginx/{values['unit']}.log",
             pages_with_arguments=WITH_ARGUMENTS,
             headers=_headers(manifest) if manifest else {},
             odd_types=_odd_types(manifest) if manifest else {},
@@ -73,62 +137,151 @@ def nginx(
 
 
 @deploy.command()
-@application
-@with_appcontext
-def systemd(apps: tuple[str, ...]) -> None:
-    """A unit that keeps the service running and lets it do nothing else."""
+@common
+@with_data
+def systemd(apps: tuple[str, ...], unit: str | None) -> None:
+    """A unit that keeps the service running and lets it do nothing else.
+
+    For several --app it is a template, of which each is an instance.
+    """
+    if not _settings().has_own_data:
+        raise click.ClickException(f"The service may poll, but {NOT_THE_SAMPLE}.")
     places = {
         "checkout": current_app.root_path,
         "python": sys.executable,
-        "data": str(current_app.extensions["settings"].data_dir.resolve()),
+        "data": str(_settings().data_dir.resolve()),
     }
-    for path in places.values():
-        if not path.isprintable() or '"' in path or "\\" in path:
-            raise click.ClickException(f"systemd would misread the path {path!r}; move it.")
-    click.echo(_render("systemd.service", **_values(apps), **places))
+    _refuse_odd("systemd", places.values(), r"""["\\$`]""")
+    values = _values(apps, unit)
+    instances = [f"'{values['unit']}@{_escaped(app)}'" for app in values["apps"]]
+    several = len(instances) > 1
+    click.echo(
+        _render(
+            "systemd.service",
+            **values,
+            **places,
+            several=several,
+            services=" ".join(instances) if several else values["unit"],
+        )
+    )
 
 
-def _values(apps: tuple[str, ...]) -> dict[str, Any]:
-    """What every template shows.
+def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
+    """What every template shows. ``path`` is the base URL's, without a slash at its end.
 
     Raises:
-        click.ClickException: the site has no address or no data yet.
+        click.ClickException: the site has no address, or none that can stand in configuration.
     """
-    settings: Settings = current_app.extensions["settings"]
-    try:
-        site = Files(settings.data_dir).scan().site
-    except DataDirectoryError as error:
-        raise click.ClickException(str(error)) from None
+    settings = _settings()
+    site = Files(settings.data_dir).scan().site
     base_url = (settings.base_url or site.base_url or "").rstrip("/")
     if not base_url:
         raise click.ClickException(
-            "BASE_URL is not set, and the configuration needs the site's name; set it, or "
-            "base_url in site.json."
+            "BASE_URL is not set, and the configuration needs the site's address, such as "
+            "https://rankings.example; set it, or base_url in site.json."
         )
+    host, path = _host_and_path(base_url)
     return {
         "name": site.name,
-        "unit": _unit(site.name),
+        "unit": unit or _unit(site.name, f"{host}{path}\n{settings.data_dir.resolve()}"),
         "base_url": base_url,
-        "host": host_of(base_url),
-        "apps": apps,
+        "host": host,
+        "hosts": tuple(dict.fromkeys([host, *_further_hosts(*site.hosts, *settings.hosts)])),
+        "path": path,
+        "apps": tuple(dict.fromkeys(apps)),
     }
 
 
-def _unit(name: str) -> str:
-    """The site's name as a unit, a user and nginx's variables may be called: at most 31 letters.
+def _host_and_path(base_url: str) -> tuple[str, str]:
+    """Both as nginx has them.
 
-    It begins so that no site's name is a user or a unit that is there already, such as root.
+    Raises:
+        click.ClickException: a part of it would mean something to nginx, systemd or a shell.
     """
-    return f"rankings_{slugify(name, separator='_', max_length=20)}".rstrip("_")
+    host = _host_alone(base_url)
+    parts = urlsplit(base_url if host else "")
+    if not (
+        host
+        and re.fullmatch(r"(\[[0-9A-Fa-f:.]+]|[\w.-]+)(:[0-9]{1,5})?", parts.netloc)
+        and re.fullmatch(r"(/(?!\.+(/|$))[A-Za-z0-9._~-]+)*", parts.path)
+        and base_url.endswith(f"//{parts.netloc}{parts.path}")
+    ):
+        raise click.ClickException(
+            f'The base URL "{base_url}" cannot stand in configuration; it needs a plain host, '
+            "and in its path letters, digits and . _ ~ - only."
+        )
+    return host, parts.path
 
 
-def _manifest(tree: Path) -> Manifest:
+def _further_hosts(*given: str) -> Iterator[str]:
+    for each in given:
+        if not (host := _host_alone(each)):
+            raise click.ClickException(f'"{each}" is no host; mend HOSTS, or hosts in site.json.')
+        yield host
+
+
+def _host_alone(address: str) -> str:
+    """The host of an address as nginx has it; empty where there is none."""
+    host = host_of(address)
+    host = f"[{host}]" if ":" in host else host
+    return host if _is_host(host) else ""
+
+
+def _settings() -> Settings:
+    settings: Settings = current_app.extensions["settings"]
+    return settings
+
+
+def _unit(name: str, places: str) -> str:
+    """What a unit, a user and nginx's variables are called: at most 31 letters.
+
+    It begins so that it is none that is there already, such as root, and ends so that two sites of
+    one name are told apart, by address and data directory, wherever both come together.
+    """
+    digest = hashlib.sha256(places.encode()).hexdigest()[:6]
+    words = slugify(name, separator="_", max_length=15).strip("_")
+    return "_".join(filter(None, ("rankings", words, digest)))
+
+
+def _is_host(text: str) -> bool:
+    """Whether it is a host name, an IPv4 address or an IPv6 address in brackets."""
+    name = host_name(text)
+    if text.lower() not in (name, f"[{name}]") or not name:
+        return False
+    return is_ip(name) if text.startswith("[") or re.fullmatch("[0-9.]+", name) else True
+
+
+def _refuse_odd(reader: str, paths: Iterable[str], odd: str) -> None:
+    """Refuse paths with characters that mean something to who reads the configuration."""
+    for path in paths:
+        if not path.isprintable() or re.search(odd, path):
+            raise click.ClickException(f"{reader} would misread the path {path!r}; name another.")
+
+
+def _escaped(instance: str) -> str:
+    """An address as a unit's instance is written. Source: systemd.unit(5), string escaping."""
+    return re.sub(r"[^A-Za-z0-9:_.]", lambda char: f"\\x{ord(char[0]):02x}", instance)
+
+
+def _manifest(tree: Path, base_url: str) -> Manifest:
+    """What an exported tree holds.
+
+    Raises:
+        click.ClickException: there is none, or it was exported for another address.
+    """
     try:
-        return msgspec.json.decode((tree / "current" / MANIFEST).read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode((tree / "current" / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.MsgspecError):
         raise click.ClickException(
             f"{tree} holds no exported tree yet; run `flask export {tree}` first."
         ) from None
+    links = "".join(manifest.headers.get("Link", {}).values())
+    if f"<{base_url}/" not in links:
+        raise click.ClickException(
+            f"{tree} was exported for another address than {base_url}, and its links lead there; "
+            f"run `flask export {tree}` again."
+        )
+    return manifest
 
 
 def _headers(manifest: Manifest) -> dict[str, dict[str, str]]:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 from flask import current_app
-from flask.cli import with_appcontext
 from msgspec import Struct
 from werkzeug.http import parse_date
+
+from store.cli import with_data
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -63,7 +64,7 @@ class Manifest(Struct, frozen=True):
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
-@with_appcontext
+@with_data
 def export(directory: Path) -> None:
     """Write every answer that needs no process into DIRECTORY/current, for nginx or a CDN.
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 from flask import current_app
-from flask.cli import with_appcontext
 from rapidfuzz import process
 
+from store.cli import with_data
 from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_item
 from store.files import DataDirectoryError, understand
 from store.history import HistoryError
@@ -52,7 +52,7 @@ def names_group() -> None:
 @names_group.command()
 @click.option("--limit", default=20, show_default=True, help="Show this many.")
 @click.option("--category", metavar="SLUG", help="Only where this category names one of the two.")
-@with_appcontext
+@with_data
 def queue(limit: int, category: str | None) -> None:
     """List products that may be known under another name, best reasons first."""
     desk = Desk.open()
@@ -69,7 +69,7 @@ def queue(limit: int, category: str | None) -> None:
 
 @names_group.command()
 @click.argument("product")
-@with_appcontext
+@with_data
 def accept(product: str) -> None:
     """Take the queue's suggestion for PRODUCT: it becomes an alias of the one it looks like."""
     desk = Desk.open()
@@ -83,7 +83,7 @@ def accept(product: str) -> None:
 @names_group.command()
 @click.argument("product")
 @click.argument("into")
-@with_appcontext
+@with_data
 def merge(product: str, into: str) -> None:
     """Make PRODUCT one with INTO: its names become aliases there, its address leads there."""
     desk = Desk.open()
@@ -93,7 +93,7 @@ def merge(product: str, into: str) -> None:
 @names_group.command()
 @click.argument("product")
 @click.argument("other")
-@with_appcontext
+@with_data
 def reject(product: str, other: str) -> None:
     """Say that PRODUCT and OTHER are two, so that the queue never asks again."""
     desk = Desk.open()
@@ -104,7 +104,7 @@ def reject(product: str, other: str) -> None:
 @click.argument("text")
 @click.option("--category", metavar="SLUG", help="As a model spells it in this category.")
 @click.option("--domain", help="With this domain, as a model may give it.")
-@with_appcontext
+@with_data
 def explain(text: str, category: str | None, domain: str | None) -> None:
     """Say which product a spelling stands for, by which rule and in which categories.
 

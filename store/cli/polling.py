@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from flask import current_app
-from flask.cli import with_appcontext
-from rapidfuzz import process
 
+from store.cli import with_data
+from store.cli.slugs import unknown_category
 from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.polls.asking import Unready, key_of, request_for
@@ -27,7 +27,7 @@ from store.polls.runner import ANSWERED, LEFT, SKIPPED, Runner, Tally
 from store.polls.schedule import LOCK
 from store.polls.spending import RunAccount, at_most, is_priced, usd
 from store.polls.status import status
-from store.settings import Settings, SettingsError
+from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ class Instant(click.ParamType[datetime]):
 )
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; send nothing.")
 @click.option("--status", "show", is_flag=True, help="Say what is due, running, paused and spent.")
-@with_appcontext
+@with_data
 def poll(  # noqa: PLR0913 - a command's options
     slugs: tuple[str, ...],
     models: tuple[str, ...],
@@ -115,7 +115,7 @@ def poll(  # noqa: PLR0913 - a command's options
     else:
         accounts = daily_account(settings, catalogue, agenda)
         accounts += [RunAccount(max_usd)] if max_usd is not None else []
-        _check_ready(settings, chosen, accounts)
+        _check_ready(settings, chosen, accounts, at)
         stop = threading.Event()
         edges = edges_of(
             settings,
@@ -166,9 +166,7 @@ def _assistants(catalogue: Catalogue, names: Sequence[str], at: datetime | None)
 def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> list[str]:
     for slug in slugs:
         if slug not in catalogue.categories:
-            close = process.extract(slug, list(catalogue.categories), limit=3, score_cutoff=60)
-            hint = f" Closest: {', '.join(name for name, *_ in close)}." if close else ""
-            raise click.UsageError(f'No category has the slug "{slug}".{hint}')
+            raise unknown_category(slug, catalogue.categories)
     return list(dict.fromkeys(slugs)) or list(catalogue.categories)
 
 
@@ -198,9 +196,14 @@ def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> None:
 
 
 def _check_ready(
-    settings: Settings, chosen: Sequence[Assistant], accounts: Sequence[Account]
+    settings: Settings,
+    chosen: Sequence[Assistant],
+    accounts: Sequence[Account],
+    at: datetime | None,
 ) -> None:
     """Refuse what could not be asked, recorded, used or paid for, before anything is sent."""
+    if not (at or settings.has_own_data):
+        raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
     if name := other_owner(settings):
         raise click.ClickException(
             f"Nothing was asked, for the data belongs to {name}, who could not use what root "

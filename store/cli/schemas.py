@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 from flask import current_app
-from flask.cli import with_appcontext
 
+from store.cli import with_data
 from store.cli.drafts import drafted
 from store.files import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
@@ -44,7 +44,7 @@ def documents() -> dict[str, str]:
 
 
 @click.command()
-@with_appcontext
+@with_data
 def schema() -> None:
     """Write the JSON schema of each kind of data file, for completion and red lines in editors.
 

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from flask import current_app
 from flask.cli import with_appcontext
 
 from store.cli import schemas
+from store.cli.slugs import unknown_category
 from store.files import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
+@click.option(
+    "--category",
+    "slugs",
+    multiple=True,
+    metavar="SLUG",
+    help="Start with this category only; again for more. Otherwise with all that are shipped.",
+)
+@click.option("--empty", is_flag=True, help="Start without a category.")
 @with_appcontext
-def init(directory: Path) -> None:
+def init(directory: Path, slugs: tuple[str, ...], *, empty: bool) -> None:
     """Fill DIRECTORY with categories and a models.json to start from, and no history.
 
     What is there already is left alone; DATA_DIR=DIRECTORY then serves it.
     """
+    categories = [] if empty else _categories(slugs)
+    if empty and slugs:
+        raise click.UsageError("Say --category or --empty, not both.")
+    if directory.resolve() == Path(current_app.root_path):
+        raise click.ClickException(f"{directory} is the checkout; name a directory of your own.")
     names = (*FOLDERS, "history", *SINGLE)
     if held := [name for name in names if (directory / name).exists()]:
         raise click.ClickException(
@@ -29,21 +48,34 @@ def init(directory: Path) -> None:
         )
     before = set(directory.iterdir()) if directory.is_dir() else None
     try:
-        _fill(directory)
+        _fill(directory, categories)
     except OSError as error:
         _clear(directory, before)
         raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
+    data_dir = f"DATA_DIR={shlex.quote(str(directory.absolute()))}"
+    count = "1 category" if len(categories) == 1 else f"{len(categories):,} categories"
+    first = "" if categories else "Add a first category to its categories/. "
     click.echo(
-        f"{directory} is ready. Edit its models.json, set the API keys that it names, then:\n"
-        f"  DATA_DIR={directory} flask poll --due\n"
-        f"  DATA_DIR={directory} flask run"
+        f"{directory} is ready, with {count}. {first}Edit its models.json, "
+        "set the API keys that it names, then:\n"
+        f"  {data_dir} flask poll --due\n"
+        f"  {data_dir} flask run"
     )
 
 
-def _fill(directory: Path) -> None:
+def _categories(slugs: Sequence[str]) -> list[Path]:
+    """The shipped files of these categories, or of all."""
+    shipped = {path.stem: path for path in sorted((SHIPPED_DATA / "categories").glob("*.json"))}
+    for slug in slugs:
+        if slug not in shipped:
+            raise unknown_category(slug, shipped)
+    return [shipped[slug] for slug in dict.fromkeys(slugs or shipped)]
+
+
+def _fill(directory: Path, categories: Sequence[Path]) -> None:
     for folder in ("categories", "products", "labs", "history"):
         (directory / folder).mkdir(parents=True)
-    for file in sorted((SHIPPED_DATA / "categories").iterdir()):
+    for file in categories:
         shutil.copy2(file, directory / "categories")
     for name in ("synonyms.json", "words.json"):
         shutil.copy(SHIPPED_DATA / name, directory)

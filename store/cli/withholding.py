@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 from flask import current_app
-from flask.cli import with_appcontext
 
+from store.cli import with_data
 from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_member
 from store.history import History, HistoryError
 
@@ -24,7 +24,7 @@ NAME = "withheld.json"
 @click.command()
 @click.argument("poll_id", metavar="ID")
 @click.option("--reason", required=True, help="Why, in one line; readers of the history see it.")
-@with_appcontext
+@with_data
 def withhold(poll_id: str, reason: str) -> None:
     """Withhold the poll ID: its record stays in its place without its texts and counts nowhere.
 
