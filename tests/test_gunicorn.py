@@ -109,6 +109,34 @@ def test_head_and_body_are_sent_in_one_piece(server: servers.Server) -> None:
             assert len(body) == int(length[1])
 
 
+CHUNKED = (
+    b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"ZZ\r\n{}\r\n0\r\n\r\n",
+        b"-2\r\n{}\r\n0\r\n\r\n",
+        b"2;;;=\r\n{}\r\n0\r\n\r\n",
+        b"2\r\n{}XX0\r\n\r\n",
+        b"2\r\n{}\r\n0\r\nno colon\r\n\r\n",
+        b"2\r\n{}\r\n0\r\n" + b"X: y\r\n" * 300 + b"\r\n",
+    ],
+)
+def test_a_malformed_chunk_is_the_senders_fault(
+    server: servers.Server, log: Path, body: bytes
+) -> None:
+    """A problem detail that says so, with status 400, and not a line in the log."""
+    before = log.read_text()
+    received = send(server.port, CHUNKED + body)
+    assert check(CHUNKED + body, received, log) == 400
+    assert b"its chunks are not as HTTP has them" in received
+    assert log.read_text() == before
+
+
 class TestHostileTraffic:
     """Nothing that is sent brings a 5xx, a stack trace, a hang or an answer without headers."""
 

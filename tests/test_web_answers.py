@@ -62,6 +62,32 @@ def test_every_answer_has_its_headers(client: FlaskClient, address: str) -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("method", "address", "status"),
+    [
+        ("GET", "/api/v1/best/crm.json", 308),
+        ("GET", "/best/crm-software/", 308),
+        ("GET", "/api/v1/search", 400),
+        ("GET", "/api/v1/nope", 404),
+        ("GET", "/nope", 404),
+        ("GET", "/healthz", 200),
+        ("GET", "/static/site.css", 200),
+        ("GET", "/changes", 200),
+        ("GET", "/.well-known/mcp/server-card.json", 200),
+        ("POST", "/mcp", 415),
+        ("DELETE", "/healthz", 405),
+        ("OPTIONS", "/mcp", 204),
+    ],
+)
+def test_no_answer_is_taken_for_another_type(
+    client: FlaskClient, method: str, address: str, status: int
+) -> None:
+    """``nosniff`` once on every answer, whoever makes it."""
+    answer = client.open(address, method=method)
+    assert answer.status_code == status
+    assert answer.headers.getlist("X-Content-Type-Options") == ["nosniff"]
+
+
 @pytest.mark.parametrize("address", ANSWERS)
 def test_a_known_tag_brings_304_with_the_same_validators(client: FlaskClient, address: str) -> None:
     """No body and no type, and everything a cache needs to keep its copy fresh."""
@@ -156,7 +182,10 @@ def test_if_modified_since_is_ignored_beside_a_tag(client: FlaskClient, tag: str
 @pytest.mark.parametrize(
     "since",
     ["", " ", "rubbish", "0", "-1", "2026-11-02T06:00:00Z", "Mon, 99 Foo 99999 99:99:99 GMT",
-     "Sat, 01 Jan 0001 00:00:00 +2359", "Mon, 02 Nov 2026 06:00:00 +99999999", "\x7f", "ü"],
+     "Sat, 01 Jan 0001 00:00:00 +2359", "Mon, 02 Nov 2026 06:00:00 +99999999", "\x7f", "ü",
+     "Mon, 02 Nov 99999999999999999999 06:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 -2359",
+     "Mon, 02 Nov 2026 99999999999999999999:00:00 GMT",
+     "Mon, 02 Nov 2026 06:00:00 +99999999999999999999"],
 )  # fmt: skip
 def test_a_date_that_is_none_is_ignored(client: FlaskClient, since: str) -> None:
     """Rubbish brings the whole answer, never a failure."""
@@ -250,7 +279,9 @@ def test_a_history_that_is_away_is_said_to_be_and_comes_back(tmp_path: Path) -> 
     answer = client.get("/api/v1/history?slug=crm-software")
     assert answer.status_code == 503
     assert answer.headers["Cache-Control"] == "no-store"
-    assert client.get("/best/crm-software", headers={"Accept": "text/html"}).status_code == 503
+    page = client.get("/best/crm-software", headers={"Accept": "text/html"})
+    assert page.status_code == 503
+    assert "Perhaps you meant" not in page.text
     assert client.get("/api/v1/best/crm-software.json").status_code == 200
     away.rename(file)
     assert client.get("/api/v1/history?slug=crm-software").data == before

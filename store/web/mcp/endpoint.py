@@ -41,6 +41,12 @@ class NotJson(ApiError):
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 
 
+class NotAccepted(ApiError):
+    """The client accepts no JSON, and this server answers nothing else."""
+
+    status = HTTPStatus.NOT_ACCEPTABLE
+
+
 class TooLarge(ApiError):
     """The body is longer than any message to this server has to be."""
 
@@ -131,13 +137,17 @@ class Mcp:
 
 
 def _body() -> bytes:
-    """The body of the request, if it is JSON and short enough.
+    """The body of the request, if it is JSON and short enough, for a client that accepts JSON.
 
     Text that is not declared as JSON could be posted by any page without a CORS preflight. Of a
     chunked body Werkzeug reads no more than it may, and says nothing: one byte more tells it apart.
     """
     if request.mimetype != "application/json":
         raise NotJson("Send a JSON-RPC message with Content-Type: application/json.")
+    if request.headers.get("Accept") and not request.accept_mimetypes["application/json"]:
+        raise NotAccepted(
+            "Answers are JSON: send Accept: application/json, text/event-stream, as MCP asks."
+        )
     request.max_content_length = MAX_BODY + 1
     with suppress(RequestEntityTooLarge):
         body = request.get_data(cache=False)
