@@ -280,7 +280,8 @@ def request(chance: Random) -> bytes:
         chance.choice(METHODS),
         chance.choice(["HTTP/1.1"] * 15 + ["HTTP/1.0", "HTTP/9", ""]),
     )
-    path = chance.choice(PLACES).replace("{}", chance.choice(WORDS))
+    place = "/mcp" if method == "POST" and chance.random() < 0.7 else chance.choice(PLACES)
+    path = place.replace("{}", chance.choice(WORDS))
     if chance.random() < 0.6:
         path += "?" + "&".join(_pair(chance) for _ in range(chance.randint(1, 3)))
     lines = [f"{method} {path} {version}"]
@@ -288,8 +289,10 @@ def request(chance: Random) -> bytes:
         lines.append(f"Host: {chance.choice(HOSTS)}")
     lines += chance.sample(HEADERS, chance.choice([0, 0, 1, 1, 2, 4]))
     body = chance.choice(BODIES) if method == "POST" or chance.random() < 0.05 else b""
+    if method == "POST" and chance.random() < 0.8:
+        lines.append("Content-Type: application/json")
     if method == "POST" and chance.random() < 0.4:
-        lines += ["Content-Type: application/json", "Transfer-Encoding: chunked"]
+        lines.append("Transfer-Encoding: chunked")
         body = _chunked(body, chance)
     elif body and chance.random() < 0.9:
         lines.append(f"Content-Length: {len(body)}")

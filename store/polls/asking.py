@@ -78,11 +78,13 @@ def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | N
         raise Unready(f"{assistant.name}: key_env in models.json must name a variable, not a key")
     key = secret(assistant.key_env)
     if not key:
-        raise Unready(f"{assistant.name}: the environment variable {assistant.key_env} is not set")
+        raise Unready(
+            f"{assistant.name}: the environment variable that its key_env names is not set"
+        )
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise Unready(
-            f"{assistant.name}: the value of {assistant.key_env} is no API key: "
-            "it holds a space, a line break or a letter that is not ASCII"
+            f"{assistant.name}: the variable that its key_env names holds no API key: "
+            "it has a space, a line break or a letter that is not ASCII"
         )
     return key
 
