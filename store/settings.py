@@ -55,10 +55,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         )
 
     def __repr__(self) -> str:
-        """Everything but the environment and the proxy, which may hold keys."""
-        kept = [name for name in self.__struct_fields__ if name not in ("environ", "proxy")]
-        shown = {name: getattr(self, name) for name in kept}
-        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        """Where the data is; in all the rest a key may have been pasted."""
+        return f"Settings(data_dir={self.data_dir!r})"
 
     def secret(self, name: str) -> str | None:
         """The value of a variable, or of the file that ``<name>_FILE`` names; ``None`` if unset.
