@@ -274,7 +274,7 @@ def test_settings_do_not_show_keys() -> None:
     """The environment they keep for API keys stays out of logs and traces."""
     settings = Settings.from_env({"SECRET_KEY": "hidden", "BASE_URL": "https://x.example"})
     assert "hidden" not in repr(settings)
-    assert "https://x.example" in repr(settings)
+    assert "data_dir" in repr(settings)
 
 
 def test_a_server_that_does_not_poll_loads_nothing_for_it(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from msgspec import Struct
 
+from store.cleaning import clean
 from store.polls import answers, secrets
 from store.polls.prompt import prompt
 from store.polls.providers import (
@@ -186,9 +187,9 @@ def _poll(
         reason=answered.ranking[0].reason if answered else None,
         missed=answered.missed if answered else (),
         caveat=answered.caveat if answered else None,
-        error=answers.clean(failed.error) if failed else None,
+        error=clean(failed.error) if failed else None,
         failure=failed.kind if failed else None,
-        notes=(*notes, *said.notes),
+        notes=tuple(map(clean, (*notes, *said.notes))),
         served_model=reply.served_model,
         request_id=reply.request_id,
         web_search=assistant.web_search,
