@@ -54,6 +54,11 @@ class Prepared:
         polled = int(datetime.fromisoformat(poll).timestamp()) if poll else 0
         return cls(body, max(max(files, default=0) // 1_000_000_000, polled))
 
+    @property
+    def room(self) -> int:
+        """Bytes that this takes at most, its compressed form included, which is half as long."""
+        return 3 * len(self.body) // 2
+
     @cached_property
     def etag(self) -> str:
         """What tells this body from any other of its resource."""
