@@ -1,7 +1,7 @@
 """Text from outside, cleaned: nothing in it that nobody can see, but what its script needs.
 
-Sources: Unicode 17.0, DerivedCoreProperties.txt (``Default_Ignorable_Code_Point``, the same since
-Unicode 5.2 but for U+180F) and emoji-data.txt (``Emoji``; the planes above are taken as a whole).
+Sources: Unicode 14.0, DerivedCoreProperties.txt (``Default_Ignorable_Code_Point``) and
+emoji-data.txt (``Emoji``; the blocks of pictographs above U+1F000 are taken as a whole).
 """
 
 from __future__ import annotations
@@ -83,5 +83,5 @@ def _joins(char: str) -> bool:
     return (
         bool(_JOINING.match(char))
         and unicodedata.category(char)[0] in "LM"
-        and (not _IGNORABLE.match(char))
+        and not _IGNORABLE.match(char)
     )

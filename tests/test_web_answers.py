@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from datetime import UTC, datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime, formatdate, parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +13,8 @@ from builders import answered, app_over, append, write_data
 from hypothesis import given
 from hypothesis import strategies as st
 from small_world import write_small_world
+
+from store.snapshot import Prepared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -214,6 +216,13 @@ def test_last_modified_is_the_newest_of_polls_and_files(tmp_path: Path) -> None:
     for address in (BEST, "/api/v1/product/alpha.json", "/api/v1/history?slug=crm-software",
                     "/api/v1/categories.json", "/api/v1/search?q=crm"):  # fmt: skip
         assert client.get(address).headers["Last-Modified"] == "Thu, 05 Nov 2026 07:00:00 GMT"
+
+
+@pytest.mark.parametrize("seconds", [-(10**11), 0, 253_402_300_800, 10**12])
+def test_a_file_of_any_time_has_a_date(seconds: int) -> None:
+    """A file may claim a time before 1970 or after 9999, which no header can say."""
+    modified = Prepared.of(b"x", [seconds * 1_000_000_000], None).modified
+    assert parsedate_to_datetime(formatdate(modified, usegmt=True)).timestamp() == modified
 
 
 def test_a_new_poll_changes_tag_and_date(tmp_path: Path) -> None:
