@@ -35,7 +35,7 @@ def register(app: Flask, serving: Serving) -> None:
 
     @app.after_request
     def finish(response: Response) -> Response:
-        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers.add("X-Content-Type-Options", "nosniff")
         if request.path.startswith(MACHINES):
             return response
         if response.mimetype == MEDIA_TYPE and _is_for_people():
