@@ -15,7 +15,7 @@ from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.memory import Store, Watcher
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
-from store.web import crossorigin, errors, hosts, pages
+from store.web import canonical, crossorigin, errors, hosts, pages
 from store.web.api import Api
 from store.web.describing import Describing
 from store.web.mcp.endpoint import Mcp
@@ -69,6 +69,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     errors.register(app)
     hosts.register(app, lambda: trusted(store.snapshot))
     crossorigin.register(app)
+    canonical.register(app, lambda: base_url(store.snapshot.catalogue))
     app.register_blueprint(Api(store, payloads, describing).blueprint())
     app.register_blueprint(Mcp(store, payloads).blueprint())
     pages.register(app, store, payloads, describing)

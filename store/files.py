@@ -38,7 +38,7 @@ from store.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 MAX_BYTES = 1 << 20
 
@@ -59,6 +59,15 @@ OTHERS = ("history", "schemas", "LICENSE")
 
 _NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
 _LIKE_A_FILE, _LIKE_A_FOLDER = 80, 65
+
+_UNSAID = (
+    "the answers of a sample assistant are invented, and site.json does not say so: "
+    'write "sample": true there, or ask a real assistant'
+)
+_WRONGLY_SAID = (
+    'site.json says "sample": true, and so that the answers of this real assistant are invented; '
+    "take it out there"
+)
 
 Record = TypeVar("Record", bound=DataFile)
 Former = TypeVar("Former", Category, Product)
@@ -186,9 +195,11 @@ class Files:
         assistants, namesakes = self._assistants(models.models if models else ())
         categories, clashes = self._former_slugs("categories", Category)
         products, more_clashes = self._former_slugs("products", Product)
+        site = self._single("site.json", Site)
         problems += [*self._odd, *namesakes, *clashes, *more_clashes]
+        problems += self._contradictions(site, models) if site and models else ()
         return Catalogue(
-            site=self._single("site.json", Site) or Site(version=1, name="Consensus"),
+            site=site or Site(version=1, name="Consensus"),
             assistants=assistants,
             categories=categories,
             products=products,
@@ -221,13 +232,21 @@ class Files:
             self.problem_at(
                 "models.json",
                 ("models", i, "name"),
-                f'two assistants are called "{name}"; the first is kept, '
-                "give this one a name of its own",
+                "two assistants have this name; the first is kept, give this one a name of its own",
             )
             for i, name in enumerate(names)
             if name in names[:i]
         ]
         return kept, clashes
+
+    def _contradictions(self, site: Site, models: Models) -> Iterator[Problem]:
+        """The assistants whose answers the site does not call what they are: invented, or not."""
+        for i, assistant in enumerate(models.models):
+            place = ("models", i, "api")
+            if assistant.api == "sample" and not site.sample:
+                yield self.problem_at("models.json", place, _UNSAID)
+            if assistant.api != "sample" and site.sample:
+                yield self.problem_at("models.json", place, _WRONGLY_SAID, "warning")
 
     def _former_slugs(
         self, folder: str, kind: type[Former]

@@ -18,7 +18,9 @@ from flask.cli import load_dotenv
 from flask.helpers import get_load_dotenv
 from gunicorn.glogging import Logger
 from gunicorn.http import wsgi
+from gunicorn.http.errors import ParseException
 
+from store.web.errors import handle_malformed_body
 from store.web.hosts import address
 
 bind = "127.0.0.1:8000"
@@ -128,6 +130,8 @@ def post_worker_init(worker: Any) -> None:
     """
     gc.freeze()
     gc.enable()
+    # A chunked body is taken apart as it is read, which is when the application asks for it.
+    worker.wsgi.register_error_handler(ParseException, handle_malformed_body)
     extensions = worker.wsgi.extensions
     if extensions["settings"].poll_enabled:
         from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll

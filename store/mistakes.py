@@ -11,6 +11,7 @@ from rapidfuzz import process
 
 from store import positions
 from store.records import Problem
+from store.urls import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,9 @@ _KINDS = {
     "object": "an object in { }",
     "null": "null",
 }
-_SECRET = ("key_env", "extra")  # where a key may be pasted by mistake; messages are public
+_PRIVATE = ("site.json", "models.json")
+"""Files into which a key may be pasted by mistake: messages, which are public, quote none of it."""
+
 _SHOWN = 60
 _PATH = re.compile(r" - at `(?:key in )?\$(.*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
@@ -49,23 +52,27 @@ def explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> I
         return
     parsed = positions.parse(text)
     found = {(slip.offset, slip.message) for slip in parsed.slips}
+    quoted = name not in _PRIVATE
     if parsed.complete:
-        found.update(_schema_errors(parsed, kind))
-    for offset, message in sorted(found or {_as_the_reader_said(parsed, error)}):
+        found.update(_schema_errors(parsed, kind, quoted=quoted))
+    for offset, message in sorted(found or {_as_the_reader_said(parsed, error, quoted=quoted)}):
         yield Problem(name, *positions.line_and_column(text, offset), message)
 
 
-def _schema_errors(parsed: positions.Parsed, kind: type[DataFile]) -> Iterator[tuple[int, str]]:
+def _schema_errors(
+    parsed: positions.Parsed, kind: type[DataFile], *, quoted: bool
+) -> Iterator[tuple[int, str]]:
     """Offset and sentence of everything in a file that its schema does not allow."""
     from jsonschema import Draft202012Validator, FormatChecker, validators  # noqa: PLC0415 - 60 ms, rarely needed
 
     exact = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_whole)
     validator = validators.extend(Draft202012Validator, type_checker=exact)
     formats = FormatChecker(["date"])
+    formats.checks("iri")(is_url)
     for error in validator(msgspec.json.schema(kind), format_checker=formats).iter_errors(
         parsed.value
     ):
-        yield from _told(parsed, error)
+        yield from _told(parsed, error, quoted=quoted)
 
 
 def _is_whole(_: Any, value: Any) -> bool:
@@ -73,7 +80,7 @@ def _is_whole(_: Any, value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _told(parsed: positions.Parsed, error: Any) -> Iterator[tuple[int, str]]:
+def _told(parsed: positions.Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[int, str]]:
     path: positions.JsonPath = tuple(error.absolute_path)
     if path in parsed.doubtful:
         return
@@ -81,17 +88,15 @@ def _told(parsed: positions.Parsed, error: Any) -> Iterator[tuple[int, str]]:
         known = list(error.schema["properties"])
         for key in error.instance:
             if key not in known:
-                yield parsed.offsets[(*path, key)], _unknown_key(key, known)
+                yield parsed.offsets[(*path, key)], _unknown_key(key, known, quoted=quoted)
     elif "propertyNames" in error.absolute_schema_path:
         message = f"{_shown(error.instance)} must be {error.schema['description']}"
         yield parsed.offsets[(*path, error.instance)], message
     elif error.validator == "anyOf" and (closer := _of_the_type(error)):
         for each in closer:
-            yield from _told(parsed, each)
+            yield from _told(parsed, each, quoted=quoted)
     else:
-        message = _sentence(_where(path), error)
-        if not set(_SECRET).isdisjoint(path):
-            message = f"{_where(path)} must be {_wanted(error)}"
+        message = f"{_where(path)} {_fault(error, quoted=quoted)}"
         yield parsed.offsets.get(path, 0), message
 
 
@@ -100,66 +105,70 @@ def _of_the_type(error: Any) -> list[Any]:
     return [each for each in error.context if each.validator != "type"]
 
 
-def _unknown_key(key: str, known: list[str]) -> str:
+def _unknown_key(key: str, known: list[str], *, quoted: bool) -> str:
     close = process.extractOne(key, known, score_cutoff=60)
     hint = f'did you mean "{close[0]}"?' if close else f"allowed are {', '.join(sorted(known))}"
-    return f'unknown key "{key}": {hint}'
+    return f'unknown key "{key}": {hint}' if quoted else f"an unknown key: {hint}"
 
 
-def _sentence(where: str, error: Any) -> str:
-    """What a value should have been, in words."""
-    limit, shown = error.validator_value, _shown(error.instance)
+def _fault(error: Any, *, quoted: bool) -> str:
+    """What a value should have been, as the rest of a sentence that begins with its place."""
+    limit, value = error.validator_value, error.instance
+    shown, wanted = _shown(value), _wanted(error)
     match error.validator:
         case "required":
-            missing = (f'"{key}"' for key in limit if key not in error.instance)
+            missing = (f'"{key}"' for key in limit if key not in value)
             fault = f"lacks {', '.join(missing)}"
-        case "type":
-            fault = f"must be {_KINDS[limit]}, not {shown}"
-        case "anyOf":
-            kinds = " or ".join(_KINDS[option["type"]] for option in limit)
-            fault = f"must be {kinds}, not {shown}"
-        case "enum" if where == "version":
-            fault = f"{shown} is unknown; this program reads version {limit[0]}"
-        case "enum":
-            fault = f"is {shown}; it must be one of {', '.join(map(_shown, limit))}"
-        case "pattern":
-            fault = f"is {shown}; it must be {error.schema['description']}"
-        case "format":
-            fault = f"is {shown}, which is no date such as 2026-11-20"
+        case "enum" if error.path and error.path[-1] == "version":
+            unknown = f"{shown} is unknown" if quoted else "is unknown"
+            fault = f"{unknown}; this program reads version {limit[0]}"
+        case "maxLength":
+            fault = f"has {len(value):,} characters; at most {limit:,} are allowed"
+        case "minItems":
+            entries = "1 entry" if limit == 1 else f"{limit} entries"
+            fault = f"needs at least {entries}, not {len(value)}"
+        case _ if not quoted:
+            fault = f"must be {wanted}"
+        case "type" | "anyOf":
+            fault = f"must be {wanted}, not {shown}"
         case _:
-            fault = _bounds(error)
-    return f"{where} {fault}"
+            fault = f"is {shown}; it must be {wanted}"
+    return fault
 
 
 def _wanted(error: Any) -> str:
     """What a value should have been, with nothing of what it is."""
-    described: str | None = error.schema.get("description")
-    return described or "an object in { }"
-
-
-def _bounds(error: Any) -> str:
-    limit, value = error.validator_value, error.instance
+    limit = error.validator_value
     match error.validator:
+        case "type":
+            wanted = _KINDS[limit]
+        case "anyOf":
+            wanted = " or ".join(_KINDS[option["type"]] for option in limit)
+        case "enum":
+            wanted = f"one of {', '.join(map(_shown, limit))}"
         case "minimum":
-            return f"is {_shown(value)}; it must be at least {limit}"
+            wanted = f"at least {limit:,}"
         case "maximum":
-            return f"is {_shown(value)}; it must be at most {limit:,}"
-        case "maxLength":
-            return f"has {len(value):,} characters; at most {limit:,} are allowed"
-        case "minItems":
-            return f"needs at least {limit} entries, not {len(value)}"
-    return f"is not allowed: {error.message}"
+            wanted = f"at most {limit:,}"
+        case "format" if limit == "date":
+            wanted = "a date such as 2026-11-20"
+        case _:
+            wanted = error.schema.get("description", "what the schema allows")
+    return wanted
 
 
-def _as_the_reader_said(parsed: positions.Parsed, error: Exception) -> tuple[int, str]:
+def _as_the_reader_said(
+    parsed: positions.Parsed, error: Exception, *, quoted: bool
+) -> tuple[int, str]:
     """Offset and sentence of an error that names its own place, as msgspec's do."""
     message = str(error)
     match = _PATH.search(message)
-    if match is None:
-        return 0, message
-    steps = _STEP.finditer(match.group(1))
+    steps = _STEP.finditer(match.group(1)) if match else ()
     path = tuple(int(s.group(2)) if s.group(2) else s.group(1) for s in steps)
-    return parsed.offsets.get(path, 0), f"{_where(path)}: {message[: match.start()]}"
+    offset = parsed.offsets.get(path, 0)
+    if not quoted:
+        return offset, f"{_where(path)} is not what the schema allows"
+    return offset, f"{_where(path)}: {message[: match.start()]}" if match else message
 
 
 def _where(path: positions.JsonPath) -> str:

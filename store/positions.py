@@ -126,10 +126,10 @@ class _Reader:
                 raise self.error(self.no_string("a key in double quotes is expected here"))
             key = self.string()
             if not self.closes(":"):
-                raise self.error(f'a ":" is missing between "{key}" and its value')
+                raise self.error('a ":" is missing between this key and its value')
             if key in members:
                 line, _ = line_and_column(self.text, self.offsets[(*path, key)])
-                self.slip(f'the key "{key}" stands here again; it is already in line {line}', start)
+                self.slip(f"this key stands here again; it is already in line {line}", start)
             self.offsets[(*path, key)] = start
             members[key] = self.value((*path, key), depth + 1)
             if self.ends("}"):

@@ -14,12 +14,15 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
+from store import urls
+from store.cleaning import NEVER_NEEDED
+
 SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 MAX_SLUG = 100
 DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
 
 _NO_MORE = r"(?!\n)"  # in Python "$" also fits before a last line feed
-_INVISIBLE = r"\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ufeff"
+_INVISIBLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029" + NEVER_NEEDED
 
 # A description is what a message says when a value does not fit, and what editors show.
 Slug = Annotated[
@@ -50,14 +53,14 @@ Domain = Annotated[
 HttpUrl = Annotated[
     str,
     Meta(
-        pattern=r"^https?://[^\s/?#]+[^\s?#]*$" + _NO_MORE,
         max_length=500,
-        description="an address such as https://api.example/v1, without ? and #",
+        description=urls.DESCRIPTION,
+        extra_json_schema={"format": "iri"},
     ),
 ]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Days = Annotated[int, Meta(ge=1, le=3_650)]
-Price = Annotated[float, Meta(ge=0)]
+Price = Annotated[float, Meta(ge=0, le=1_000_000)]
 Variable = Annotated[
     str,
     Meta(
@@ -97,6 +100,11 @@ class Site(DataFile, frozen=True, kw_only=True):
     daily_usd: Price | None = None
     hosts: tuple[Line, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Hold the address as it travels; one that is none raises ``ValueError``."""
+        if self.base_url is not None:
+            force_setattr(self, "base_url", urls.ascii_url(self.base_url))
+
 
 class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One assistant of ``models.json``: its public name, its wire format and its limits.
@@ -120,6 +128,11 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     web_search: bool = False
     extra: dict[str, Any] = {}
 
+    def __post_init__(self) -> None:
+        """Hold the address as it travels; one that is none raises ``ValueError``."""
+        if self.base_url is not None:
+            force_setattr(self, "base_url", urls.ascii_url(self.base_url))
+
 
 class Models(DataFile, frozen=True, kw_only=True):
     """``models.json``: the assistants that are asked, in the order in which they are listed.
@@ -128,7 +141,7 @@ class Models(DataFile, frozen=True, kw_only=True):
     """
 
     as_of: dt.date | None = None
-    models: tuple[Assistant, ...]
+    models: Annotated[tuple[Assistant, ...], Meta(min_length=1)]
 
 
 class Category(DataFile, frozen=True, kw_only=True):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from msgspec import Struct
+
+from store.urls import ascii_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         env = dict(os.environ if environ is None else environ)
         enabled = env.get("POLL_ENABLED", "").strip()
         if enabled not in ("", "0", "1"):
-            raise SettingsError(f'POLL_ENABLED is "{enabled}"; set 1 to poll on schedule, or 0')
+            raise SettingsError("POLL_ENABLED must be 1 to poll on schedule, or 0")
         return cls(
             data_dir=Path(env["DATA_DIR"]) if env.get("DATA_DIR") else SHIPPED_DATA,
             base_url=_base_url(env.get("BASE_URL", "").strip()),
@@ -67,9 +67,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.data_dir != SHIPPED_DATA or bool(self.environ.get("DATA_DIR"))
 
     def __repr__(self) -> str:
-        """Everything but the environment, which holds keys."""
-        shown = {name: getattr(self, name) for name in self.__struct_fields__ if name != "environ"}
-        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        """Where the data is; in all the rest a key may have been pasted."""
+        return f"Settings(data_dir={self.data_dir!r})"
 
     def secret(self, name: str) -> str | None:
         """The value of a variable, or of the file that ``<name>_FILE`` names; ``None`` if unset.
@@ -85,23 +84,18 @@ class Settings(Struct, frozen=True, kw_only=True):
         try:
             return Path(file).read_text(encoding="utf-8").strip() or None
         except (OSError, ValueError) as error:
-            raise SettingsError(f"{name}_FILE names a file that cannot be read: {error}") from None
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise SettingsError(f"{name}_FILE names a file that cannot be read: {why}") from None
 
 
 def _base_url(given: str) -> str | None:
-    """``BASE_URL`` without a slash at its end, if it is an address others can be built on."""
+    """``BASE_URL`` as it travels and without a slash at its end."""
     if not given:
         return None
     try:
-        parts = urlsplit(given)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or "@" in parts.netloc or re.search(r"[\s?#<>\"]", given):
-        raise SettingsError(
-            f'BASE_URL is "{given}"; it must be an address such as https://rankings.example'
-        )
-    return given.rstrip("/")
+        return ascii_url(given).rstrip("/")
+    except ValueError as error:
+        raise SettingsError(f"BASE_URL {error}") from None
 
 
 def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
@@ -112,5 +106,5 @@ def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
     except ValueError:
         value = 0.0
     if not 0.1 <= value <= 86_400:  # noqa: PLR2004 - a day
-        raise SettingsError(f'{name} is "{text}"; it must be a number of seconds, 0.1 to 86400')
+        raise SettingsError(f"{name} must be a number of seconds, 0.1 to 86400")
     return value

@@ -37,6 +37,9 @@ Part = TypeVar("Part")
 RULING = ("site.json", "models.json", "withheld.json")
 """Files that every body follows from."""
 
+LATEST = 253_402_300_799
+"""The end of the year 9999 in Unix seconds; a file's time may be later, a date cannot."""
+
 
 class Prepared:
     """A body as it is sent: its bytes and modification time in Unix seconds.
@@ -52,7 +55,12 @@ class Prepared:
     def of(cls, body: bytes, files: Iterable[int], poll: str | None) -> Prepared:
         """A body made from files (their times in ns) and polls (the time of the newest)."""
         polled = int(datetime.fromisoformat(poll).timestamp()) if poll else 0
-        return cls(body, max(max(files, default=0) // 1_000_000_000, polled))
+        return cls(body, min(max(max(files, default=0) // 1_000_000_000, polled), LATEST))
+
+    @property
+    def room(self) -> int:
+        """Bytes that this takes at most, its compressed form included, which is half as long."""
+        return 3 * len(self.body) // 2
 
     @cached_property
     def etag(self) -> str:

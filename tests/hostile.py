@@ -147,6 +147,14 @@ HEADERS = (
     "If-Modified-Since: Sat, 99 Foo 99999 99:99:99 GMT",
     "If-Modified-Since: Mon, 01 Jan 0001 00:00:00 GMT",
     "If-Modified-Since: Fri, 31 Dec 9999 23:59:59 +9999",
+    "If-Modified-Since: Mon, 02 Nov 99999999999999999999 06:00:00 GMT",
+    "If-Modified-Since: Mon, 02 Nov 2026 99999999999999999999:00:00 GMT",
+    "If-Modified-Since: Mon, 02 Nov 2026 06:00:00 +99999999999999999999",
+    "If-Modified-Since: Mon, 01 Jan 0001 00:00:00 +2359",
+    "If-Unmodified-Since: Mon, 02 Nov 99999999999999999999 06:00:00 GMT",
+    "If-Range: Mon, 02 Nov 99999999999999999999 06:00:00 GMT",
+    "Date: Mon, 02 Nov 99999999999999999999 06:00:00 GMT",
+    "If-Match: *",
     "Accept-Encoding: gzip",
     "Accept-Encoding: gzip;q=0",
     "Accept-Encoding: gzip;q=NaN",
@@ -154,17 +162,27 @@ HEADERS = (
     "Accept-Encoding: *;q=1e999",
     "Accept: " + "a/b," * 1000,
     "Accept: text/html;q=\xff",
+    "Accept: text/html",
+    "Accept: text/html;q=1e999",
+    'Accept: a/b;c="',
+    "Accept: ;;;,,=/",
+    "Accept-Charset: \x80",
     "Accept-Language: \xff\xfe",
     "Range: bytes=0-1,2-3",
     "Range: bytes=-",
+    "Range: bytes=" + "9" * 5000 + "-",
+    "Range: \xb2=\xb2-\xb3",
     "Origin: https://evil.example",
     "Origin: null",
+    "Origin: \xff[",
     "Access-Control-Request-Method: DELETE",
+    "Access-Control-Request-Headers: " + "x," * 2000,
     "X-Forwarded-Host: evil.example",
     "X-Forwarded-Proto: gopher",
     "X-Original-URL: /admin",
     "Forwarded: host=evil.example",
     "Cookie: " + "a=b; " * 1000,
+    'Cookie: a="\\777\xff',
     "Expect: 100-continue",
     "Expect: 200-fast",
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13",
@@ -179,6 +197,8 @@ HEADERS = (
     "Content-Type: application/json",
     "Content-Type: text/plain; charset=utf-99",
     "Content-Type: \xff",
+    "Content-Type: application/json; charset*=x'y'%ff; a*0=\"",
+    "Content-Type: multipart/form-data; boundary=",
     "X: " + "y" * 9000,
     " folded: yes",
     "NoColon",
@@ -187,6 +207,8 @@ HEADERS = (
     "Authorization: Basic !!!",
     "MCP-Protocol-Version: 1999-01-01",
     "Mcp-Session-Id: ../../x",
+    "Mcp-Name: =?base64?////?=",
+    "Mcp-Method: \xff",
     "Host: second.example",
 )
 BODIES = (
@@ -213,6 +235,43 @@ BODIES = (
     b'"arguments":{"slug":"../..","limit":' + b"9" * 5000 + b"}}}",
     json.dumps({"jsonrpc": "2.0", "id": "x" * 9000, "method": "ping"}).encode(),
 )
+CHUNK_SIZES = (
+    *["{:x}"] * 20,
+    "ZZ",
+    "-{:x}",
+    "+{:x}",
+    "0x{:x}",
+    " {:x}",
+    "{:x} ",
+    "",
+    "f" * 20,
+    "1" * 9000,
+    "{:x};a",
+    "{:x} ; a = b",
+    '{:x};a="\\"',
+    "{:x};;;=",
+    "{:x};a\r=b",
+    "{:x};" + "a" * 9000,
+    "\xb2",
+)
+"""What stands before a chunk; its length is filled in."""
+CHUNK_ENDS = (*["\r\n"] * 20, "\n", "XX", "")
+TRAILERS = (
+    *["\r\n"] * 6,
+    "",
+    "\r",
+    "X: y\r\n\r\n",
+    "Content-Length: 5\r\n\r\n",
+    "Host: evil.example\r\n\r\n",
+    "no colon\r\n\r\n",
+    "X\0: y\r\n\r\n",
+    ": y\r\n\r\n",
+    " folded\r\n\r\n",
+    "X: y\n\r\n\r\n",
+    "X: \xff\r\n\r\n",
+    "".join(f"X{i}: y\r\n" for i in range(300)) + "\r\n",
+    "X: " + "y" * 300_000 + "\r\n\r\n",
+)
 
 
 def request(chance: Random) -> bytes:
@@ -221,7 +280,8 @@ def request(chance: Random) -> bytes:
         chance.choice(METHODS),
         chance.choice(["HTTP/1.1"] * 15 + ["HTTP/1.0", "HTTP/9", ""]),
     )
-    path = chance.choice(PLACES).replace("{}", chance.choice(WORDS))
+    place = "/mcp" if method == "POST" and chance.random() < 0.7 else chance.choice(PLACES)
+    path = place.replace("{}", chance.choice(WORDS))
     if chance.random() < 0.6:
         path += "?" + "&".join(_pair(chance) for _ in range(chance.randint(1, 3)))
     lines = [f"{method} {path} {version}"]
@@ -229,10 +289,26 @@ def request(chance: Random) -> bytes:
         lines.append(f"Host: {chance.choice(HOSTS)}")
     lines += chance.sample(HEADERS, chance.choice([0, 0, 1, 1, 2, 4]))
     body = chance.choice(BODIES) if method == "POST" or chance.random() < 0.05 else b""
-    if body and chance.random() < 0.9:
+    if method == "POST" and chance.random() < 0.8:
+        lines.append("Content-Type: application/json")
+    if method == "POST" and chance.random() < 0.4:
+        lines.append("Transfer-Encoding: chunked")
+        body = _chunked(body, chance)
+    elif body and chance.random() < 0.9:
         lines.append(f"Content-Length: {len(body)}")
     head = "\r\n".join([*lines, "Connection: close", "", ""])
     return _spoilt(head.encode("utf-8", "surrogateescape"), chance) + body
+
+
+def _chunked(body: bytes, chance: Random) -> bytes:
+    """A body in up to three chunks, seldom quite as HTTP has them."""
+    size = max(1, len(body) // chance.randint(1, 3))
+    sent = b""
+    for start in range(0, len(body), size):
+        piece = body[start : start + size]
+        before = chance.choice(CHUNK_SIZES).format(len(piece)) + chance.choice(CHUNK_ENDS)
+        sent += before.encode("latin-1") + piece + chance.choice(CHUNK_ENDS).encode()
+    return sent + b"0\r\n" + chance.choice(TRAILERS).encode("latin-1")
 
 
 def _pair(chance: Random) -> str:

@@ -100,7 +100,7 @@ def write_real(directory: Path, url: str, slugs: Sequence[str], **fields: Any) -
     titles = {slug: {"title": f"Best {slug}"} for slug in slugs}
     site = {name: fields.pop(name) for name in ("daily_usd",) if name in fields}
     names = fields.pop("names", [name for name, _ in REAL])
-    write_data(directory, categories=titles, models=(), **site)
+    write_data(directory, categories=titles, models=(), sample=False, **site)
     (directory / "history").mkdir()
     prices = {"usd_per_million_input": 2, "usd_per_million_output": 10}
     base = {"base_url": f"{url}/v1", "key_env": "POLL_TEST_KEY", "rpm": 1_000_000, **prices}

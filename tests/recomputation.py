@@ -27,11 +27,19 @@ Json = dict[str, Any]
 
 # ------------------------------------------------------------------ names (section 7)
 
+_DROPPED = re.compile(
+    "[™®©℠"
+    # Default_Ignorable_Code_Point of Unicode's DerivedCoreProperties.txt, and U+2800
+    "\u00ad\u034f\u061c\u115f-\u1160\u17b4-\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
 
 @cache
 def key_of(name: str) -> str:
     """Rule 2: letters and digits, and one dot for whatever stands between two digits."""
-    text = unicodedata.normalize("NFKC", re.sub("[™®©℠]", "", name)).casefold()
+    text = unicodedata.normalize("NFKC", _DROPPED.sub("", name)).casefold()
     text = text.replace("+", "plus").replace("#", "sharp").replace("&", "and")
     key, gap, script = "", False, ""
     for char in unicodedata.normalize("NFD", text):
@@ -73,7 +81,7 @@ def hashed_slug_of(name: str, digits: int = 6) -> str:
 
 
 def _slugged(name: str) -> str:
-    text = unicodedata.normalize("NFKC", re.sub("[™®©℠]", "", name))
+    text = unicodedata.normalize("NFKC", _DROPPED.sub("", name))
     text = text.replace("+", " plus ").replace("#", " sharp ").replace("&", " and ")
     return str(slugify(text))
 

@@ -185,9 +185,9 @@ def test_what_cannot_be_done_is_said(
 
 def test_rejecting_takes_nothing_else_in(tmp_path: Path) -> None:
     """Of two products without a file the one gets it that would swallow fewer others."""
-    said = answered("A", ["Zoho", "Zoho CRM", "Zoho Software"])
+    poll = answered("A", ["Zoho", "Zoho CRM", "Zoho Software"])
     nouns = {"crm-software": {"title": "Best CRM software", "nouns": ["CRM"]}}
-    data = write_data(tmp_path / "data", categories=nouns, polls=[said])
+    data = write_data(tmp_path / "data", categories=nouns, polls=[poll])
     done = names(data, "reject", "zoho-software", "zoho")
     assert not said(done)
     assert [path.name for path in (data / "products").iterdir()] == ["zoho-software.json"]

@@ -30,6 +30,16 @@ def said(directory: Path) -> list[str]:
     return [str(problem) for problem in Files(directory).scan().problems]
 
 
+def test_invented_answers_belong_to_a_sample_only(directory: Path) -> None:
+    """A sample assistant on a real site is an error, a real one on a sample a warning."""
+    assistants = [{"name": "S", "api": "sample"}, {"name": "R", "api": "chat"}]
+    write_json(directory / "models.json", {"version": 1, "models": assistants})
+    for sample, line, severity in ((False, 6, "error"), (True, 10, "warning")):
+        write_json(directory / "site.json", {"version": 1, "name": "x", "sample": sample})
+        (problem,) = Files(directory).scan().problems
+        assert (problem.file, problem.line, problem.severity) == ("models.json", line, severity)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("slip", SLIPS, ids=[slip.name for slip in SLIPS])
 def test_a_broken_file_is_named_and_its_last_good_version_stays(
@@ -184,13 +194,13 @@ def test_what_editors_leave_behind_is_passed_over(directory: Path, name: str) ->
 
 def test_two_assistants_of_one_name_are_named_and_the_first_is_kept(directory: Path) -> None:
     """The second assistant of a name is reported at its line and not asked."""
-    assistants = [{"name": "A", "api": "sample"}, {"name": "A", "api": "chat"}]
+    assistants = [{"name": "A", "api": "sample", "rpm": i} for i in (1, 2)]
     write_json(directory / "models.json", {"version": 1, "models": assistants})
     catalogue = Files(directory).scan()
-    assert [assistant.api for assistant in catalogue.assistants] == ["sample"]
+    assert [assistant.rpm for assistant in catalogue.assistants] == [1]
     assert list(map(str, catalogue.problems)) == [
         (
-            'models.json:9:7: two assistants are called "A"; the first is kept, '
+            "models.json:10:7: two assistants have this name; the first is kept, "
             "give this one a name of its own"
         )
     ]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from conftest import Report
 
 HEAD = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
+OURS = re.compile(rb"https://rankings\.example/[^\s>]*")
+"""An address of ours, which may hold what was asked for."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +75,9 @@ def check(request: bytes, received: bytes, log: Path) -> int:
     if b"text/html" not in head:  # not a refusal of gunicorn's own, which is for nginx to see
         assert b"access-control-allow-origin: *" in head.lower(), (request[:300], head)
         assert b"set-cookie" not in head.lower()
-        assert b"evil" not in head.partition(b"\r\nLink:")[0], (request[:300], head)
+        elsewhere = OURS.sub(b"", head)
+        assert b"evil" not in elsewhere, (request[:300], head)
+        assert b"nosniff" in elsewhere, (request[:300], head)
     if status >= 400 and b"application/problem+json" in head:
         if body:
             length = re.search(rb"(?i)content-length: (\d+)", head)
@@ -107,6 +111,34 @@ def test_head_and_body_are_sent_in_one_piece(server: servers.Server) -> None:
             length = re.search(rb"(?i)content-length: (\d+)", head)
             assert length
             assert len(body) == int(length[1])
+
+
+CHUNKED = (
+    b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"ZZ\r\n{}\r\n0\r\n\r\n",
+        b"-2\r\n{}\r\n0\r\n\r\n",
+        b"2;;;=\r\n{}\r\n0\r\n\r\n",
+        b"2\r\n{}XX0\r\n\r\n",
+        b"2\r\n{}\r\n0\r\nno colon\r\n\r\n",
+        b"2\r\n{}\r\n0\r\n" + b"X: y\r\n" * 300 + b"\r\n",
+    ],
+)
+def test_a_malformed_chunk_is_the_senders_fault(
+    server: servers.Server, log: Path, body: bytes
+) -> None:
+    """A problem detail that says so, with status 400, and not a line in the log."""
+    before = log.read_text()
+    received = send(server.port, CHUNKED + body)
+    assert check(CHUNKED + body, received, log) == 400
+    assert b"its chunks are not as HTTP has them" in received
+    assert log.read_text() == before
 
 
 class TestHostileTraffic:

@@ -180,5 +180,5 @@ def test_mistakes_are_found_before_anything_is_sent(data: Path, asked: Provider)
         done = flask(data, *arguments)
         assert done.returncode == 1
         assert "models.json:" in done.stderr
-        assert '"chatter"' in done.stderr
+        assert "models[3].api must be one of" in done.stderr
     assert len(asked.seen()) == before

@@ -145,7 +145,7 @@ class Edits(RuleBasedStateMachine):
         """The curator changes the rules or the name."""
         self.write("site.json", {"version": 1, **fields})
 
-    @rule(models=st.lists(st.sampled_from(MODELS), max_size=4, unique=True))
+    @rule(models=st.lists(st.sampled_from(MODELS), min_size=1, max_size=4, unique=True))
     def edit_models(self, models: list[str]) -> None:
         """Assistants come, go and change places."""
         listed = [{"name": model, "api": "sample"} for model in models]

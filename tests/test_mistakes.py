@@ -70,40 +70,43 @@ def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         (
             "site.json",
             {"name": "x", "poll_every_days": 0},
-            "poll_every_days is 0; it must be at least 1",
+            "poll_every_days must be at least 1",
         ),
         (
             "site.json",
             {"name": "x", "stale_after_days": 9999},
-            "stale_after_days is 9999; it must be at most 3,650",
+            "stale_after_days must be at most 3,650",
         ),
-        ("site.json", {"name": "x", "sample": "yes"}, 'sample must be true or false, not "yes"'),
+        ("site.json", {"name": "x", "sample": "yes"}, "sample must be true or false"),
         (
             "site.json",
             {"name": "x", "base_url": "rankings.example"},
             (
-                'base_url is "rankings.example"; it must be an address such as '
-                "https://api.example/v1, without ? and #"
+                "base_url must be an address such as https://rankings.example, without ?, # or @, "
+                "in which keys could be pasted"
             ),
         ),
         ("site.json", {"name": "x" * 201}, "name has 201 characters; at most 200 are allowed"),
         (
             "models.json",
             {"models": [{"name": "A", "api": "smaple"}]},
-            (
-                'models[0].api is "smaple"; it must be one of '
-                '"chat", "gemini", "messages", "responses", "sample"'
-            ),
+            ('models[0].api must be one of "chat", "gemini", "messages", "responses", "sample"'),
         ),
         (
             "models.json",
             {"models": [{"name": "A", "api": "chat", "rpm": 1.5}]},
-            "models[0].rpm must be a whole number, not 1.5",
+            "models[0].rpm must be a whole number",
         ),
         (
             "models.json",
             {"models": [{"name": "A"}]},
             'models[0] lacks "api"',
+        ),
+        ("models.json", {"models": []}, "models needs at least 1 entry, not 0"),
+        (
+            "models.json",
+            {"models": [{"name": "A", "api": "sample", "usd_per_million_input": 1e308}]},
+            "models[0].usd_per_million_input must be at most 1,000,000",
         ),
         (
             "products/x.json",
@@ -121,7 +124,7 @@ def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         (
             "withheld.json",
             {"withheld": {"0123456789abcdef": {"reason": "x", "date": "2026-02-30"}}},
-            'withheld.0123456789abcdef.date is "2026-02-30", which is no date such as 2026-11-20',
+            'withheld.0123456789abcdef.date is "2026-02-30"; it must be a date such as 2026-11-20',
         ),
         ("synonyms.json", {"synonyms": [["a"]]}, "synonyms[0] needs at least 2 entries, not 1"),
     ],

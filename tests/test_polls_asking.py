@@ -243,12 +243,24 @@ def test_a_key_is_looked_up_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("environ", "fields", "sentence"),
     [
-        ({}, {"key_env": "KEY"}, "A: the environment variable KEY is not set"),
+        ({}, {"key_env": "KEY"}, "A: the environment variable that its key_env names is not set"),
         ({}, {"base_url": None}, "A: models.json lacks base_url"),
         ({}, {"base_url": None, "model": None}, "A: models.json lacks base_url and model"),
-        ({"KEY": "a b"}, {"key_env": "KEY"}, "A: the value of KEY is no API key: "),
-        ({"KEY": "a\nb"}, {"key_env": "KEY"}, "A: the value of KEY is no API key: "),
-        ({"KEY": "schlüssel"}, {"key_env": "KEY"}, "A: the value of KEY is no API key: "),
+        (
+            {"KEY": "a b"},
+            {"key_env": "KEY"},
+            "A: the variable that its key_env names holds no API key: ",
+        ),
+        (
+            {"KEY": "a\nb"},
+            {"key_env": "KEY"},
+            "A: the variable that its key_env names holds no API key: ",
+        ),
+        (
+            {"KEY": "schlüssel"},
+            {"key_env": "KEY"},
+            "A: the variable that its key_env names holds no API key: ",
+        ),
         (
             {},
             {"key_env": "sk_live_9f8a7b6c5d4e3f2a1b0c"},

@@ -193,7 +193,7 @@ def test_a_missing_key_stops_nobody_else(tmp_path: Path, asked: Provider) -> Non
     (data / "models.json").write_text(text)
     with served(data, **FAST):
         until(lambda: len(polls(data)) == 3)
-        until(lambda: "the environment variable POLL_OTHER_KEY is not set" in log_of(data))
+        until(lambda: "the environment variable that its key_env names is not set" in log_of(data))
 
 
 def test_assistants_come_and_go_while_it_runs(tmp_path: Path, asked: Provider) -> None:

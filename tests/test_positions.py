@@ -66,7 +66,7 @@ def test_every_slip_that_leaves_no_doubt_is_passed_over() -> None:
         ((3, 8), "write true, not True"),
         ((4, 8), "NaN is no JSON number; write a number or null"),
         ((5, 3), 'a "," is missing before this'),
-        ((5, 3), 'the key "a" stands here again; it is already in line 3'),
+        ((5, 3), "this key stands here again; it is already in line 3"),
         ((5, 9), '"\\q" is no escape; a backslash is written \\\\'),
         ((6, 13), 'this "," is too many before "]"'),
         ((6, 15), 'this "," is too many before "}"'),

@@ -57,6 +57,11 @@ def test_lines(title: str) -> None:
         "a\u2028b",
         "a\u202eb",
         "a\u200bb",
+        "a\u00adb",
+        "a\u034fb",
+        "a\u2800b",
+        "a\ufe00b",
+        "a\U000e0041b",
         "x" * 201,
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from datetime import UTC, datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime, formatdate, parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +13,8 @@ from builders import answered, app_over, append, write_data
 from hypothesis import given
 from hypothesis import strategies as st
 from small_world import write_small_world
+
+from store.snapshot import Prepared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,6 +62,32 @@ def test_every_answer_has_its_headers(client: FlaskClient, address: str) -> None
         f'type="application/json", <https://rankings.example{page}>; rel="alternate"; '
         'type="text/html"'
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "status"),
+    [
+        ("GET", "/api/v1/best/crm.json", 308),
+        ("GET", "/best/crm-software/", 308),
+        ("GET", "/api/v1/search", 400),
+        ("GET", "/api/v1/nope", 404),
+        ("GET", "/nope", 404),
+        ("GET", "/healthz", 200),
+        ("GET", "/static/site.css", 200),
+        ("GET", "/changes", 200),
+        ("GET", "/.well-known/mcp/server-card.json", 200),
+        ("POST", "/mcp", 415),
+        ("DELETE", "/healthz", 405),
+        ("OPTIONS", "/mcp", 204),
+    ],
+)
+def test_no_answer_is_taken_for_another_type(
+    client: FlaskClient, method: str, address: str, status: int
+) -> None:
+    """``nosniff`` once on every answer, whoever makes it."""
+    answer = client.open(address, method=method)
+    assert answer.status_code == status
+    assert answer.headers.getlist("X-Content-Type-Options") == ["nosniff"]
 
 
 @pytest.mark.parametrize("address", ANSWERS)
@@ -156,7 +184,10 @@ def test_if_modified_since_is_ignored_beside_a_tag(client: FlaskClient, tag: str
 @pytest.mark.parametrize(
     "since",
     ["", " ", "rubbish", "0", "-1", "2026-11-02T06:00:00Z", "Mon, 99 Foo 99999 99:99:99 GMT",
-     "Sat, 01 Jan 0001 00:00:00 +2359", "Mon, 02 Nov 2026 06:00:00 +99999999", "\x7f", "ü"],
+     "Sat, 01 Jan 0001 00:00:00 +2359", "Mon, 02 Nov 2026 06:00:00 +99999999", "\x7f", "ü",
+     "Mon, 02 Nov 99999999999999999999 06:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 -2359",
+     "Mon, 02 Nov 2026 99999999999999999999:00:00 GMT",
+     "Mon, 02 Nov 2026 06:00:00 +99999999999999999999"],
 )  # fmt: skip
 def test_a_date_that_is_none_is_ignored(client: FlaskClient, since: str) -> None:
     """Rubbish brings the whole answer, never a failure."""
@@ -185,6 +216,13 @@ def test_last_modified_is_the_newest_of_polls_and_files(tmp_path: Path) -> None:
     for address in (BEST, "/api/v1/product/alpha.json", "/api/v1/history?slug=crm-software",
                     "/api/v1/categories.json", "/api/v1/search?q=crm"):  # fmt: skip
         assert client.get(address).headers["Last-Modified"] == "Thu, 05 Nov 2026 07:00:00 GMT"
+
+
+@pytest.mark.parametrize("seconds", [-(10**11), 0, 253_402_300_800, 10**12])
+def test_a_file_of_any_time_has_a_date(seconds: int) -> None:
+    """A file may claim a time before 1970 or after 9999, which no header can say."""
+    modified = Prepared.of(b"x", [seconds * 1_000_000_000], None).modified
+    assert parsedate_to_datetime(formatdate(modified, usegmt=True)).timestamp() == modified
 
 
 def test_a_new_poll_changes_tag_and_date(tmp_path: Path) -> None:
@@ -250,7 +288,9 @@ def test_a_history_that_is_away_is_said_to_be_and_comes_back(tmp_path: Path) -> 
     answer = client.get("/api/v1/history?slug=crm-software")
     assert answer.status_code == 503
     assert answer.headers["Cache-Control"] == "no-store"
-    assert client.get("/best/crm-software", headers={"Accept": "text/html"}).status_code == 503
+    page = client.get("/best/crm-software", headers={"Accept": "text/html"})
+    assert page.status_code == 503
+    assert "Perhaps you meant" not in page.text
     assert client.get("/api/v1/best/crm-software.json").status_code == 200
     away.rename(file)
     assert client.get("/api/v1/history?slug=crm-software").data == before

@@ -72,6 +72,25 @@ def test_a_handshake_with_another_version_gets_the_newest(port: int, version: ob
     assert (answer.status, answer.json["result"]["protocolVersion"]) == (200, "2025-11-25")
 
 
+@pytest.mark.parametrize(
+    ("accepted", "status"),
+    [
+        (None, 200), ("", 200), ("*/*", 200), ("application/*;q=0.1", 200),
+        ("application/json, text/event-stream", 200), ("text/html", 406),
+        ("text/event-stream", 406), ("application/json;q=0, */*", 406), (";;", 406),
+    ],
+)  # fmt: skip
+def test_a_client_that_accepts_no_json_is_told_so(
+    port: int, accepted: str | None, status: int
+) -> None:
+    """There is no other answer to negotiate: 406 names the header that MCP asks for."""
+    headers = {} if accepted is None else {"Accept": accepted}
+    answer = post(port, legacy("ping"), {"Content-Type": "application/json", **headers})
+    assert answer.status == status
+    if status == 406:
+        assert "Accept: application/json, text/event-stream" in answer.json["detail"]
+
+
 @pytest.mark.parametrize("headers", [JSON, {**JSON, "MCP-Protocol-Version": MODERN}])
 @pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "x"])
 def test_a_notification_is_accepted_in_silence(

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING
 from builders import answered, app_over, failed, write_data
 
 from store.history import seal
-from store.web.pages.evidence import MOST_POLLS, Evidence
+from store.memory import Store
+from store.web.pages.evidence import MOST_POLLS, PIECE, Evidence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    import pytest
+
     from store.rankings.products import Named
+    from store.records import Poll
+    from store.snapshot import Ledger
 
 CATEGORIES = {"crm-software": {"title": "Best CRM software"}, "vpn": {"title": "Best VPN"}}
 
@@ -42,18 +48,68 @@ def test_namings_are_the_newest_of_all_categories(tmp_path: Path) -> None:
 def test_at_most_500_namings_are_shown_and_all_are_counted(tmp_path: Path) -> None:
     """The page shows the newest 500 and says how many there are."""
     write_data(tmp_path)
-    start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-    times = [(start + dt.timedelta(hours=i)).strftime("%Y-%m-%dT%H:%M:%SZ") for i in range(510)]
-    lines = [seal(answered("A", ["x"], at), at)[1] for at in times]
-    history = tmp_path / "history" / "crm-software.jsonl"
-    history.parent.mkdir()
-    history.write_bytes(b"".join(lines))
+    sealed(tmp_path, "crm-software", [answered("A", ["x"], at) for at in times(510)])
     found, product = evidence(tmp_path, "x")
     namings = found.namings(product)
     assert len(namings) == MOST_POLLS
-    assert namings[0].poll.polled_at == times[-1]
+    assert namings[0].poll.polled_at == times(510)[-1]
     text = app_over(tmp_path).test_client().get("/product/x/polls").text
     assert "The newest 500 of 510 answers" in text
+
+
+def sealed(directory: Path, slug: str, polls: list[Poll]) -> None:
+    """Write a category's history at once."""
+    file = directory / "history" / f"{slug}.jsonl"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"".join(seal(poll, poll.polled_at)[1] for poll in polls))
+
+
+def times(count: int) -> list[str]:
+    """So many times, an hour apart."""
+    start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    hours = (start + dt.timedelta(hours=i) for i in range(count))
+    return [hour.strftime("%Y-%m-%dT%H:%M:%SZ") for hour in hours]
+
+
+def test_a_naming_is_found_however_long_ago_it_was(tmp_path: Path) -> None:
+    """Six hundred later polls that name others do not hide it, nor does a way to spell it."""
+    write_data(tmp_path)
+    names = ['x "\u00fc\\', *["y"] * 600]
+    polls = [answered("A", [n], at) for n, at in zip(names, times(601), strict=True)]
+    sealed(tmp_path, "crm-software", polls)
+    found, product = evidence(tmp_path, "x-u")
+    assert [n.poll.polled_at for n in found.namings(product)] == ["2026-01-01T00:00:00Z"]
+
+
+def test_no_more_is_read_than_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of long histories in which everybody names it, little more is read than is shown."""
+    write_data(tmp_path, categories=CATEGORIES)
+    for slug in CATEGORIES:
+        sealed(tmp_path, slug, [answered("A", ["x"], at, slug=slug) for at in times(1000)])
+    found, product = evidence(tmp_path, "x")
+    read: list[int] = []
+    lines = Store.lines
+
+    def counted(store: Store, ledger: Ledger, positions: Sequence[int]) -> list[bytes]:
+        read.append(len(positions))
+        return lines(store, ledger, positions)
+
+    monkeypatch.setattr(Store, "lines", counted)
+    assert len(found.namings(product)) == MOST_POLLS
+    assert sum(read) <= MOST_POLLS + 2 * PIECE
+
+
+def test_which_of_the_oldest_are_shown_does_not_depend_on_their_order(tmp_path: Path) -> None:
+    """Of polls of one second at the end of the list, category and model decide, not the file."""
+    models = [f"M{i:03}" for i in range(600)]
+    shown = []
+    for order in (models, models[::-1]):
+        directory = write_data(tmp_path / order[0], models=models[:1])
+        at = "2026-01-01T00:00:00Z"
+        sealed(directory, "crm-software", [answered(model, ["x"], at) for model in order])
+        found, product = evidence(directory, "x")
+        shown.append([n.poll.model for n in found.namings(product)])
+    assert shown == [models[:MOST_POLLS]] * 2
 
 
 def test_mentions_have_their_denominators(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ ODD_LIMITS = [
     "5\x00",
 ]  # fmt: skip
 ODD_SLUGS = [
-    "", " ", "A", "CRM-software", "crm_software", "crm--software", "-crm", "crm-", "crm software",
+    "", " ", "A", "Green-Coffee", "crm_software", "crm--software", "-crm", "crm-", "crm software",
     "crm.json", "../site", "..", "%2e%2e", "a" * 101, "crm-software\n", "crm\x00", "crм", "é", "٣",
     "crm-software,green-tea",
 ]  # fmt: skip

@@ -44,7 +44,7 @@ def test_a_body_of_an_older_snapshot_is_not_kept(tmp_path: Path) -> None:
 def test_room_is_limited_and_the_least_recent_goes_first(tmp_path: Path) -> None:
     """Whatever is asked for, no more bytes are kept than there is room for."""
     snapshot = app_over(write_data(tmp_path / "data")).extensions["store"].snapshot
-    recent = Recent(room=30)
+    recent = Recent(room=45)
     made: list[int] = []
 
     def ask(key: int, size: int = 10) -> None:

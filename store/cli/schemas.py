@@ -38,7 +38,7 @@ def documents() -> dict[str, str]:
     kinds = dict(SINGLE)
     kinds |= {f"{KINDS[folder]}.json": kind for folder, kind in FOLDERS.items()}
     return {
-        name: _text({"$schema": DRAFT, **_plain(msgspec.json.schema(kind))})
+        name: _text({"$schema": DRAFT, **_plain(msgspec.json.schema(kind))}, escaped=True)
         for name, kind in kinds.items()
     }
 
@@ -116,5 +116,6 @@ def _plain(value: Any) -> Any:
     return [_plain(part) for part in value] if isinstance(value, list) else value
 
 
-def _text(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+def _text(value: object, *, escaped: bool = False) -> str:
+    """JSON for people; ``escaped`` where it names characters that nobody could see."""
+    return json.dumps(value, indent=2, ensure_ascii=escaped) + "\n"

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import idna
 import msgspec
 from msgspec import Struct
 
+from store.cleaning import clean
 from store.rankings.merging import PLACES
 from store.records import DOMAIN_PATTERN, Answer, Failure, NearMiss, Pick
 
@@ -30,9 +30,6 @@ MAX_MISSES = 20
 MAX_HOST = 253
 
 _DOMAIN = re.compile(DOMAIN_PATTERN)
-_SPACES = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029")
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0")  # Hangul fillers: letters that show nothing
 
 
 class _SaidPick(Struct):
@@ -69,17 +66,6 @@ def read(text: str) -> Answer | Failure:
         return _answer(_said(value), salvage)
     except _Unusable as error:
         return error.failure
-
-
-def clean(text: str) -> str:
-    """NFC, without control, format and bidi characters, white space folded, trimmed."""
-    kept = (
-        char
-        for char in text
-        if char in _SPACES
-        or (unicodedata.category(char) not in _HIDDEN and char not in _BLANK_LETTERS)
-    )
-    return unicodedata.normalize("NFC", " ".join("".join(kept).split()))
 
 
 def domain(text: str | None) -> str | None:
@@ -201,7 +187,7 @@ def _prose(text: str | None, limit: int, what: str, notes: list[str]) -> str | N
     cleaned = clean(text or "")
     if len(cleaned) > limit:
         notes.append(f"the {what} was cut at {limit} characters")
-        cleaned = cleaned[: limit - 1].rstrip() + "…"
+        cleaned = clean(cleaned[: limit - 1]) + "…"
     return cleaned or None
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from msgspec import Struct
 
+from store.cleaning import clean
 from store.polls import answers, secrets
 from store.polls.prompt import prompt
 from store.polls.providers import (
@@ -78,11 +79,13 @@ def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | N
         raise Unready(f"{assistant.name}: key_env in models.json must name a variable, not a key")
     key = secret(assistant.key_env)
     if not key:
-        raise Unready(f"{assistant.name}: the environment variable {assistant.key_env} is not set")
+        raise Unready(
+            f"{assistant.name}: the environment variable that its key_env names is not set"
+        )
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise Unready(
-            f"{assistant.name}: the value of {assistant.key_env} is no API key: "
-            "it holds a space, a line break or a letter that is not ASCII"
+            f"{assistant.name}: the variable that its key_env names holds no API key: "
+            "it has a space, a line break or a letter that is not ASCII"
         )
     return key
 
@@ -184,9 +187,9 @@ def _poll(
         reason=answered.ranking[0].reason if answered else None,
         missed=answered.missed if answered else (),
         caveat=answered.caveat if answered else None,
-        error=answers.clean(failed.error) if failed else None,
+        error=clean(failed.error) if failed else None,
         failure=failed.kind if failed else None,
-        notes=(*notes, *said.notes),
+        notes=tuple(map(clean, (*notes, *said.notes))),
         served_model=reply.served_model,
         request_id=reply.request_id,
         web_search=assistant.web_search,

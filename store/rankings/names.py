@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from slugify import slugify
 
+from store.cleaning import IGNORABLE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -27,7 +29,7 @@ MAX_SLUG = 100
 _DIGITS = 6
 _AS_HASHED = re.compile(rf"-[0-9a-f]{{{_DIGITS}}}$")
 
-_IGNORED = re.compile("[™®©℠\ufe0e\ufe0f]")  # the last two only say how a sign is drawn
+_IGNORED = re.compile(f"[™®©℠{IGNORABLE}]")
 _SPELLED_OUT = {"+": " plus ", "#": " sharp ", "&": " and "}
 _BARE_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
@@ -250,7 +252,10 @@ def _tells_apart(rest: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A name without trade signs, in compatible characters, its signs with a meaning as words."""
+    """A name in compatible characters, its signs with a meaning as words.
+
+    Trade signs and what nobody sees are left out.
+    """
     text = unicodedata.normalize("NFKC", _IGNORED.sub("", name))
     for sign, word in _SPELLED_OUT.items():
         text = text.replace(sign, word)

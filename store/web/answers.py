@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from flask import Response, request
-from werkzeug.http import parse_accept_header, parse_date, parse_etags
+from werkzeug.http import parse_accept_header, parse_etags
 
 from store.snapshot import Prepared
 from store.web import crossorigin
@@ -68,7 +68,6 @@ def answer(prepared: Prepared, media_type: str, link: str) -> Response:
     if len(body) > SMALL and _prefers_gzip(environ.get("HTTP_ACCEPT_ENCODING", "")):
         body = prepared.gzipped
         headers["Content-Encoding"] = "gzip"
-    headers["X-Content-Type-Options"] = "nosniff"
     headers["Content-Type"] = media_type
     return Answer("200 OK", headers, body)
 
@@ -83,16 +82,13 @@ def moved(address: str) -> Response:
 def _is_known(environ: Mapping[str, str], prepared: Prepared) -> bool:
     """Whether the reader's copy is current: by its tag, or by its date if it sends no tag.
 
-    A date counts only if it is the body's own: a file that is taken away may turn it back.
+    A date counts only if it is the body's own, as it was sent: a file that is taken away may turn
+    it back.
     """
     tags = environ.get("HTTP_IF_NONE_MATCH")
     if tags is not None:
         return tags == prepared.etag or parse_etags(tags).contains_weak(prepared.etag[3:-1])
-    since = environ.get("HTTP_IF_MODIFIED_SINCE")
-    if since is None:
-        return False
-    date = parse_date(since)
-    return date is not None and prepared.modified == date.timestamp()
+    return environ.get("HTTP_IF_MODIFIED_SINCE") == _http_date(prepared.modified)
 
 
 @lru_cache(maxsize=256)

@@ -119,6 +119,12 @@ def handle_history_error(error: HistoryError) -> Response:
     return problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, instance())
 
 
+def handle_malformed_body(_: Exception) -> Response:
+    """Answer a body that the server that runs us could not take apart."""
+    detail = "The body of the request is malformed: its chunks are not as HTTP has them."
+    return problem(HTTPStatus.BAD_REQUEST, detail, instance())
+
+
 def register(app: Flask) -> None:
     """Answer every failure of the app as a problem detail; the unexpected ones are logged."""
     app.register_error_handler(ApiError, handle_api_error)

@@ -25,7 +25,7 @@ Examples = dict[str, Any]
 
 _PLAIN = {
     304: "Not modified: the copy named by If-None-Match or If-Modified-Since is current.",
-    308: "The slug has a new one; Location holds its address.",
+    308: "The slug has a new one, or is written in lower case; Location holds the address.",
 }
 _PROBLEMS = {
     400: "A parameter is missing or malformed (errors says which and why), or the Host header is "

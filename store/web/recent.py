@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from store.snapshot import Prepared, Snapshot
 
-ROOM = 8 << 20
-"""Bytes of plain bodies kept; their compressed forms come to about a fifth of it again."""
+ROOM = 12 << 20
+"""Bytes of bodies kept, their compressed forms included."""
 
 MOST = 2_000
 """Bodies kept, however small: what is kept beside each then comes to a megabyte."""
@@ -51,7 +51,7 @@ class Recent:
 
     def _keep(self, key: Hashable, prepared: Prepared) -> None:
         self._bodies[key] = prepared
-        self._size += len(prepared.body)
+        self._size += prepared.room
         while self._size > self._room or len(self._bodies) > self._most:
             _, oldest = self._bodies.popitem(last=False)
-            self._size -= len(oldest.body)
+            self._size -= oldest.room

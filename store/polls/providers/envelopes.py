@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from store.cleaning import clean
 from store.polls.providers import Reply, Tokens
 from store.records import Failure
 
@@ -115,9 +116,9 @@ def text_or_empty(value: Any) -> str:
 
 
 def identity(*candidates: Any) -> str | None:
-    """The first candidate that is a name or id of sensible length."""
+    """The first candidate that is a name or an id, cleaned and cut to a sensible length."""
     for candidate in candidates:
-        if text := text_or_empty(candidate)[:MAX_ID]:
+        if text := clean(text_or_empty(candidate)[:MAX_ID]):
             return text
     return None
 

@@ -13,7 +13,14 @@ if TYPE_CHECKING:
 
 
 class BadCall(Exception):
-    """A call that cannot be answered; the message tells a model what to do instead."""
+    """A call that cannot be answered; the message tells a model what to do instead.
+
+    ``quotes`` says that it holds text that models wrote.
+    """
+
+    def __init__(self, message: str, *, quotes: bool = False) -> None:
+        super().__init__(message)
+        self.quotes = quotes
 
 
 def input_schema(parameters: Sequence[Parameter]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What every page is sent with, and errors shown as pages to people."""
+"""What every answer and every page is sent with, and errors shown as pages to people."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ UNKNOWN = {HTTPStatus.NOT_FOUND.value: "There is no page at this address."}
 
 
 def register(app: Flask, serving: Serving) -> None:
-    """Give every page its security headers, and show errors on page paths as pages."""
+    """Give every answer its security headers, and show errors on page paths as pages."""
 
     @app.after_request
     def finish(response: Response) -> Response:
+        response.headers.add("X-Content-Type-Options", "nosniff")
         if request.path.startswith(MACHINES):
             return response
         if response.mimetype == MEDIA_TYPE and _is_for_people():
             _show(response, serving)
-        response.headers["X-Content-Type-Options"] = "nosniff"
         if response.mimetype == "text/html":
             response.headers["Content-Security-Policy"] = POLICY
             response.headers["Referrer-Policy"] = "strict-origin-when-cross-origin"
@@ -76,7 +76,8 @@ def _show(response: Response, serving: Serving) -> None:
 def _suggestions(problem: ProblemDetails, now: Moment) -> list[Suggestion]:
     """The categories or products that a mistyped path may have meant."""
     kind, _, wanted = request.path.strip("/").rpartition("/")
-    if problem.status != HTTPStatus.NOT_FOUND and kind not in ("best", "product"):
+    malformed = problem.status == HTTPStatus.BAD_REQUEST and kind in ("best", "product")
+    if problem.status != HTTPStatus.NOT_FOUND and not malformed:
         return []
     wanted = wanted[:MAX_SLUG].casefold()
     if kind == "product":

@@ -68,7 +68,7 @@ class Serving:
             template,
             context,
             key=key or template,
-            part=moment.snapshot.documents,
+            source=moment.snapshot.documents["categories.json"],
             modified=moment.snapshot.modified,
             resource=resource,
             media_type=media_type,
@@ -90,7 +90,7 @@ class Serving:
             template,
             context,
             key=(template, path),
-            part=body,
+            source=body,
             modified=body.modified,
             resource=path,
             media_type=media_type,
@@ -103,7 +103,7 @@ class Serving:
         context: Callable[[], Mapping[str, Any]],
         *,
         key: Hashable,
-        part: object,
+        source: Prepared,
         modified: int,
         resource: str | None,
         media_type: str,
@@ -116,7 +116,7 @@ class Serving:
             )
             return Prepared(body, modified)
 
-        return answer(self._cache.get(key, part, make), media_type, links(moment, resource))
+        return answer(self._cache.get(key, source, make), media_type, links(moment, resource))
 
     def encoded(self, moment: Moment, body: bytes, media_type: str) -> Response:
         """A body that no template makes, small enough to be made anew each time."""

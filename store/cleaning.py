@@ -1,0 +1,87 @@
+"""Text from outside, cleaned: nothing in it that nobody can see, but what its script needs.
+
+Sources: Unicode 14.0, DerivedCoreProperties.txt (``Default_Ignorable_Code_Point``) and
+emoji-data.txt (``Emoji``; the blocks of pictographs above U+1F000 are taken as a whole).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import pairwise
+
+JOINERS = "\u200c\u200d"
+STYLES = "\ufe0e\ufe0f"  # drawn as text, drawn as an emoji
+NEVER_NEEDED = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+IGNORABLE = NEVER_NEEDED + JOINERS + STYLES
+"""Ranges of a character class: what shows nothing, by Unicode, and the blank Braille pattern."""
+
+_IGNORABLE = re.compile(f"[{IGNORABLE}]")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_SPACES = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029")
+_KEYS = frozenset("0123456789#*")
+_KEYCAP = "\u20e3"
+_EMOJI = re.compile(
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u23cf"
+    "\u23e9-\u23f3\u23f8-\u23fa\u24c2\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2600-\u2604\u260e"
+    "\u2611\u2614\u2615\u2618\u261d\u2620\u2622\u2623\u2626\u262a\u262e\u262f\u2638-\u263a\u2640"
+    "\u2642\u2648-\u2653\u265f\u2660\u2663\u2665\u2666\u2668\u267b\u267e\u267f\u2692-\u2697\u2699"
+    "\u269b\u269c\u26a0\u26a1\u26a7\u26aa\u26ab\u26b0\u26b1\u26bd\u26be\u26c4\u26c5\u26c8\u26ce"
+    "\u26cf\u26d1\u26d3\u26d4\u26e9\u26ea\u26f0-\u26f5\u26f7-\u26fa\u26fd\u2702\u2705\u2708-\u270d"
+    "\u270f\u2712\u2714\u2716\u271d\u2721\u2728\u2733\u2734\u2744\u2747\u274c\u274e\u2753-\u2755"
+    "\u2757\u2763\u2764\u2795-\u2797\u27a1\u27b0\u27bf\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50"
+    "\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+)
+_JOINING = re.compile(
+    "[\u0600-\u08ff"  # Arabic, Syriac, N'Ko, Mandaic
+    "\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\u1b00-\u1b7f"  # Devanagari to Sinhala, their kin
+    "\ua840-\ua87f\ua8e0-\ua8ff\ua980-\ua9df\uaa60-\uaa7f\ufb50-\ufdff\ufe70-\ufefc"
+    "\U00010ac0-\U00010aff\U00010b80-\U00010baf\U00010d00-\U00010d3f\U00010f30-\U00010fdf"
+    "\U00011000-\U00011fff\U0001e900-\U0001e95f]"
+)
+"""Blocks of the scripts whose letters join, and of the Indic ones."""
+
+
+def clean(text: str) -> str:
+    """NFC, without control, format and ignorable characters, white space folded, trimmed.
+
+    A joiner stays between letters of joining or Indic scripts and inside an emoji sequence, and so
+    does one variation selector after an emoji (CONTRACT section 9).
+    """
+    kept = ""
+    for char, after in pairwise(f"{text}\n"):
+        if not is_hidden(char) or _is_needed(char, kept[-2:], after):
+            kept += char
+    return unicodedata.normalize("NFC", " ".join(kept.split()))
+
+
+def is_hidden(char: str) -> bool:
+    """Whether a character shows nothing by itself; white space that is folded is not meant."""
+    if _IGNORABLE.match(char):
+        return True
+    return not (_EMOJI.match(char) or char in _SPACES) and unicodedata.category(char) in _HIDDEN
+
+
+def _is_needed(char: str, before: str, after: str) -> bool:
+    """Whether a hidden character changes how its neighbours are read, so that it belongs there."""
+    last = before[-1:]
+    if char in STYLES:
+        return bool(_EMOJI.match(last)) or (last in _KEYS and after == _KEYCAP)
+    if char not in JOINERS:
+        return False
+    emoji = before if last and last in STYLES else last
+    sequence = _EMOJI.match(emoji) and _EMOJI.match(after)
+    return bool(sequence) or (_joins(last) and _joins(after))
+
+
+def _joins(char: str) -> bool:
+    """Whether a character is a visible letter or mark of a joining or Indic script."""
+    return (
+        bool(_JOINING.match(char))
+        and unicodedata.category(char)[0] in "LM"
+        and not _IGNORABLE.match(char)
+    )

@@ -1,0 +1,84 @@
+"""Upper case and a slash at the end lead to the address that is meant, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from flask import Flask
+    from flask.testing import FlaskClient
+    from werkzeug.test import TestResponse
+
+BASE = "https://rankings.example"
+
+
+@pytest.fixture
+def client(small: Flask) -> FlaskClient:
+    """A reader of the little world."""
+    return small.test_client()
+
+
+def raw(client: FlaskClient, path: str, **environ: str) -> TestResponse:
+    """Ask for a path exactly as it is, past the client's own idea of addresses."""
+    return client.open("/", environ_overrides={"PATH_INFO": path, **environ})
+
+
+@pytest.mark.parametrize(
+    ("sent", "canonical"),
+    [
+        ("/best/CRM-Software", "/best/crm-software"),
+        ("/best/crm-software/", "/best/crm-software"),
+        ("/Best/CRM-Software/", "/best/crm-software"),
+        ("/api/v1/best/CRM-Software.json", "/api/v1/best/crm-software.json"),
+        ("/api/v1/best/crm-software.JSON", "/api/v1/best/crm-software.json"),
+        ("/api/v1/categories.json/", "/api/v1/categories.json"),
+        ("/api/v1/README.md/", "/api/v1/README.md"),
+        ("/product/Alpha/", "/product/alpha"),
+        ("/product/ALPHA/polls", "/product/alpha/polls"),
+        ("/feeds/best/CRM-software.atom", "/feeds/best/crm-software.atom"),
+        ("/labs/By-Hand", "/labs/by-hand"),
+        ("/changes/", "/changes"),
+        ("/search/", "/search"),
+        ("/healthz/", "/healthz"),
+        ("/best/CRM", "/best/crm"),
+    ],
+)
+def test_another_spelling_is_redirected_for_good(
+    client: FlaskClient, sent: str, canonical: str
+) -> None:
+    """308 to the address below the base URL, its query string kept as it was sent."""
+    answer = raw(client, sent, QUERY_STRING="q=a%20b&x=%ff\xff", HTTP_HOST="127.0.0.1")
+    assert answer.status_code == 308
+    assert answer.headers["Location"] == f"{BASE}{canonical}?q=a%20b&x=%ff%FF"
+    assert raw(client, canonical).headers.get("Location") != answer.headers["Location"]
+    assert raw(client, sent).headers["Location"] == f"{BASE}{canonical}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/best/Nope", "/best/nope/", "/product/Nope/", "/Nope", "/nope/", "/best/", "/best//",
+     "/best/Unpolled", "/api/v1/best/CRM-Software", "/best/crm-software//", "/best/CRM_Software",
+     "//evil.example/", "//Best/crm-software/", "/\\evil.example/", "/best/crm-soft\u212aare"],
+)  # fmt: skip
+def test_what_has_no_address_is_not_redirected(client: FlaskClient, path: str) -> None:
+    """Where nothing would be found, nothing is promised: 400 or 404, as without the redirect."""
+    answer = raw(client, path.encode().decode("latin-1"))
+    assert answer.status_code in (400, 404)
+    assert "Location" not in answer.headers
+
+
+def test_a_message_is_redirected_with_its_method(client: FlaskClient) -> None:
+    """``POST /mcp/`` is 308 too, so that a client sends its message again; other posts are 404."""
+    assert client.post("/mcp/", json={}).headers["Location"] == f"{BASE}/mcp"
+    assert client.post("/best/crm-software/").status_code == 404
+
+
+@given(st.text(st.sampled_from("/\\.:@%?#AaZzé-"), max_size=12))
+def test_no_path_leads_off_the_site(small: Flask, path: str) -> None:
+    """Whatever is asked for, a redirect stays below the base URL."""
+    answer = raw(small.test_client(), f"/{path}".encode().decode("latin-1"))
+    assert answer.headers.get("Location", f"{BASE}/").startswith(f"{BASE}/")
