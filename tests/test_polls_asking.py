@@ -98,7 +98,11 @@ def test_what_was_mended_is_noted(provider: Replaying) -> None:
 @pytest.mark.parametrize(
     ("step", "kind", "error"),
     [
-        ({"text": "1. Alpha"}, "parse", "The answer is not one JSON object: JSON is malformed: "),
+        (
+            {"text": "1. Alpha\n2. Beta"},
+            "parse",
+            'The answer is text, not the JSON object asked for. It begins: "1. Alpha 2. Beta"',
+        ),
         ({"text": "{}"}, "schema", "The answer does not have the asked-for shape: Object missing "),
         ({"text": ""}, "empty", "The model answered with no text."),
         ({"status": 500}, "http", "The provider answered HTTP 500"),

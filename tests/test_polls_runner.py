@@ -18,6 +18,7 @@ from replaying import Replaying
 from store import history
 from store.history import History, HistoryError
 from store.polls.claims import Claims, is_held
+from store.polls.clocks import Clock
 from store.polls.due import RESTS, Pair, polls_in
 from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally, rfc3339
 from store.polls.sending import Limits
@@ -77,7 +78,7 @@ class Desk:
             "claims": self.claims,
             "secret": {"KEY": "sk-canary"}.get,
             "stop": self.stop,
-            "now": lambda: NOW,
+            "clock": Clock(lambda: NOW),
             "limits": Limits(attempts=1),
         }
         runner = Runner(Edges(**{**base, **edges}), 7)
@@ -322,7 +323,7 @@ def test_in_order_is_one_after_the_other(desk: Desk) -> None:
         claims=desk.claims,
         secret=lambda _: None,
         stop=desk.stop,
-        now=lambda: NOW,
+        clock=Clock(lambda: NOW),
     )
     Runner(edges, 7, in_order=True).run(pairs, only_due=False)
     assert [one["model"] for one in desk.server.seen] == ["a", "b"] * 4

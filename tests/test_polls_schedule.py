@@ -314,20 +314,26 @@ def test_root_says_whose_data_it_adds_to(here: Here, caplog: pytest.LogCaptureFi
     assert "nobody, whose data it is, cannot use what root adds" in caplog.messages
 
 
+def stands(schedule: Schedule) -> tuple[bool, bool]:
+    """Whether a schedule runs, and whether it is the one that polls."""
+    state = schedule.status()
+    return state.alive, state.polling
+
+
 def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
     """While one holds the lock the other stands by; it takes over when the lock falls free."""
     schedule, data, server = here
-    assert schedule.status() == {"alive": False, "polling": False}
+    assert stands(schedule) == (False, False)
     (data / ".locks").mkdir()
     with FileLock(data / ".locks" / "schedule.lock"):
         schedule.start()
         time.sleep(0.3)
         assert not server.seen
-        assert schedule.status() == {"alive": True, "polling": False}
+        assert stands(schedule) == (True, False)
     until(lambda: len(polls(data)) == 2)
-    assert schedule.status() == {"alive": True, "polling": True}
+    assert stands(schedule) == (True, True)
     schedule.stop()
-    assert schedule.status() == {"alive": False, "polling": False}
+    assert stands(schedule) == (False, False)
 
 
 def test_a_locks_folder_that_cannot_be_made_is_logged(
