@@ -54,11 +54,9 @@ class Desk:
         """What one poll is recorded as; it is exactly one, sealed, and can be read back."""
         self.provider.reply = reply
         slug = f"c-{next(self._numbers)}"
+        fields: dict[str, Any] = {"api": api, "base_url": self.provider.url, "rpm": 1_000_000}
         prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
-        who = Assistant(
-            name="A", api=api, base_url=self.provider.url, model="m", key_env="KEY",
-            rpm=1_000_000, **prices,
-        )  # type: ignore[arg-type]  # fmt: skip
+        who = Assistant(name="A", model="m", key_env="KEY", **fields, **prices)
         account = RunAccount(100)
         edges = Edges(
             record=self.history.append,
@@ -179,7 +177,7 @@ def test_what_a_model_said_is_kept(desk: Desk) -> None:
 
 # ------------------------------------------------------------------ anything at all
 
-LEAVES = (
+LEAVES: tuple[Any, ...] = (
     None, True, -1, 0, 10**15, 10**399, -(2**63) - 1, 1.5, 1e308, "", " ", "x" * 5000, CANARY,
     CANARY.replace("s", "\u200bs"), "\x00\x1b[31m", "\u202e", "\U000e0041", {}, [], [[]],
     nested(340), nested_text(340), {"text": CANARY}, {"reason": nested(400)}, "stop", "length",
