@@ -54,9 +54,10 @@ class Desk:
         """What one poll is recorded as; it is exactly one, sealed, and can be read back."""
         self.provider.reply = reply
         slug = f"c-{next(self._numbers)}"
-        fields: dict[str, Any] = {"api": api, "base_url": self.provider.url, "rpm": 1_000_000}
         prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
-        who = Assistant(name="A", model="m", key_env="KEY", **fields, **prices)
+        line = {"api": api, "base_url": self.provider.url, "model": "m", "key_env": "KEY"}
+        fields: dict[str, Any] = {"rpm": 1_000_000, **line, **prices}
+        who = Assistant(name="A", **fields)
         account = RunAccount(100)
         edges = Edges(
             record=self.history.append,
