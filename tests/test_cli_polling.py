@@ -381,20 +381,34 @@ def test_the_status_of_what_is_fine_is_0(sample: Path) -> None:
     ("polls", "sentence"),
     [
         (
-            [failed("A", "timeout", f"2026-11-01T06:00:{n:02}Z", slug="crm") for n in range(10)],
-            "A failed in its last 10 polls, since 2026-11-01T06:00:00Z.",
+            [failed("GPT", "timeout", f"2026-11-01T06:00:{n:02}Z", slug="crm") for n in range(10)],
+            "GPT failed in its last 10 polls, since 2026-11-01T06:00:00Z.",
         ),
-        ([answered("A", ["X"], "2026-01-01T06:00:00Z", slug="vpn")], "A has not answered for "),
+        ([answered("GPT", ["X"], "2026-01-01T06:00:00Z", slug="vpn")], "GPT has not answered for "),
     ],
 )
 def test_the_status_of_what_no_longer_answers_is_1(
-    sample: Path, polls: list[Poll], sentence: str
+    real: Path, polls: list[Poll], sentence: str
 ) -> None:
     """Ten failures in a row, or silence for twice the interval, need a person."""
-    append(sample, polls)
-    done = run(sample, "--status")
+    assert run(real, "--status").exit_code == 0
+    append(real, polls)
+    done = run(real, "--status")
     assert done.exit_code == 1
     assert sentence in done.output
+
+
+def test_a_samples_silence_needs_nobody(sample: Path) -> None:
+    """Invented answers are made when somebody wants them."""
+    append(sample, [answered("A", ["X"], "2026-01-01T06:00:00Z", slug="vpn")])
+    assert run(sample, "--status").exit_code == 0
+
+
+def test_warnings_are_said_before_anything_is_sent(tmp_path: Path) -> None:
+    """A key that would travel unencrypted is warned of where it would be sent."""
+    data = write_real(tmp_path / "data", "http://llm.example", ["crm"])
+    done = run(data, "crm", "--max-usd", "0")
+    assert done.output.count("warning: models.json:") == 4
 
 
 def test_what_is_reserved_is_spent_until_it_is_settled(tmp_path: Path) -> None:

@@ -174,9 +174,12 @@ def _catalogue(settings: Settings) -> Catalogue:
         catalogue = files.scan()
     except DataDirectoryError as error:
         raise click.ClickException(str(error)) from None
-    found = [p for p in catalogue.problems if p.file == "models.json" and p.severity == "error"]
-    found = found or [p for p in mistakes(catalogue, files) if p.severity == "error"]
-    if found:
+    problems = [p for p in catalogue.problems if p.file == "models.json"]
+    problems += mistakes(catalogue, files)
+    for problem in problems:
+        if problem.severity == "warning":
+            click.echo(f"warning: {problem}", err=True)
+    if found := [problem for problem in problems if problem.severity == "error"]:
         listed = "\n".join(f"  {problem}" for problem in found)
         raise click.ClickException(f"Nothing was asked, for models.json has mistakes:\n{listed}")
     return catalogue
@@ -351,6 +354,7 @@ def _overview(
             now=now,
             running=claims.held(assistant.name),
             unready=_lack(settings, assistant),
+            expected=assistant.api != "sample",
         )
         for assistant in chosen
     ]

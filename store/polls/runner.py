@@ -72,7 +72,7 @@ class Tally(Struct):
         return ", ".join(counted)
 
 
-class Passed(Struct, frozen=True):
+class NotAsked(Struct, frozen=True):
     """A pair that was not asked: ``SKIPPED`` or ``LEFT``, and why if that needs saying."""
 
     outcome: str
@@ -161,7 +161,7 @@ class _Run:
                 pair = lane.popleft()
                 tally = self.tallies[pair.assistant.name]
             if self._edges.stop.is_set() or tally.paused:
-                came: Asked | Unsent | Passed = Unsent()
+                came: Asked | Unsent | NotAsked = Unsent()
             else:
                 came = self._guarded(pair, every_days)
             with self._lock:
@@ -173,7 +173,7 @@ class _Run:
         for sender in self._senders.values():
             sender.close()
 
-    def _guarded(self, pair: Pair, every_days: int | None) -> Asked | Unsent | Passed:
+    def _guarded(self, pair: Pair, every_days: int | None) -> Asked | Unsent | NotAsked:
         finished = False
         try:
             came = self._poll(pair, every_days)
@@ -182,14 +182,14 @@ class _Run:
             self._broken = self._broken or not finished
         return came
 
-    def _poll(self, pair: Pair, every_days: int | None) -> Asked | Unsent | Passed:
+    def _poll(self, pair: Pair, every_days: int | None) -> Asked | Unsent | NotAsked:
         """Poll one pair and record it, unless another poller has it or it should not be asked."""
         edges, name = self._edges, pair.assistant.name
         with edges.claims.claim(pair.slug, name) as claimed:
             if not claimed:
-                return Passed(SKIPPED)
-            if passed := self._passed(pair, every_days):
-                return passed
+                return NotAsked(SKIPPED)
+            if barred := self._barred(pair, every_days):
+                return barred
             came = ask(
                 pair.slug,
                 pair.category,
@@ -204,7 +204,7 @@ class _Run:
                 edges.record([_noted(came, now)], rfc3339(now))
             return came
 
-    def _passed(self, pair: Pair, every_days: int | None) -> Passed | Unsent | None:
+    def _barred(self, pair: Pair, every_days: int | None) -> NotAsked | Unsent | None:
         """Why a pair is not to be asked, if so.
 
         Where history cannot be read it may have been asked, and where its newest record is ahead
@@ -217,18 +217,18 @@ class _Run:
         try:
             polls = self._edges.polls_of(pair.slug)
         except HistoryError as error:
-            return Passed(LEFT, str(error))
+            return NotAsked(LEFT, str(error))
         now = self._edges.clock.now()
         if every_days is not None:
             stands = by_model(polls).get(pair.assistant.name)
             if due_at(stands, every_days) > now:
-                return Passed(SKIPPED)
+                return NotAsked(SKIPPED)
         if pair.assistant.api == "sample":
             return None
         times = (poll.polled_at for poll in polls if poll.id not in self._edges.withheld)
         newest = max(times, default=None)
         why = behind(now, datetime.fromisoformat(newest) if newest else None)
-        return Passed(LEFT, f"{pair.slug}: {why}") if why else None
+        return NotAsked(LEFT, f"{pair.slug}: {why}") if why else None
 
     def _sender(self, assistant: Assistant) -> Sender:
         return Sender(
@@ -242,9 +242,9 @@ class _Run:
         )
 
 
-def _count(tally: Tally, came: Asked | Unsent | Passed) -> None:
+def _count(tally: Tally, came: Asked | Unsent | NotAsked) -> None:
     """Add what became of one pair."""
-    if isinstance(came, Passed):
+    if isinstance(came, NotAsked):
         _add(tally, came.outcome, came.why)
     elif isinstance(came, Unsent):
         _add(tally, LEFT, None)

@@ -70,7 +70,7 @@ class Overview(Struct, frozen=True, rename="camel"):
         return "\n".join([*map(str, self.assistants), *self.wrong, spent, server])
 
 
-def status(
+def status(  # noqa: PLR0913 - what is known of an assistant
     name: str,
     pairs: Sequence[Pair],
     agenda: Agenda,
@@ -79,8 +79,12 @@ def status(
     now: datetime,
     running: int,
     unready: str | None = None,
+    expected: bool = True,
 ) -> Status:
-    """How one assistant's pairs stand; ``unready`` says why it cannot be asked at all."""
+    """How one assistant's pairs stand.
+
+    ``unready`` says why it cannot be asked at all, ``expected`` whether its silence is a fault.
+    """
     stood = agenda.of_model(name)
     newest = max(stood, key=lambda stands: stands.polled_at, default=None)
     paused = None
@@ -88,7 +92,7 @@ def status(
         paused = f"until {newest.rests_until}: {newest.error}"
     answered = max((s.answered_at for s in stood if s.answered_at), default=None)
     failed = [time for stands in stood for time in stands.failed_at]
-    silent = outage(answered, failed, every_days, now, now)
+    silent = outage(answered, failed, every_days, now, now) if expected else None
     today = now.date().isoformat()
     return Status(
         name=name,
