@@ -370,6 +370,7 @@ def test_each_round_with_work_is_one_line(here: Here, caplog: pytest.LogCaptureF
     ]
     levels = [record.levelname for record in caplog.records if record.message in lines]
     assert levels == ["WARNING", "INFO"]
+    assert not [record for record in caplog.records if record.name.startswith("apscheduler")]
 
 
 def test_a_pause_is_part_of_the_state(here: Here) -> None:

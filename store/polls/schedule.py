@@ -165,6 +165,7 @@ class Schedule:
 
     def _serve(self) -> None:
         """Keep a job for each assistant of models.json until stopped."""
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # each round has a line of ours
         scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={"default": ThreadPoolExecutor(64)},
