@@ -239,17 +239,19 @@ def _poll(
 
 
 def _error(failed: Failure, key: str | None) -> str:
-    """The failure's sentence and how what was said begins, the key taken out before the cut."""
-    sentence = answers.clean(failed.error)
-    if not failed.said:
-        return sentence
-    said = secrets.without(key, answers.clean(failed.said))
-    cut = said if len(said) <= SHOWN else f"{said[:SHOWN]}…"
-    return f'{sentence} It begins: "{cut}"'
+    """The failure's sentence and how what was said begins."""
+    sentence = _shown(failed.error, key)
+    return f'{sentence} It begins: "{_shown(failed.said, key)}"' if failed.said else sentence
 
 
 SHOWN = 300
-"""So many characters of what was said are kept where it could not be read."""
+"""So many characters are kept of a sentence with a provider's words, and of a model's."""
+
+
+def _shown(text: str, key: str | None) -> str:
+    """Text from outside, cleaned and cut, the key taken out between, so that none of it is left."""
+    whole = secrets.without(key, answers.clean(text))
+    return whole if len(whole) <= SHOWN else f"{whole[:SHOWN]}…"
 
 
 def _usage(assistant: Assistant, tokens: Tokens | None) -> Usage | None:

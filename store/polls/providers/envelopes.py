@@ -41,7 +41,6 @@ STATUS_OF = {
 }
 """The status that an error code stands for when it comes with HTTP 200."""
 
-MAX_MESSAGE = 300
 MAX_ID = 200
 
 
@@ -71,7 +70,7 @@ def refused(status: int, error: Mapping[str, Any]) -> Reply:
     codes = set(_codes(error))
     meant = _meant(status, error, codes)
     kind = _kind(meant, codes, message.casefold())
-    said = f': "{message[:MAX_MESSAGE]}"' if message else ""
+    said = f': "{message}"' if message else ""
     return Reply(
         outcome=Failure(kind, f"The provider answered HTTP {status}{said}"),
         passing=meant in PASSING and kind != "quota",
@@ -82,13 +81,13 @@ def refused(status: int, error: Mapping[str, Any]) -> Reply:
 
 def filtered(reason: str = "") -> Failure:
     """The failure that a provider's content filter stands for."""
-    said = f" ({reason[:MAX_MESSAGE]})" if reason else ""
+    said = f" ({reason})" if reason else ""
     return Failure("refusal", f"The provider's content filter stopped the answer{said}.")
 
 
 def declined(words: str) -> Failure:
     """The failure that a model's own refusal stands for."""
-    said = f": {words[:MAX_MESSAGE]}" if words else "."
+    said = f": {words}" if words else "."
     return Failure("refusal", f"The model refused{said}")
 
 
