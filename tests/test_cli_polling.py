@@ -418,6 +418,9 @@ def test_what_is_reserved_is_spent_until_it_is_settled(tmp_path: Path) -> None:
     (data / ".locks").mkdir()
     (data / ".locks" / "spent.json").write_text(json.dumps({"day": today, "micros": 120_000}))
     assert "Spent today: 0.12 of 1.00 USD." in run(data, "--status").output
+    (data / ".locks" / "spent.json").unlink()
+    (data / ".locks" / "spent.json").mkdir()
+    assert "Spent today: 0.00 of 1.00 USD." in run(data, "--status").output
 
 
 def test_failures_give_their_reason(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import click
 import msgspec
 from flask import current_app
 from flask.cli import with_appcontext
+from msgspec import Struct
 from rapidfuzz import process
 
 from store.files import Catalogue, DataDirectoryError, Files
@@ -34,7 +36,7 @@ from store.settings import Settings, SettingsError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.polls.spending import Account
+    from store.polls.spending import Account, DailyAccount
     from store.records import Assistant
 
 
@@ -121,50 +123,43 @@ def poll(  # noqa: PLR0913 - a command's options
     if as_json and not show:
         raise click.UsageError("--json goes with --status.")
     settings: Settings = current_app.extensions["settings"]
-    clock = Clock((lambda: at) if at else utc_now)
     catalogue = _catalogue(settings)
     chosen = _assistants(catalogue, models, at)
     history = History(settings.data_dir / "history")
-    agenda = Agenda(history)
+    clock = Clock((lambda: at) if at else utc_now)
+    desk = Desk(settings, catalogue, history, Agenda(history), clock)
     if show:
-        _show_status(_overview(settings, catalogue, chosen, agenda, clock), as_json=as_json)
+        _show_status(_overview(desk, chosen), as_json=as_json)
         return
     if not (slugs or everything or due):
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
     pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
-    for unread in _look(agenda, _read_before(catalogue, pairs)):
+    for unread in _look(desk.agenda, _read_before(catalogue, pairs)):
         click.echo(unread, err=True)
-    known = agenda.known(pairs)
+    known = desk.agenda.known(pairs)
     if due:
-        wanted = agenda.due(pairs, catalogue.site.poll_every_days, clock.now())
+        wanted = desk.agenda.due(pairs, catalogue.site.poll_every_days, clock.now())
     else:
-        wanted = known if at else agenda.longest_waiting_first(known)
-    well = True
+        wanted = known if at else desk.agenda.longest_waiting_first(known)
+    well = len(known) == len(pairs)
     if not wanted:
         click.echo("Nothing is due." if due else "Nothing was asked.")
     elif dry_run:
         _quote(wanted)
     else:
-        accounts: list[Account] = [*daily_account(settings, catalogue, agenda, clock)]
-        accounts += [RunAccount(max_usd)] if max_usd is not None else []
-        _check_writable(settings)
-        ready = _ready(settings, chosen, accounts)
-        stop = threading.Event()
-        edges = edges_of(
-            settings,
-            catalogue,
-            history,
-            history.append,
-            stop=stop,
-            clock=clock,
-            accounts=accounts,
-        )
-        runner = Runner(edges, catalogue.site.poll_every_days, in_order=at is not None)
-        asked = [pair for pair in wanted if pair.assistant in ready]
-        well = _summarise(_run(runner, asked, stop, only_due=due))
-        well = well and len(ready) == len(chosen) and not clock.fault()
-    if not well or len(known) < len(pairs):
+        well &= _ask(desk, wanted, max_usd, only_due=due, in_order=at is not None)
+    if not well:
         raise click.exceptions.Exit(1)
+
+
+class Desk(Struct, frozen=True):
+    """What one call of the command works with."""
+
+    settings: Settings
+    catalogue: Catalogue
+    history: History
+    agenda: Agenda
+    clock: Clock
 
 
 def _catalogue(settings: Settings) -> Catalogue:
@@ -273,6 +268,33 @@ def _lack(settings: Settings, assistant: Assistant, accounts: Sequence[Account] 
     return None
 
 
+def _ask(
+    desk: Desk, pairs: Sequence[Pair], max_usd: float | None, *, only_due: bool, in_order: bool
+) -> bool:
+    """Ask what can be asked, and say what came of it; whether nothing needs a person."""
+    accounts: list[Account] = [
+        *daily_account(desk.settings, desk.catalogue, desk.agenda, desk.clock)
+    ]
+    accounts += [RunAccount(max_usd)] if max_usd is not None else []
+    _check_writable(desk.settings)
+    chosen = list({pair.assistant.name: pair.assistant for pair in pairs}.values())
+    ready = _ready(desk.settings, chosen, accounts)
+    stop = threading.Event()
+    edges = edges_of(
+        desk.settings,
+        desk.catalogue,
+        desk.history,
+        desk.history.append,
+        stop=stop,
+        clock=desk.clock,
+        accounts=accounts,
+    )
+    runner = Runner(edges, desk.catalogue.site.poll_every_days, in_order=in_order)
+    asked = [pair for pair in pairs if pair.assistant in ready]
+    well = _summarise(_run(runner, asked, stop, only_due=only_due))
+    return well and len(ready) == len(chosen) and not desk.clock.fault()
+
+
 def _run(
     runner: Runner, pairs: Sequence[Pair], stop: threading.Event, *, only_due: bool
 ) -> dict[str, Tally]:
@@ -334,17 +356,11 @@ def _quote(pairs: Sequence[Pair]) -> None:
     click.echo(f"At most {total:.2f} USD{'' if known else ' and what has no price'}; nothing sent.")
 
 
-def _overview(
-    settings: Settings,
-    catalogue: Catalogue,
-    chosen: Sequence[Assistant],
-    agenda: Agenda,
-    clock: Clock,
-) -> Overview:
+def _overview(desk: Desk, chosen: Sequence[Assistant]) -> Overview:
     """How polling stands, from the files alone."""
+    settings, catalogue, agenda, now = desk.settings, desk.catalogue, desk.agenda, desk.clock.now()
     unread = _look(agenda, files_of(catalogue))
     claims = Claims(locks_in(settings))
-    now = clock.now()
     found = [
         status(
             assistant.name,
@@ -358,16 +374,23 @@ def _overview(
         )
         for assistant in chosen
     ]
-    accounts = daily_account(settings, catalogue, agenda, clock)
-    fault = None if catalogue.site.sample else clock.fault()
+    fault = desk.clock.fault()
     lock = locks_in(settings) / LOCK
     return Overview(
         assistants=tuple(found),
         wrong=(*unread, *([fault] if fault else [])),
-        usd_today=accounts[0].taken() if accounts else agenda.usd_on(now.date().isoformat()),
+        usd_today=_spent_today(daily_account(settings, catalogue, agenda, desk.clock), agenda, now),
         cap_usd=catalogue.site.daily_usd,
         scheduled=lock.exists() and is_held(lock),
     )
+
+
+def _spent_today(accounts: Sequence[DailyAccount], agenda: Agenda, now: datetime) -> float:
+    """What the cap counts, where there is one whose file can be read, else what history knows."""
+    with suppress(OSError):
+        for account in accounts:
+            return account.taken()
+    return agenda.usd_on(now.date().isoformat())
 
 
 def _show_status(found: Overview, *, as_json: bool) -> None:
