@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from store.records import Assistant
 
 MOST_USD = 1e9
-"""No amount is more, whatever the prices: sums stay finite, and no cap can cover it."""
+"""No amount is more, whatever the prices, so that sums stay finite."""
 
 BELIEVED = 10
 """A provider's counts are believed up to so many times what was reserved for them."""
