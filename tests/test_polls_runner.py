@@ -368,7 +368,8 @@ def test_a_clock_that_does_not_fit_the_providers_is_found_out_once(desk: Desk) -
     assert dict(tally.outcomes) == {"http": 1, LEFT: 4}
     assert tally.paused is not None
     assert tally.paused.endswith("Nothing is sent until they agree.")
-    [stored] = desk.history.read("c-00").polls
+    [slug] = desk.history.signatures()
+    [stored] = desk.history.read(slug).polls
     assert (stored.poll.polled_at, stored.poll.usage) == (rfc3339(theirs), Usage(700, 300, 0.0044))
     assert desk.run(desk.pairs(5, "b"), clock=clock)["b"].outcomes == {LEFT: 5}
     assert len(desk.server.seen) == 1
