@@ -177,13 +177,14 @@ def test_what_a_model_said_is_kept(desk: Desk) -> None:
 
 # ------------------------------------------------------------------ anything at all
 
-LEAVES = [json.dumps(leaf) for leaf in (
+HOSTILE: tuple[Any, ...] = (
     None, True, -1, 0, 10**15, 10**399, -(2**63) - 1, 1.5, 1e308, "", " ", "x" * 5000, CANARY,
     CANARY.replace("s", "\u200bs"), "\x00\x1b[31m", "\u202e", "\U000e0041", {}, [], [[]],
     nested(340), nested_text(340), {"text": CANARY}, {"reason": nested(400)}, "stop", "length",
     "content_filter", "insufficient_quota", 429, "1. Alpha", answer_text(["Alpha"] * 9),
     answer_text([CANARY]), "{" * 2000, '{"picks":' * 400, "```json\n{}\n```", "<think>", "NaN",
-)]  # fmt: skip
+)  # fmt: skip
+LEAVES = [json.dumps(value) for value in HOSTILE]
 HINTS = (
     "Retry-After", "retry-after-ms", "Date", "x-ratelimit-reset-tokens", "x-request-id",
     "x-should-retry", "Content-Type", "Location", "Set-Cookie",
