@@ -62,7 +62,6 @@ class Lines(Logger):  # type: ignore[misc] # gunicorn has no types
         root = logging.getLogger()
         root.handlers[:] = self.error_log.handlers
         root.setLevel(self.error_log.level)
-        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # history tells of every poll
 
 
 logger_class = Lines

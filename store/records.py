@@ -247,11 +247,15 @@ class Answer(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """Why a poll brought no answer: a kind for programs, a sentence for people."""
+    """Why a poll brought no answer: a kind for programs, a sentence for people.
+
+    ``said`` is what the model wrote instead, as it came, where its beginning should be kept.
+    """
 
     kind: FailureKind
     error: str
     notes: tuple[str, ...] = ()
+    said: str | None = None
 
 
 class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):

@@ -5,7 +5,7 @@ to its steps, taken one after the other, the last for ever; a step is a JSON obj
 
     {"text": "..."}            an answer in the envelope of the format that was asked
     {"picks": ["A", "B"]}      an answer with these picks
-    {"status", "headers", "body"}   that reply, whatever the format
+    {"status", "headers", "body"}   that reply, whatever the format (no Date unless told)
     {"fault": "drop"|"garble"|"huge"|"silence"|"drip"}   not even that
     {"gate": "name"}           the reply waits until somebody opens the gate
     {"delay": seconds}         the reply takes so long
@@ -188,7 +188,7 @@ class Handler(BaseHTTPRequestHandler):
         return "chat", body["model"], body["messages"][1]["content"].partition("\n")[0]
 
     def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
-        self.send_response(status)
+        self.send_response_only(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
@@ -199,18 +199,18 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "garble":
             self.wfile.write(b"\x00\xff not HTTP at all\r\n\r\n")
         elif fault == "cut":
-            self.send_response(200)
+            self.send_response_only(200)
             self.send_header("Content-Length", "1000")
             self.end_headers()
             self.wfile.write(b'{"half":')
         elif fault == "huge":
-            self.send_response(200)
+            self.send_response_only(200)
             self.end_headers()
             for _ in range(200):
                 self.wfile.write(b" " * 65_536)
         elif fault in ("silence", "drip"):
             if fault == "drip":
-                self.send_response(200)
+                self.send_response_only(200)
                 self.end_headers()
             until = time.monotonic() + 30
             while time.monotonic() < until and not self.provider.gate("end").wait(0.02):

@@ -174,9 +174,9 @@ class TestPrinted:
     def test_an_address_that_means_more_is_refused(
         self, tmp_path: Path, what: str, base_url: str
     ) -> None:
-        """A base URL of site.json that would be read as more than an address is told apart."""
-        data = write_data(tmp_path / "data", base_url=base_url)
-        assert "cannot stand in configuration" in refused(data, what, base_url=None)
+        """A base URL that nginx, systemd or a shell would read as more than one is told apart."""
+        data = write_data(tmp_path / "data")
+        assert "cannot stand in configuration" in refused(data, what, base_url=base_url)
 
     def test_nginx_answers_to_every_host(self, tmp_path: Path) -> None:
         """Those of the settings and of the site too, or another site's server would answer them."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from builders import answered, app_over, append, failed, write_data
+from builders import answered, app_over, append, failed, write_data, write_json
 from faults import FailingCalls, UnreadableFiles, needs_root
 from processes import write_real
 
@@ -20,6 +20,10 @@ from store import history
 from store.history import History
 from store.polls.claims import Claims
 from store.polls.due import RESTS
+from store.polls.providers import Reply
+from store.polls.providers import sample as sample_assistant
+from store.polls.providers.sample import SampleReply
+from store.records import Failure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,9 +74,9 @@ def test_what_cannot_be_read_is_named_and_not_asked(
     sample: Path, monkeypatch: pytest.MonkeyPatch, which: str
 ) -> None:
     """A history file that cannot be read keeps its category from being asked: exit 1, aloud."""
-    run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
+    run(sample, "--due", "--at", "2026-10-02T06:00:00Z")
     monkeypatch.setattr(history, "os", UnreadableFiles("crm.jsonl"))
-    done = run(sample, which, "--at", "2026-12-02T06:00:00Z")
+    done = run(sample, which, "--at", "2026-11-02T06:00:00Z")
     reason = "history/crm.jsonl:1:1: cannot be read: Input/output error"
     assert (done.exit_code, done.stderr.splitlines()[1], done.output.splitlines()[-1]) == (
         1,
@@ -81,7 +85,7 @@ def test_what_cannot_be_read_is_named_and_not_asked(
     )
     alone = run(sample, "crm")
     assert (alone.exit_code, alone.output.splitlines()[-1]) == (1, "Nothing was asked.")
-    assert "A: 0 of 2 due" in run(sample, "--status").output
+    assert "A: 1 of 2 due" in run(sample, "--status").output, "what is unread is not due"
 
 
 def test_the_checkouts_sample_is_not_added_to_by_accident(
@@ -153,7 +157,12 @@ def test_nothing_due_is_said(sample: Path) -> None:
         (("crm", "--model", "C"), 2, 'No assistant is called "C"; models.json has A, B.'),
         (("crm", "--at", "yesterday"), 2, '"yesterday" is no time such as 2026-11-02T06:00:00Z'),
         (("crm", "--at", "2026-11-02T06:00:00"), 2, "is no time such as"),
+        (("crm", "--at", "2199-11-02T06:00:00Z"), 2, "is before 2020 or still to come"),
+        (("crm", "--at", "2019-12-31T23:59:59Z"), 2, "is before 2020 or still to come"),
         (("crm", "--max-usd", "-1"), 2, "-1.0 is not in the range"),
+        (("crm", "--max-usd", "nan"), 2, '"nan" is no amount'),
+        (("crm", "--max-usd", "inf"), 2, '"inf" is no amount'),
+        (("crm", "--json"), 2, "--json goes with --status."),
     ],
 )
 def test_a_wrong_call_is_answered_by_what_to_do(
@@ -239,11 +248,33 @@ def test_nothing_is_asked_that_could_not_be_asked_paid_or_recorded(
 ) -> None:
     """Missing keys, prices and addresses stop the run before the first request."""
     change(real, **fields)
-    done = run(real, "--all", *arguments)
+    done = run(real, "--all", "--model", "GPT", *arguments)
     assert done.exit_code == 1
     assert sentence in done.output
     assert "4x9f8a7b6c" not in done.output
     assert polled(real) == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "arguments", "sentence"),
+    [
+        ({"key_env": "OTHER"}, (), "GPT: the environment variable OTHER is not set.\n"),
+        ({"usd_per_million_input": None}, ("--max-usd", "5"), "gives no price for GPT"),
+    ],
+)
+def test_who_cannot_be_asked_stops_nobody_else(
+    real: Path, fields: dict[str, Any], arguments: tuple[str, ...], sentence: str
+) -> None:
+    """A missing key or price is named and ends the run with 1; the others are asked."""
+    told = json.loads((real / "models.json").read_text())
+    told["models"][1:] = [{"name": "A", "api": "sample"}]
+    (real / "models.json").write_text(json.dumps(told))
+    change(real, **fields)
+    done = run(real, "crm", *arguments)
+    assert done.exit_code == 1
+    assert sentence in done.output
+    assert "A: 1 " in done.output
+    assert polled(real) == 1
 
 
 def polled(data: Path) -> int:
@@ -333,7 +364,8 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
     append(real, [_noted(failed("GPT", "auth", at(hours=3), slug="vpn"), f"{RESTS}{rest}")])
     with Claims(real / ".locks").claim("crm", "Gemini"):
         done = run(real, "--status", environ={"POLL_TEST_KEY": ""})
-    assert done.exit_code == 0
+        same = run(real, "--status", "--json", environ={"POLL_TEST_KEY": ""})
+    assert done.exit_code == same.exit_code == 1
     lines = [line for line in done.stdout.splitlines() if "is not set" not in line]
     assert lines == [
         f"GPT: 0 of 2 due, last success {at(days=2)}, paused until {rest}: It failed: auth.",
@@ -344,6 +376,112 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
         "No server polls on schedule; one with POLL_ENABLED=1 would.",
     ]
     assert done.output.count("the environment variable that its key_env names is not set.") == 4
+    told = json.loads(same.stdout)
+    assert told["assistants"][0] == {
+        "name": "GPT",
+        "due": 0,
+        "pairs": 2,
+        "running": 0,
+        "paused": f"until {rest}: It failed: auth.",
+        "usdToday": 0,
+        "lastSuccess": at(days=2),
+        "wrong": ["GPT: the environment variable that its key_env names is not set."],
+    }
+    assert {name: told[name] for name in ("wrong", "usdToday", "capUsd", "scheduled")} == {
+        "wrong": [],
+        "usdToday": 0,
+        "capUsd": None,
+        "scheduled": False,
+    }
+
+
+def test_the_status_of_what_is_fine_is_0(sample: Path) -> None:
+    """Nothing asked yet, then everything answered: nobody is needed."""
+    assert run(sample, "--status").exit_code == 0
+    run(sample, "--all")
+    assert run(sample, "--status", "--json").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("polls", "sentence"),
+    [
+        (
+            [failed("GPT", "timeout", f"2026-11-01T06:00:{n:02}Z", slug="crm") for n in range(10)],
+            "GPT failed in its last 10 polls, since 2026-11-01T06:00:00Z.",
+        ),
+        ([answered("GPT", ["X"], "2026-01-01T06:00:00Z", slug="vpn")], "GPT has not answered for "),
+    ],
+)
+def test_the_status_of_what_no_longer_answers_is_1(
+    real: Path, polls: list[Poll], sentence: str
+) -> None:
+    """Ten failures in a row, or silence for twice the interval, need a person."""
+    assert run(real, "--status").exit_code == 0
+    append(real, polls)
+    done = run(real, "--status")
+    assert done.exit_code == 1
+    assert sentence in done.output
+
+
+def test_a_samples_silence_needs_nobody(sample: Path) -> None:
+    """Invented answers are made when somebody wants them."""
+    append(sample, [answered("A", ["X"], "2026-01-01T06:00:00Z", slug="vpn")])
+    assert run(sample, "--status").exit_code == 0
+
+
+def test_warnings_are_said_before_anything_is_sent(tmp_path: Path) -> None:
+    """A key that would travel unencrypted is warned of where it would be sent."""
+    data = write_real(tmp_path / "data", "http://llm.example", ["crm"])
+    done = run(data, "crm", "--max-usd", "0")
+    assert done.output.count("warning: models.json:") == 4
+
+
+def test_what_is_reserved_is_spent_until_it_is_settled(tmp_path: Path) -> None:
+    """Under a cap the status shows what a killed process had reserved, as the cap counts it."""
+    data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
+    today = datetime.now(UTC).date().isoformat()
+    (data / ".locks").mkdir()
+    (data / ".locks" / "spent.json").write_text(json.dumps({"day": today, "micros": 120_000}))
+    assert "Spent today: 0.12 of 1.00 USD." in run(data, "--status").output
+    (data / ".locks" / "spent.json").unlink()
+    (data / ".locks" / "spent.json").mkdir()
+    assert "Spent today: 0.00 of 1.00 USD." in run(data, "--status").output
+
+
+def test_failures_give_their_reason(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under an assistant's line stands one sentence for each kind of failure."""
+    monkeypatch.setattr(sample_assistant, "reply", failing)
+    done = run(sample, "--all")
+    assert done.exit_code == 1
+    assert done.output.splitlines()[-4:] == [
+        "A: 2 refusal",
+        "  refusal: The model refused.",
+        "B: 2 refusal",
+        "  refusal: The model refused.",
+    ]
+
+
+def failing(*_: object) -> SampleReply:
+    """A sample assistant that refuses."""
+    return SampleReply(Reply(outcome=Failure("refusal", "The model refused.")), 1)
+
+
+def test_a_record_from_the_future_keeps_its_category_from_being_asked(
+    real: Path, tmp_path: Path
+) -> None:
+    """Ten minutes are forgiven; beyond that nothing is sent, and one sentence says what to do."""
+    ahead = datetime.now(UTC) + timedelta(hours=1)
+    poll = answered("GPT", ["X"], ahead.strftime("%Y-%m-%dT%H:%M:%SZ"), slug="crm")
+    append(real, [poll])
+    done = run(real, "crm", "--model", "Claude")
+    assert done.exit_code == 1
+    assert "left for next time: crm: Its newest record is from 20" in done.output
+    assert "set the clock, or withhold the record." in done.output
+    assert polled(real) == 1
+    withheld = {poll.id: {"reason": "a wrong clock", "date": "2026-11-20"}}
+    write_json(real / "withheld.json", {"version": 1, "withheld": withheld})
+    change(real, key_env=None)
+    assert "Its newest record" not in run(real, "crm", "--max-usd", "0").output
 
 
 def _noted(poll: Poll, note: str) -> Poll:

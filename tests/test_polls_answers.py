@@ -153,20 +153,29 @@ def test_only_the_first_end_of_thinking_ends_it() -> None:
 def test_what_is_not_one_object_is_never_guessed(text: str) -> None:
     """Lists, sentences, halves, pairs and broken JSON fail as ``parse`` and say what is wrong."""
     assert failure(text).kind == "parse"
-    assert failure(text).error.startswith("The answer is not one JSON object: ")
+    assert failure(text).said == text
+    assert failure(text).error.startswith("The answer is ")
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("hello", "JSON is malformed: invalid character (byte 0)"),
+        ("{,}", "JSON is malformed: object keys must be strings (byte 1)"),
         ("[" * 100_000, "it is nested too deep"),
-        ("\ud800", "it holds half a surrogate pair"),
+        ('{"\ud800"}', "it holds half a surrogate pair"),
+        ("```json\n{,}\n```", "JSON is malformed: object keys must be strings (byte 1)"),
     ],
 )
 def test_the_sentence_of_what_is_no_json_says_why(text: str, fault: str) -> None:
     """Whoever reads the failure sees what was wrong with the text."""
     assert failure(text).error == f"The answer is not one JSON object: {fault}."
+
+
+@pytest.mark.parametrize("text", ["1. Zoho", "I would pick Zoho.", "\ud800", "<html>", "No {."])
+def test_text_is_called_text(text: str) -> None:
+    """Of what was never meant to be JSON nobody is told which byte of it is none."""
+    said = "The answer is text, not the JSON object asked for."
+    assert failure(text) == Failure("parse", said, said=text)
 
 
 def _without(key: str) -> dict[str, Any]:
@@ -223,7 +232,8 @@ def test_a_wrong_shape_fails_whole(value: dict[str, Any]) -> None:
 @pytest.mark.parametrize("text", ["[]", "5", '"Zoho"', "null", json.dumps(said("Zoho")["picks"])])
 def test_json_that_is_no_object_is_refused(text: str) -> None:
     """A bare array or value is JSON, yet no answer."""
-    assert failure(text) == Failure("schema", "The answer is JSON, but not an object.")
+    said = "The answer is JSON, but not an object."
+    assert failure(text) == Failure("schema", said, said=text)
 
 
 def test_the_sentence_of_a_wrong_shape_names_the_place() -> None:

@@ -98,7 +98,11 @@ def test_what_was_mended_is_noted(provider: Replaying) -> None:
 @pytest.mark.parametrize(
     ("step", "kind", "error"),
     [
-        ({"text": "1. Alpha"}, "parse", "The answer is not one JSON object: JSON is malformed: "),
+        (
+            {"text": "1. Alpha\n2. Beta"},
+            "parse",
+            'The answer is text, not the JSON object asked for. It begins: "1. Alpha 2. Beta"',
+        ),
         ({"text": "{}"}, "schema", "The answer does not have the asked-for shape: Object missing "),
         ({"text": ""}, "empty", "The model answered with no text."),
         ({"status": 500}, "http", "The provider answered HTTP 500"),
@@ -190,7 +194,7 @@ def test_a_key_never_reaches_a_poll(provider: Replaying, api: str) -> None:
         assert CANARY not in msgspec.json.encode(got).decode()
         assert got.pick == "Alpha [redacted]"
     for status in (200, 400, 401, 429, 500):
-        for text in (f"bad key {CANARY}", "x" * 290 + CANARY):
+        for text in (f"bad key {CANARY}", "x" * 260 + CANARY, "x" * 255 + split):
             raw = msgspec.json.encode({"error": {"message": text}}).decode()
             for said in (raw, raw.replace(CANARY, escaped)):
                 came = asked(
@@ -200,6 +204,20 @@ def test_a_key_never_reaches_a_poll(provider: Replaying, api: str) -> None:
                 )
                 kept = msgspec.json.encode(poll(came)).decode()
                 assert CANARY[:10] not in kept, "not even what a cut leaves of it"
+
+
+@pytest.mark.parametrize("text", ["error", "refusal", "answer"])
+def test_long_words_of_others_are_cut(provider: Replaying, text: str) -> None:
+    """No provider fills the history with its error page, no model with its essay."""
+    body: dict[str, Any] = envelope("chat", "x" * 5000, "m")
+    if text == "error":
+        body = {"error": {"message": "x" * 5000}}
+    if text == "refusal":
+        body["choices"][0]["message"] = {"refusal": "x" * 5000}
+    error = poll(asked(provider, {"body": body})).error
+    assert error is not None
+    assert error.count("x") < 310
+    assert error.rstrip('"').endswith("x…")
 
 
 def test_placeholders_are_no_secrets() -> None:

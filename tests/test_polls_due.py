@@ -13,11 +13,12 @@ from faults import UnreadableFiles
 from store import history
 from store.files import Files
 from store.history import History, Log, seal
-from store.polls.due import ALWAYS, RESTS, Agenda, Pair, due_at, standing
+from store.polls.due import ALWAYS, RESTS, Agenda, Pair, Standing, due_at, standing
 from store.polls.edges import files_of
 from store.records import Assistant, FailureKind, Poll, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 T = datetime(2026, 11, 2, 6, tzinfo=UTC)
@@ -94,7 +95,7 @@ def test_a_standing_tells_the_last_poll_and_the_last_success() -> None:
         "failure": "auth",
         "error": "It failed: auth.",
         "rests_until": "2026-11-03T13:00:00Z",
-        "failures": 1,
+        "failed_at": (at(days=1, hours=1),),
         "answered_at": at(days=1),
         "usd": 0.25,
     }
@@ -228,3 +229,26 @@ def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
     )
     assert agenda_of(data).usd_on("2026-11-02") == 7
     assert agenda_of(data).usd_on("2026-11-01") == 0
+
+
+class _Read(dict[str, Standing]):
+    """One category's standings; whoever reads them has another thread look meanwhile."""
+
+    meanwhile: Callable[[], object]
+
+    def values(self) -> Any:
+        """The standings, after somebody looked."""
+        self.meanwhile()
+        return super().values()
+
+
+def test_who_reads_is_not_disturbed_by_who_looks(tmp_path: Path) -> None:
+    """A look that finds new categories changes nothing under a reader's hands."""
+    append(tmp_path, [answered("A", ["X"], at(), slug="c-0"), answered("A", ["X"], slug="c-1")])
+    agenda = Agenda(History(tmp_path / "history"))
+    agenda.look({"c-0": ["c-0"]})
+    held = _Read(agenda._standings["c-0"])  # noqa: SLF001 - the race is staged, not waited for
+    held.meanwhile = lambda: agenda.look({"c-0": ["c-0"], "c-1": ["c-1"]})
+    agenda._standings = {"c-0": held}  # noqa: SLF001 - likewise
+    assert agenda.usd_on(at()[:10]) == 0
+    assert len(agenda.of_model("A")) == 2

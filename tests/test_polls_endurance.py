@@ -103,7 +103,7 @@ def test_every_fault_over_a_hundred_categories(tmp_path: Path, asked: Provider) 
     asked.follow({"gpt": steps, "claude": waiting, "gemini": bad})
     before = len(asked.seen())
     done = flask(data, "poll", "--all", "--max-usd", "10")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, "a bad key needs a person"
     kept = polls(data)
     assert set(pairs_of(data).values()) == {1}
     by_model = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.polls.hints import LONGEST, limit_reset, retry_after
+from store.polls.hints import LONGEST, date, limit_reset, retry_after
 
 NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
 
@@ -21,7 +21,18 @@ NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
         ({"retry-after": " 7 "}, 7),
         ({"retry-after": "0"}, 0),
         ({"retry-after": "1.5"}, 1.5),
-        ({"retry-after": "999999999999"}, LONGEST),
+        ({"retry-after": "604800"}, LONGEST),
+        ({"retry-after": "604801"}, None),
+        ({"retry-after": "999999999999"}, None),
+        ({"retry-after": "1795255230"}, 30),  # 2026-11-21T10:00:30Z in Unix seconds
+        ({"retry-after": "1795255230000"}, 30),
+        ({"retry-after": "1795251600"}, 0),
+        ({"retry-after": "1700000000"}, None),
+        ({"retry-after": "Sat, 21 Nov 99999999999 10:00:30 GMT"}, None),
+        ({"retry-after": "Sat, 21 Nov 2026 10:00:30 +99999999999999"}, None),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 -2300"}, None),
+        ({"retry-after": "Sat, 21 Nov 2099 10:00:30 GMT"}, None),
+        ({"retry-after-ms": "1795255230000", "retry-after": "9"}, 9),
         ({"retry-after": "Sat, 21 Nov 2026 10:00:30 GMT"}, 30),
         ({"retry-after": "Sat, 21 Nov 2026 10:00:30 -0000"}, 30),
         ({"retry-after": "Sat, 21 Nov 2026 09:00:00 GMT"}, 0),
@@ -51,6 +62,14 @@ def test_outright_hints(headers: dict[str, str], wait: float | None) -> None:
         ("1h2m3.5s", 3723.5),
         ("59.84s", 59.84),
         ("45", 45),
+        ("1795255260", 60),
+        ("1795255260000", 60),
+        ("1795255260.5", 60.5),
+        ("1795000000", None),
+        ("99999999999999999999", None),
+        ("9999h", None),
+        ("9999-12-31T23:59:59-23:59", None),
+        ("0001-01-01T00:00:00+23:59", None),
         ("2026-11-21T10:01:00Z", 60),
         ("2026-11-21T11:01:00+01:00", 60),
         ("2026-11-21T10:01:00", 60),
@@ -88,9 +107,26 @@ def test_only_used_up_limits_count_and_the_longest_wins() -> None:
     assert limit_reset({}, NOW) is None
 
 
-@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms"]), st.text()), st.text())
+PIECES = st.sampled_from(
+    ["Sat, ", "21 ", "Nov ", "2026 ", "10:00:30", " GMT", "+0100", "-", "T", "9" * 20, "99", " "]
+)
+TIMES = st.text() | st.lists(PIECES, max_size=9).map("".join) | st.integers().map(str)
+
+
+def test_the_date_of_a_reply() -> None:
+    """HTTP's date is a time in UTC; what is none is none."""
+    assert date({"date": "Sat, 21 Nov 2026 10:00:00 GMT"}) == NOW
+    assert date({}) is date({"date": "today"}) is None
+
+
+@given(
+    st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), TIMES),
+    TIMES,
+)
 def test_no_header_raises(headers: dict[str, str], reset: str) -> None:
-    """Any text in a hint is a wait within bounds or none."""
+    """Any text in a hint is a wait within bounds or none; any date is a time in UTC or none."""
     more = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": reset}
+    made = date(headers)
+    assert made is None or made.tzinfo is UTC
     for wait in (retry_after(headers, NOW), limit_reset(more, NOW)):
         assert wait is None or 0 <= wait <= LONGEST

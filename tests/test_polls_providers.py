@@ -282,19 +282,6 @@ def test_a_failure_says_what_happened(api: str, name: str, sentence: str) -> Non
     assert failure.error == sentence
 
 
-def test_a_long_error_message_is_cut() -> None:
-    """No provider fills the history with its error page."""
-    for api, provider in PROVIDERS.items():
-        body = json.dumps({"error": {"message": "x" * 5000}}).encode()
-        failure = provider.read_reply(Response(500, {}, body)).outcome
-        assert isinstance(failure, Failure)
-        assert len(failure.error) < 350, api
-    body = json.dumps({"choices": [{"message": {"refusal": "x" * 5000}}]}).encode()
-    failure = PROVIDERS["chat"].read_reply(Response(200, {}, body)).outcome
-    assert isinstance(failure, Failure)
-    assert len(failure.error) < 350
-
-
 MEMBERS = [
     "choices",
     "message",

@@ -6,26 +6,29 @@ import errno
 import itertools
 import threading
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, append, category, failed
 from faults import UnreadableFiles, failing_names
 from processes import until
-from replaying import Replaying
+from replaying import Replaying, answer_text, envelope
 
 from store import history
 from store.history import History, HistoryError
+from store.polls import answers
 from store.polls.claims import Claims, is_held
+from store.polls.clocks import Clock
 from store.polls.due import RESTS, Pair, polls_in
 from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally, rfc3339
 from store.polls.sending import Limits
 from store.polls.spending import DailyAccount, RunAccount
-from store.records import Assistant
+from store.records import Assistant, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
@@ -77,7 +80,7 @@ class Desk:
             "claims": self.claims,
             "secret": {"KEY": "sk-canary"}.get,
             "stop": self.stop,
-            "now": lambda: NOW,
+            "clock": Clock(lambda: NOW),
             "limits": Limits(attempts=1),
         }
         runner = Runner(Edges(**{**base, **edges}), 7)
@@ -313,6 +316,115 @@ def test_what_cannot_be_recorded_is_not_asked_any_more(desk: Desk) -> None:
     assert desk.claims.held("a") == 0
 
 
+@pytest.mark.parametrize("fault", [RecursionError, ZeroDivisionError, MemoryError])
+def test_a_fault_of_the_program_is_one_failed_poll(
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    fault: type[Exception],
+) -> None:
+    """What nobody thought of ends no run: it is one record, one trace without the key, and paid."""
+
+    def break_down(text: str) -> None:
+        if "Odd" in text:
+            raise fault("sk-canary and more")
+
+    monkeypatch.setattr("store.polls.asking.answers.read", _before(break_down, answers.read))
+    desk.server.follow({"a": [{"picks": ["Odd"]}, {"picks": ["Alpha"]}]})
+    account = RunAccount(1)
+    tallies = desk.run(desk.pairs(4, "a", "b", concurrency=1, key_env="KEY"), accounts=[account])
+    assert dict(tallies["a"].outcomes) == {"http": 1, "answered": 3}
+    assert dict(tallies["b"].outcomes) == {"answered": 4}
+    assert len(desk.server.seen) == 8
+    assert sum(desk.recorded().values()) == 8
+    assert account.spent == 8 * 4400, "the provider had counted before"
+    assert "sk-canary" not in caplog.text
+    assert caplog.text.count("Traceback") == 1
+    assert tallies["a"].reasons == {
+        "http": "The provider's reply could not be worked on; the log says why."
+    }
+
+
+def _before(first: Callable[[str], None], then: Callable[[str], Any]) -> Callable[[str], Any]:
+    def both(text: str) -> Any:
+        first(text)
+        return then(text)
+
+    return both
+
+
+def dated(when: datetime, step: dict[str, Any]) -> dict[str, Any]:
+    """A step of the provider whose reply has a date."""
+    body = envelope("chat", answer_text(["Alpha"]), "a")
+    return {"body": body, "headers": {"Date": format_datetime(when, usegmt=True)}, **step}
+
+
+def test_a_clock_that_does_not_fit_the_providers_is_found_out_once(desk: Desk) -> None:
+    """The reply is a failure at the provider's time; after it nothing is sent, to anybody."""
+    theirs = NOW + timedelta(minutes=11)
+    desk.server.follow({"a": [dated(theirs, {})], "b": [dated(theirs, {})]})
+    clock = Clock(lambda: NOW)
+    tally = desk.run(desk.pairs(5, "a", concurrency=1), clock=clock)["a"]
+    assert dict(tally.outcomes) == {"http": 1, LEFT: 4}
+    assert tally.paused is not None
+    assert tally.paused.endswith("Nothing is sent until they agree.")
+    [slug] = desk.history.signatures()
+    [stored] = desk.history.read(slug).polls
+    assert (stored.poll.polled_at, stored.poll.usage) == (rfc3339(theirs), Usage(700, 300, 0.0044))
+    assert desk.run(desk.pairs(5, "b"), clock=clock)["b"].outcomes == {LEFT: 5}
+    assert len(desk.server.seen) == 1
+    desk.server.follow({"b": [dated(theirs, {})]})
+    right = Clock(lambda: theirs)
+    assert desk.run(desk.pairs(1, "b"), clock=right)["b"].outcomes == {"answered": 1}
+
+
+def test_the_providers_time_never_goes_back_in_a_file(desk: Desk) -> None:
+    """A misfit in the past is recorded no earlier than the record before it."""
+    before = rfc3339(NOW - timedelta(hours=1))
+    append(desk.directory, [answered("b", ["X"], before, slug="c-00")])
+    desk.server.follow({"a": [dated(NOW - timedelta(hours=2), {})]})
+    desk.run(desk.pairs(1, "a"))
+    assert [s.poll.polled_at for s in desk.history.read("c-00").polls] == [before, before]
+
+
+def test_a_misfit_is_not_asked_again_at_once(desk: Desk) -> None:
+    """Neither a status that may pass nor the provider's own word makes it a retry."""
+    step = dated(NOW + timedelta(days=1), {"status": 503})
+    step["headers"]["x-should-retry"] = "true"
+    desk.server.follow({"a": [step]})
+    tally = desk.run(desk.pairs(1, "a"), limits=Limits(attempts=4))["a"]
+    assert dict(tally.outcomes) == {"http": 1}
+    assert len(desk.server.seen) == 1
+
+
+def test_nothing_is_asked_behind_a_categorys_newest_record(desk: Desk) -> None:
+    """Its own category is left, the others are asked; a withheld record moves nothing."""
+    ahead = answered("b", ["X"], rfc3339(NOW + timedelta(minutes=11)), slug="c-00")
+    append(desk.directory, [ahead])
+    for only_due in (True, False):
+        tally = desk.run(desk.pairs(2, "a", concurrency=1), only_due=only_due)["a"]
+        assert tally.outcomes[LEFT] == 1
+        assert tally.paused is None
+        assert tally.reasons[LEFT].startswith("c-00: Its newest record is from 2026-11-20T06:11")
+    assert {one["question"] for one in desk.server.seen} == {"What is the best CRM software?"}
+    assert {slug for slug, model, _ in desk.recorded() if model == "a"} == {"c-01"}
+    tally = desk.run(desk.pairs(1, "a"), withheld={ahead.id})["a"]
+    assert dict(tally.outcomes) == {"answered": 1}
+
+
+def test_a_clock_that_was_never_set_asks_nobody(desk: Desk) -> None:
+    """Neither a provider nor a sample assistant, whose records would have that time."""
+    never = Clock(lambda: datetime(1970, 1, 2, tzinfo=UTC))
+    sample = [Pair("c-00", category(), Assistant(name="s", api="sample"))]
+    tallies = desk.run([*desk.pairs(2, "a"), *sample], clock=never)
+    assert {name: dict(t.outcomes) for name, t in tallies.items()} == {
+        "a": {LEFT: 2},
+        "s": {LEFT: 1},
+    }
+    assert desk.server.seen == []
+    assert not desk.recorded()
+
+
 def test_in_order_is_one_after_the_other(desk: Desk) -> None:
     """A run in order asks each pair in its place, whoever is asked."""
     pairs = desk.pairs(4, "a", "b")
@@ -322,7 +434,7 @@ def test_in_order_is_one_after_the_other(desk: Desk) -> None:
         claims=desk.claims,
         secret=lambda _: None,
         stop=desk.stop,
-        now=lambda: NOW,
+        clock=Clock(lambda: NOW),
     )
     Runner(edges, 7, in_order=True).run(pairs, only_due=False)
     assert [one["model"] for one in desk.server.seen] == ["a", "b"] * 4

@@ -314,30 +314,115 @@ def test_root_says_whose_data_it_adds_to(here: Here, caplog: pytest.LogCaptureFi
     assert "nobody, whose data it is, cannot use what root adds" in caplog.messages
 
 
+def stands(schedule: Schedule) -> tuple[bool, bool]:
+    """Whether a schedule runs, and whether it is the one that polls."""
+    state = schedule.status()
+    return state.alive, state.polling
+
+
 def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
     """While one holds the lock the other stands by; it takes over when the lock falls free."""
     schedule, data, server = here
-    assert schedule.status() == {"alive": False, "polling": False}
+    assert stands(schedule) == (False, False)
     (data / ".locks").mkdir()
     with FileLock(data / ".locks" / "schedule.lock"):
         schedule.start()
         time.sleep(0.3)
         assert not server.seen
-        assert schedule.status() == {"alive": True, "polling": False}
+        assert stands(schedule) == (True, False)
     until(lambda: len(polls(data)) == 2)
-    assert schedule.status() == {"alive": True, "polling": True}
+    assert stands(schedule) == (True, True)
     schedule.stop()
-    assert schedule.status() == {"alive": False, "polling": False}
+    assert stands(schedule) == (False, False)
 
 
 def test_a_locks_folder_that_cannot_be_made_is_logged(
     here: Here, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A read-only data directory still serves; the schedule says why it does not run."""
+    """A read-only data directory still serves; one line says why the schedule does not run."""
     schedule, data, _ = here
     (data / ".locks").write_text("in the way")
     schedule.start()
     until(lambda: "cannot be locked" in caplog.text)
+    time.sleep(0.4)
+    assert caplog.text.count("cannot be locked") == 1
+    reason = "Nothing is polled on schedule, for the folder .locks cannot be locked: File exists."
+    assert schedule.status().reasons == (reason,)
+    (data / ".locks").unlink()
+    until(lambda: len(polls(data)) == 2)
+    assert schedule.status().reasons == ()
+
+
+def test_each_round_with_work_is_one_line(here: Here, caplog: pytest.LogCaptureFixture) -> None:
+    """What was asked, what came of it and why something failed; nothing when nothing was due."""
+    caplog.set_level("INFO")
+    schedule, data, server = here
+    server.follow({"gpt": [{"text": "no"}, {"picks": ["Alpha"]}]})
+    schedule.start()
+    until(lambda: len(polls(data)) == 2)
+    time.sleep(0.4)
+    schedule.stop()
+    lines = [message for message in caplog.messages if message.startswith("GPT: ")]
+    said = 'The answer is text, not the JSON object asked for. It begins: "no"'
+    assert lines == [
+        f"GPT: 1 asked, 1 parse, 0.0044 USD; parse: {said}",
+        "GPT: 1 asked, 1 answered, 0.0044 USD",
+    ]
+    levels = [record.levelname for record in caplog.records if record.message in lines]
+    assert levels == ["WARNING", "INFO"]
+    assert not [record for record in caplog.records if record.name.startswith("apscheduler")]
+
+
+def test_a_pause_is_part_of_the_state(here: Here) -> None:
+    """Who is paused, until when and why, while it lasts; an assistant that left is forgotten."""
+    schedule, data, server = here
+    server.follow({"gpt": [{"status": 401}, {"picks": ["Alpha"]}]})
+    schedule.start()
+    until(lambda: schedule.status().reasons)
+    [reason] = schedule.status().reasons
+    assert reason.startswith("GPT is paused until 20")
+    assert reason.endswith(": The provider answered HTTP 401")
+    write_json(data / "models.json", {"version": 1, "models": [{"name": "New", "api": "sample"}]})
+    until(lambda: not schedule.status().reasons)
+
+
+def test_a_schedule_that_ended_says_so(here: Here) -> None:
+    """A thread that is gone polls nothing."""
+    schedule, _, _ = here
+    assert schedule.status().reasons == ("The schedule does not run; restart the server.",)
+
+
+def test_what_nobody_thought_of_pauses_too(
+    here: Here, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fault after a question was paid for is logged once and not paid for every minute."""
+    schedule, _, server = here
+
+    def break_down(self: History, polls: Sequence[Poll], now: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(History, "append", break_down)
+    schedule.start()
+    until(lambda: "GPT is paused until" in caplog.text)
+    time.sleep(0.4)
+    assert len(server.seen) == 1
+    assert caplog.text.count("polling GPT failed unexpectedly") == 1
+    assert "a fault of the program; the log has its trace" in schedule.status().reasons[0]
+
+
+def test_what_is_no_business_of_readers_is_only_in_the_log(
+    here: Here, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The state, which anybody may read, names no variable and no file of the machine."""
+    schedule, _, _ = here
+    bare = msgspec.structs.replace(schedule._settings, environ={})  # noqa: SLF001 - without a key
+    keyless = Schedule(schedule._store, bare)  # noqa: SLF001 - likewise
+    keyless.start()
+    until(lambda: "POLL_TEST_KEY is not set" in caplog.text)
+    until(lambda: keyless.status().reasons)
+    keyless.stop()
+    assert "it lacks what it needs; see the log" in keyless.status().reasons[0]
+    assert "POLL_TEST_KEY" not in "".join(keyless.status().reasons)
 
 
 def test_a_poll_that_cannot_be_recorded_pauses(

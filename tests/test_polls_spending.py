@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -9,10 +11,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from processes import until
+from processes import ROOT, until
 
-from store.polls.providers import Tokens
-from store.polls.spending import Budget, DailyAccount, Meter, RunAccount, at_most, is_priced, usd
+from store.polls.providers import Reply, Tokens
+from store.polls.spending import (
+    MOST_USD,
+    UNBELIEVABLE,
+    Budget,
+    DailyAccount,
+    Meter,
+    RunAccount,
+    at_most,
+    is_priced,
+    usd,
+)
 from store.records import Assistant
 
 if TYPE_CHECKING:
@@ -108,6 +120,35 @@ def test_an_assistant_without_prices_reserves_nothing() -> None:
     assert free.reserve() is None
     free.settle(Tokens(9, 9), free=False)
     assert account.spent == 0
+
+
+def test_no_price_is_beyond_counting() -> None:
+    """The highest price that can be written is a finite sum, which no usual cap covers."""
+    dear = assistant(usd_per_million_input=1e308, usd_per_million_output=1e308)
+    assert usd(dear, Tokens(10**9, 10**9)) == MOST_USD
+    assert Meter(dear, BODY, Budget([RunAccount(1e6)])).reserve() is not None
+    assert RunAccount(1e308).reserve(1) is not None
+
+
+def counted(given: int, made: int, searches: int = 0) -> Reply:
+    """What becomes of counts in the reply to a request that may use one token and 100."""
+    reply = Reply(outcome="", tokens=Tokens(given, made, searches), notes=("as before",))
+    return meter(RunAccount(1)).believed(reply)
+
+
+def test_counts_are_believed_up_to_ten_times_the_reservation() -> None:
+    """What a request can have used is believed, and noted where it was not reserved."""
+    assert counted(1, 100).notes == ("as before",)
+    assert counted(2, 100).notes == (
+        "as before",
+        "it cost 0.001004 USD; 0.001002 USD were reserved",
+    )
+    assert counted(10, 1000, 50).tokens == Tokens(10, 1000, 50)
+    for unbelievable in ((11, 1), (1, 1001), (1, 1, 51), (10**400, 1)):
+        reply = counted(*unbelievable)
+        assert (reply.tokens, reply.notes) == (None, ("as before", UNBELIEVABLE))
+    silent = Reply(outcome="")
+    assert meter(RunAccount(1)).believed(silent) is silent
 
 
 class Ledger(RunAccount):
@@ -257,8 +298,17 @@ def test_what_was_reserved_before_midnight_and_never_counted_stays_with_its_day(
 
 
 @pytest.mark.parametrize(
-    "found", [b"", b"{", b"[]", b'{"day": 5}', b'{"day": "\xff"}', b"[" * 9999]
-)
+    "found",
+    [
+        b"", b"{", b"[]", b'{"day": 5}', b'{"day": "\xff"}', b"[" * 9999,
+        b'{"day": "2026-11-21", "micros": -1}',
+        b'{"day": "2026-11-21", "micros": 1e9}',
+        b'{"day": "2026-11-21", "micros": %s}' % (b"9" * 19),
+        b'{"day": "2026-11-21", "micros": %s}' % (b"9" * 400),
+        b'{"day": "2026-11-21", "micros": 0}',
+        b'{"day": "2099-01-01", "micros": 5}',
+    ],
+)  # fmt: skip
 def test_a_damaged_sum_is_read_from_history(tmp_path: Path, found: bytes) -> None:
     """The small file is a cache: without a good one the history decides."""
     day = Day()
@@ -267,6 +317,35 @@ def test_a_damaged_sum_is_read_from_history(tmp_path: Path, found: bytes) -> Non
     account = day.account(tmp_path)
     assert account.reserve(101) is None
     assert account.reserve(100) is not None
+
+
+def test_a_sum_that_vanished_gives_nothing_back_twice(tmp_path: Path) -> None:
+    """What is settled was not reserved in a sum made anew, which is never less than history's."""
+    day = Day()
+    day.spent = 0.0005
+    account = day.account(tmp_path)
+    taken = account.reserve(400)
+    assert taken is not None
+    (tmp_path / "spent.json").unlink()
+    account.settle(taken, 400, 0)
+    assert account.reserve(501) is None
+    assert account.reserve(500) is not None
+
+
+def test_what_a_killed_process_had_reserved_stays_taken(tmp_path: Path) -> None:
+    """Its calls may have been answered and billed: another process sees them as spent."""
+    script = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from store.polls.spending import DailyAccount\n"
+        "account = DailyAccount(0.001, Path(sys.argv[1]), lambda: '2026-11-21', lambda _: 0)\n"
+        "account.reserve(600)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False, cwd=ROOT)
+    account = Day().account(tmp_path)
+    assert account.taken() == 0.0006
+    assert account.reserve(401) is None
 
 
 def test_threads_cannot_overdraw_the_day(tmp_path: Path) -> None:

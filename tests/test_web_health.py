@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from broken import write_one_of_each
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from flask import Flask
+
+    from store.records import Poll
 
 
 @pytest.fixture
@@ -46,6 +49,7 @@ def test_all_is_well(tmp_path: Path) -> None:
     assert body.pop("lookedAgo") < 60
     assert body == {
         "status": "ok",
+        "reasons": [],
         "categories": 1,
         "ranked": 1,
         "polls": 3,
@@ -115,11 +119,120 @@ def test_very_many_problems_are_counted_and_the_first_shown(directory: Path) -> 
     assert (body["problemCount"], len(body["problems"])) == (150, 100)
 
 
+class State(NamedTuple):
+    """What a scheduler might say."""
+
+    alive: bool = True
+    polling: bool = True
+    since: str = "2026-11-01T06:00:00Z"
+    reasons: tuple[str, ...] = ()
+
+
+NOW = datetime(2026, 11, 10, 6, tzinfo=UTC)
+
+
+def examined(
+    directory: Path, now: datetime = NOW, schedule: State | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """Status and reasons at a time, the files looked at just before."""
+    store = app_over(directory).extensions["store"]
+    store.looked_at = now.timestamp()
+    found = health.examine(store, now.timestamp(), (lambda: schedule) if schedule else None)
+    return found.status, found.reasons
+
+
 def test_the_scheduler_speaks_for_itself(directory: Path) -> None:
-    """Where a scheduler runs, its own word is in the answer."""
+    """Where a scheduler runs, its own word is in the answer, and what is wrong with it degrades."""
     app = app_over(directory)
-    app.extensions["scheduler"] = lambda: {"alive": True}
-    assert healthz(app)["scheduler"] == {"alive": True}
+    since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    app.extensions["scheduler"] = lambda: State(since=since, reasons=("A is paused.",))
+    body = healthz(app)
+    assert body["scheduler"] == {"alive": True, "polling": True, "since": since}
+    assert body["status"] == "degraded"
+    assert "A is paused." in body["reasons"]
+
+
+def failures(count: int, hour: int) -> list[Poll]:
+    """So many failed polls in a row of one assistant, over two categories."""
+    slugs = ("crm", "vpn")
+    return [
+        failed("A", "http", f"2026-11-09T{hour:02}:00:{n:02}Z", slug=slugs[n % 2])
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("polls", "reasons"),
+    [
+        ([answered("A", ["X"], "2026-11-09T07:00:00Z", slug="crm"), *failures(9, 8)], ()),
+        (
+            [answered("A", ["X"], "2026-11-09T07:00:00Z", slug="crm"), *failures(10, 8)],
+            ("A failed in its last 10 polls, since 2026-11-09T08:00:00Z.",),
+        ),
+        ([*failures(10, 6), answered("A", ["X"], "2026-11-09T07:00:00Z", slug="crm")], ()),
+        ([answered("A", ["X"], "2026-10-27T06:00:00Z", slug="crm")], ()),
+        (
+            [answered("A", ["X"], "2026-10-27T05:59:59Z", slug="crm")],
+            ("A has not answered for 14 days.",),
+        ),
+        ([], ()),
+    ],
+)
+def test_an_assistant_that_no_longer_answers_degrades(
+    tmp_path: Path, polls: list[Poll], reasons: tuple[str, ...]
+) -> None:
+    """Ten failures in a row over all categories, or silence for twice the interval, is said."""
+    titles = {slug: {"title": f"Best {slug}"} for slug in ("crm", "vpn")}
+    data = write_data(tmp_path / "data", categories=titles, models=("A",), polls=polls)
+    assert examined(data, schedule=State()) == ("degraded" if reasons else "ok", reasons)
+    assert examined(data)[0] == "ok", "where nothing is polled on schedule nobody is missed"
+
+
+def test_an_assistant_that_was_never_asked_is_missed_in_time(tmp_path: Path) -> None:
+    """Where nothing was ever recorded, the wait begins when the scheduler did."""
+    data = write_data(tmp_path / "data", models=("A",))
+    later = datetime(2026, 11, 15, 6, 0, 1, tzinfo=UTC)
+    assert examined(data, schedule=State())[0] == "ok"
+    assert examined(data, later, State())[1] == ("A has not answered for 14 days.",)
+
+
+@pytest.mark.parametrize(("sample", "status"), [(False, "degraded"), (True, "ok")])
+def test_a_record_from_the_future_is_told(tmp_path: Path, *, sample: bool, status: str) -> None:
+    """A wrong clock shows; on a sample, whose times are pretended, it is only worth knowing."""
+    polls = [answered("A", ["X"], "2026-11-10T06:10:01Z")]
+    data = write_data(tmp_path / "data", polls=polls, sample=sample)
+    assert examined(data)[0] == status
+    store = app_over(data).extensions["store"]
+    for minutes, told in ((0, True), (1, False)):
+        now = (NOW + timedelta(minutes=minutes)).timestamp()
+        problems = health.examine(store, now, None).problems
+        assert any("2026-11-10T06:10:01Z, which is still to come" in p for p in problems) is told
+
+
+def test_a_monitor_may_ask_strictly(directory: Path) -> None:
+    """``?strict`` answers 503 with the same body when something needs a person."""
+    client = app_over(directory).test_client()
+    assert client.get("/healthz?strict").status_code == 200
+    (directory / "categories" / "vpn.json").write_text("{", encoding="utf-8")
+    client = app_over(directory).test_client()
+    answer = client.get("/healthz?strict")
+    assert answer.status_code == 503
+    assert answer.get_json()["reasons"] == ["The data has 1 error; see problems."]
+    assert client.get("/healthz").status_code == 200
+
+
+def test_alive_and_ready(directory: Path) -> None:
+    """A process that answers is alive; it is ready once there is something to serve."""
+    app = app_over(directory)
+    client = app.test_client()
+    for path in ("/livez", "/readyz"):
+        answer = client.get(path, headers={"Host": "10.0.0.1"})
+        assert (answer.status_code, answer.get_json()) == (200, {"status": "ok"})
+        assert answer.headers["Cache-Control"] == "no-store"
+    app.extensions["store"].made_at = 0.0
+    assert client.get("/livez").status_code == 200
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.get_json()) == (503, {"status": "starting"})
 
 
 def test_no_file_can_break_the_answer(directory: Path) -> None:

@@ -207,8 +207,8 @@ def _host_and_path(base_url: str) -> tuple[str, str]:
         and base_url.endswith(f"//{parts.netloc}{parts.path}")
     ):
         raise click.ClickException(
-            f'The base URL "{base_url}" cannot stand in configuration; it needs a plain host, '
-            "and in its path letters, digits and . _ ~ - only."
+            "The base URL cannot stand in configuration; it needs a plain host, and in its path "
+            "letters, digits and . _ ~ - only."
         )
     return host, parts.path
 

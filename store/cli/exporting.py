@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from store.snapshot import Snapshot
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
-NEEDS_A_PROCESS = ("/search", "/api/v1/search", "/api/v1/history", "/mcp", "/healthz")
+NEEDS_A_PROCESS = (
+    "/search", "/api/v1/search", "/api/v1/history", "/mcp", "/healthz", "/livez", "/readyz",
+)  # fmt: skip
 """Paths, with what is below them, whose answers depend on a query or on the moment."""
 OF_ONE_ANSWER = ("content-length", "content-type", "date", "etag", "last-modified", "vary")
 """Headers that a web server makes from a file itself."""

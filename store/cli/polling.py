@@ -7,11 +7,14 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from flask import current_app
+from msgspec import Struct
 
 from store.cli import with_data
 from store.cli.slugs import unknown_category
@@ -20,19 +23,20 @@ from store.history import History, HistoryError
 from store.polls.asking import Unready, key_of, request_for
 from store.polls.assistants import mistakes
 from store.polls.claims import Claims, is_held
+from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import Agenda, Pair
 from store.polls.edges import daily_account, edges_of, files_of, locks_in, other_owner
 from store.polls.providers import Tokens
-from store.polls.runner import ANSWERED, LEFT, SKIPPED, Runner, Tally
+from store.polls.runner import ANSWERED, LEFT, Runner, Tally
 from store.polls.schedule import LOCK
 from store.polls.spending import RunAccount, at_most, is_priced, usd
-from store.polls.status import status
+from store.polls.status import Overview, status
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.polls.spending import Account
+    from store.polls.spending import Account, DailyAccount
     from store.records import Assistant
 
 
@@ -51,7 +55,25 @@ class Instant(click.ParamType[datetime]):
             time = None
         if time is None or time.tzinfo is None:
             self.fail(f'"{value}" is no time such as 2026-11-02T06:00:00Z', param, ctx)
+        if not EARLIEST <= time <= utc_now():
+            self.fail(f'"{value}" is before {EARLIEST:%Y} or still to come', param, ctx)
         return time.astimezone(UTC)
+
+
+class Dollars(click.FloatRange):
+    """An amount of money, which is a number."""
+
+    name = "amount"
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read an amount; ``nan`` and ``inf`` are none."""
+        amount = super().convert(value, param, ctx)
+        if not math.isfinite(amount):
+            self.fail(f'"{value}" is no amount', param, ctx)
+        return amount
 
 
 @click.command()
@@ -67,12 +89,13 @@ class Instant(click.ParamType[datetime]):
 )
 @click.option(
     "--max-usd",
-    type=click.FloatRange(min=0),
+    type=Dollars(),
     metavar="USD",
     help="Send nothing that could bring the run's cost above this.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; send nothing.")
 @click.option("--status", "show", is_flag=True, help="Say what is due, running, paused and spent.")
+@click.option("--json", "as_json", is_flag=True, help="With --status: say it as JSON.")
 @with_data
 def poll(  # noqa: PLR0913 - a command's options
     slugs: tuple[str, ...],
@@ -84,52 +107,61 @@ def poll(  # noqa: PLR0913 - a command's options
     due: bool,
     dry_run: bool,
     show: bool,
+    as_json: bool,
 ) -> None:
     """Ask the assistants and append what they say to history.
 
     Name categories by SLUG, or use --all or --due. Works beside a running server, which shows the
-    new rankings within seconds. Exits with 1 when every poll failed, or when a category was left
-    alone because its history cannot be read.
+    new rankings within seconds.
+
+    Exits with 0 when all is fine, with 1 when something is wrong that needs a person, and with 2
+    when the command is called in a wrong way. Wrong is: a key or a price is missing, refused or
+    out of money; no poll brought an answer; the clock is wrong; a history cannot be read; and,
+    with --status, an assistant that is paused, failed ten times in a row, or has not answered for
+    twice as long as polls should be apart.
     """
+    if as_json and not show:
+        raise click.UsageError("--json goes with --status.")
     settings: Settings = current_app.extensions["settings"]
     catalogue = _catalogue(settings)
     chosen = _assistants(catalogue, models, at)
     history = History(settings.data_dir / "history")
-    agenda = Agenda(history)
+    clock = Clock((lambda: at) if at else utc_now)
+    desk = Desk(settings, catalogue, history, Agenda(history), clock)
     if show:
-        _show_status(settings, catalogue, chosen, agenda)
+        _show_status(_overview(desk, chosen), as_json=as_json)
         return
     if not (slugs or everything or due):
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
     pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
-    _look(agenda, _read_before(catalogue, pairs))
-    known = agenda.known(pairs)
+    for unread in _look(desk.agenda, _read_before(catalogue, pairs)):
+        click.echo(unread, err=True)
+    known = desk.agenda.known(pairs)
     if due:
-        wanted = agenda.due(pairs, catalogue.site.poll_every_days, at or datetime.now(UTC))
+        wanted = desk.agenda.due(pairs, catalogue.site.poll_every_days, clock.now())
     else:
-        wanted = known if at else agenda.longest_waiting_first(known)
+        wanted = known if at else desk.agenda.longest_waiting_first(known)
+    well = len(known) == len(pairs)
     if not wanted:
         click.echo("Nothing is due." if due else "Nothing was asked.")
     elif dry_run:
         _quote(wanted)
     else:
-        accounts = daily_account(settings, catalogue, agenda)
-        accounts += [RunAccount(max_usd)] if max_usd is not None else []
-        _check_ready(settings, chosen, accounts, at)
-        stop = threading.Event()
-        edges = edges_of(
-            settings,
-            catalogue,
-            history,
-            history.append,
-            stop=stop,
-            now=lambda: at or datetime.now(UTC),
-            accounts=accounts,
-        )
-        runner = Runner(edges, catalogue.site.poll_every_days, in_order=at is not None)
-        _summarise(_run(runner, wanted, stop, only_due=due))
-    if len(known) < len(pairs):
+        if not (at or settings.has_own_data):
+            raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
+        well &= _ask(desk, wanted, max_usd, only_due=due, in_order=at is not None)
+    if not well:
         raise click.exceptions.Exit(1)
+
+
+class Desk(Struct, frozen=True):
+    """What one call of the command works with."""
+
+    settings: Settings
+    catalogue: Catalogue
+    history: History
+    agenda: Agenda
+    clock: Clock
 
 
 def _catalogue(settings: Settings) -> Catalogue:
@@ -139,9 +171,12 @@ def _catalogue(settings: Settings) -> Catalogue:
         catalogue = files.scan()
     except DataDirectoryError as error:
         raise click.ClickException(str(error)) from None
-    found = [p for p in catalogue.problems if p.file == "models.json" and p.severity == "error"]
-    found = found or [p for p in mistakes(catalogue, files) if p.severity == "error"]
-    if found:
+    problems = [p for p in catalogue.problems if p.file == "models.json"]
+    problems += mistakes(catalogue, files)
+    for problem in problems:
+        if problem.severity == "warning":
+            click.echo(f"warning: {problem}", err=True)
+    if found := [problem for problem in problems if problem.severity == "error"]:
         listed = "\n".join(f"  {problem}" for problem in found)
         raise click.ClickException(f"Nothing was asked, for models.json has mistakes:\n{listed}")
     return catalogue
@@ -185,43 +220,79 @@ def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> dict[str, Seque
     return {pair.slug: files[pair.slug] for pair in pairs}
 
 
-def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> None:
-    """Read what was asked so far, and say what of it cannot be read and so is not polled."""
+def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> list[str]:
+    """Read what was asked so far; in sentences what of it cannot be read and so is not polled."""
     try:
         unread = agenda.look(files)
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
-    for each in unread:
-        click.echo(f"{each}; its category is left alone", err=True)
+    return [f"{each}; its category is left alone" for each in unread]
 
 
-def _check_ready(
-    settings: Settings,
-    chosen: Sequence[Assistant],
-    accounts: Sequence[Account],
-    at: datetime | None,
-) -> None:
-    """Refuse what could not be asked, recorded, used or paid for, before anything is sent."""
-    if not (at or settings.has_own_data):
-        raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
+def _check_writable(settings: Settings) -> None:
+    """Refuse what could not be recorded or used, before anything is sent."""
     if name := other_owner(settings):
         raise click.ClickException(
             f"Nothing was asked, for the data belongs to {name}, who could not use what root "
             f"adds. Poll as that user: runuser -u {name} -- {sys.executable} -m flask poll …"
         )
-    for assistant in chosen:
-        try:
-            key_of(assistant, settings.secret)
-        except (Unready, SettingsError) as error:
-            raise click.ClickException(f"{error}.") from None
-        if accounts and not is_priced(assistant):
-            raise click.ClickException(
-                f"{accounts[0].name} cannot be kept: models.json gives no price for "
-                f"{assistant.name} (usd_per_million_input and usd_per_million_output)."
-            )
     for folder in (settings.data_dir, settings.data_dir / "history"):
         if folder.exists() and not os.access(folder, os.W_OK):
             raise click.ClickException(f"{folder} cannot be written; no poll could be recorded.")
+
+
+def _ready(
+    settings: Settings, chosen: Sequence[Assistant], accounts: Sequence[Account]
+) -> list[Assistant]:
+    """The assistants that can be asked and paid for; of the others it is said what they lack."""
+    lacking = {assistant.name: _lack(settings, assistant, accounts) for assistant in chosen}
+    for why in filter(None, lacking.values()):
+        click.echo(why, err=True)
+    ready = [assistant for assistant in chosen if not lacking[assistant.name]]
+    if not ready:
+        raise click.ClickException("Nothing was asked.")
+    return ready
+
+
+def _lack(settings: Settings, assistant: Assistant, accounts: Sequence[Account] = ()) -> str | None:
+    """Why an assistant cannot be asked or paid for, in a sentence."""
+    try:
+        key_of(assistant, settings.secret)
+    except (Unready, SettingsError) as error:
+        return f"{error}."
+    if accounts and not is_priced(assistant):
+        return (
+            f"{accounts[0].name} cannot be kept: models.json gives no price for "
+            f"{assistant.name} (usd_per_million_input and usd_per_million_output)."
+        )
+    return None
+
+
+def _ask(
+    desk: Desk, pairs: Sequence[Pair], max_usd: float | None, *, only_due: bool, in_order: bool
+) -> bool:
+    """Ask what can be asked, and say what came of it; whether nothing needs a person."""
+    accounts: list[Account] = [
+        *daily_account(desk.settings, desk.catalogue, desk.agenda, desk.clock)
+    ]
+    accounts += [RunAccount(max_usd)] if max_usd is not None else []
+    _check_writable(desk.settings)
+    chosen = list({pair.assistant.name: pair.assistant for pair in pairs}.values())
+    ready = _ready(desk.settings, chosen, accounts)
+    stop = threading.Event()
+    edges = edges_of(
+        desk.settings,
+        desk.catalogue,
+        desk.history,
+        desk.history.append,
+        stop=stop,
+        clock=desk.clock,
+        accounts=accounts,
+    )
+    runner = Runner(edges, desk.catalogue.site.poll_every_days, in_order=in_order)
+    asked = [pair for pair in pairs if pair.assistant in ready]
+    well = _summarise(_run(runner, asked, stop, only_due=only_due))
+    return well and len(ready) == len(chosen) and not desk.clock.fault()
 
 
 def _run(
@@ -243,19 +314,22 @@ def _run(
             signal.signal(number, handler)
 
 
-def _summarise(tallies: dict[str, Tally]) -> None:
-    """One line for each assistant; exits with 1 when every poll failed."""
+def _summarise(tallies: dict[str, Tally]) -> bool:
+    """One line for each assistant and one for each reason; whether nothing needs a person."""
     for name, tally in tallies.items():
-        failures = [o for o in tally.outcomes if o not in (ANSWERED, SKIPPED, LEFT)]
-        order = [ANSWERED, *sorted(failures), SKIPPED, LEFT]
-        counted = [f"{tally.outcomes[o]} {o}" for o in order if tally.outcomes[o]]
-        counted += [f"{tally.usd:.4f} USD"] if tally.usd else []
-        click.echo(f"{name}: {', '.join(counted)}")
+        click.echo(f"{name}: {tally}")
+        for what, why in sorted(tally.reasons.items()):
+            click.echo(f"  {what}: {why}")
         if tally.paused:
             click.echo(f"{name} was paused: {tally.paused}")
-    polled = sum(tally.polled for tally in tallies.values())
-    if polled and not any(tally.outcomes[ANSWERED] for tally in tallies.values()):
-        raise click.exceptions.Exit(1)
+    answered = any(tally.outcomes[ANSWERED] for tally in tallies.values())
+    polled = any(tally.polled for tally in tallies.values())
+    return (answered or not polled) and not any(map(_needs_a_person, tallies.values()))
+
+
+def _needs_a_person(tally: Tally) -> bool:
+    """Whether waiting is of no use: a key, the provider's account or a history is wrong."""
+    return not tally.reasons.keys().isdisjoint({"auth", "quota", LEFT})
 
 
 def _quote(pairs: Sequence[Pair]) -> None:
@@ -282,33 +356,45 @@ def _quote(pairs: Sequence[Pair]) -> None:
     click.echo(f"At most {total:.2f} USD{'' if known else ' and what has no price'}; nothing sent.")
 
 
-def _show_status(
-    settings: Settings, catalogue: Catalogue, chosen: Sequence[Assistant], agenda: Agenda
-) -> None:
-    """One line for each assistant, and whether some process polls on schedule."""
-    _look(agenda, files_of(catalogue))
+def _overview(desk: Desk, chosen: Sequence[Assistant]) -> Overview:
+    """How polling stands, from the files alone."""
+    settings, catalogue, agenda, now = desk.settings, desk.catalogue, desk.agenda, desk.clock.now()
+    unread = _look(agenda, files_of(catalogue))
     claims = Claims(locks_in(settings))
-    for assistant in chosen:
-        pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
-        line = status(
+    found = [
+        status(
             assistant.name,
-            pairs,
+            _pairs(catalogue, list(catalogue.categories), [assistant]),
             agenda,
             every_days=catalogue.site.poll_every_days,
-            now=datetime.now(UTC),
+            now=now,
             running=claims.held(assistant.name),
+            unready=_lack(settings, assistant),
+            expected=assistant.api != "sample",
         )
-        click.echo(line)
-        try:
-            key_of(assistant, settings.secret)
-        except (Unready, SettingsError) as error:
-            click.echo(f"{error}.")
-    spent = agenda.usd_on(datetime.now(UTC).date().isoformat())
-    cap = catalogue.site.daily_usd
-    of = f" of {cap:.2f}" if cap is not None else ""
-    click.echo(f"Spent today: {spent:.2f}{of} USD.")
+        for assistant in chosen
+    ]
+    fault = desk.clock.fault()
     lock = locks_in(settings) / LOCK
-    if lock.exists() and is_held(lock):
-        click.echo("A server polls on schedule.")
-    else:
-        click.echo("No server polls on schedule; one with POLL_ENABLED=1 would.")
+    return Overview(
+        assistants=tuple(found),
+        wrong=(*unread, *([fault] if fault else [])),
+        usd_today=_spent_today(daily_account(settings, catalogue, agenda, desk.clock), agenda, now),
+        cap_usd=catalogue.site.daily_usd,
+        scheduled=lock.exists() and is_held(lock),
+    )
+
+
+def _spent_today(accounts: Sequence[DailyAccount], agenda: Agenda, now: datetime) -> float:
+    """What the cap counts, where there is one whose file can be read, else what history knows."""
+    with suppress(OSError):
+        for account in accounts:
+            return account.taken()
+    return agenda.usd_on(now.date().isoformat())
+
+
+def _show_status(found: Overview, *, as_json: bool) -> None:
+    """Lines for people, or JSON; exits with 1 when something needs a person."""
+    click.echo(msgspec.json.format(msgspec.json.encode(found)) if as_json else str(found))
+    if not found.is_well:
+        raise click.exceptions.Exit(1)

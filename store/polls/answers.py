@@ -65,7 +65,8 @@ def read(text: str) -> Answer | Failure:
         value, salvage = _object(text)
         return _answer(_said(value), salvage)
     except _Unusable as error:
-        return error.failure
+        quoted = None if error.failure.kind == "empty" else text
+        return msgspec.structs.replace(error.failure, said=quoted)
 
 
 def domain(text: str | None) -> str | None:
@@ -90,16 +91,15 @@ def _is_international(host: str) -> bool:
 
 def _object(text: str) -> tuple[Any, tuple[str, ...]]:
     """The one JSON object of a text, and a note when it was not the whole text."""
-    try:
-        return _loads(text), ()
-    except ValueError as error:
-        fault = str(error)
-    for note, candidate in _candidates(text):
+    faults = []
+    for note, candidate in (("", text), *_candidates(text)):
         try:
-            return _loads(candidate), (note,)
-        except ValueError:
-            continue
-    raise _Unusable(Failure("parse", f"The answer is not one JSON object: {fault}."))
+            return _loads(candidate), (note,) if note else ()
+        except ValueError as error:
+            faults.append(str(error))
+    if len(faults) == 1 and not text.lstrip().startswith(("{", "[")):
+        raise _Unusable(Failure("parse", "The answer is text, not the JSON object asked for."))
+    raise _Unusable(Failure("parse", f"The answer is not one JSON object: {faults[-1]}."))
 
 
 def _candidates(text: str) -> Iterable[tuple[str, str]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import re
+import traceback
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from store.cleaning import clean
+from store.history import seal, unseal
 from store.polls import answers, secrets
 from store.polls.prompt import prompt
 from store.polls.providers import (
@@ -36,6 +40,9 @@ if TYPE_CHECKING:
     from store.records import Assistant, Category
 
 
+log = logging.getLogger(__name__)
+
+
 class Provider(Protocol):
     """A provider's wire format."""
 
@@ -59,10 +66,14 @@ class Unready(Exception):
 
 
 class Asked(Struct, frozen=True):
-    """A poll that was made, and the seconds for which its assistant should be left alone."""
+    """A poll that was made, and the seconds for which its assistant should be left alone.
+
+    ``at`` is the provider's time, where this machine's does not fit it.
+    """
 
     poll: Poll
     rest: float | None = None
+    at: datetime | None = None
 
 
 def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | None:
@@ -120,7 +131,35 @@ def ask(
     key: str | None,
     budget: Budget,
 ) -> Asked | Unsent:
-    """Put a category's question to an assistant; every failure is a poll with a kind."""
+    """Put a category's question to an assistant; every failure is a poll with a kind.
+
+    So is what nobody thought of: it is logged with its trace, and the poll can be recorded.
+    """
+    try:
+        return _asked(slug, category, assistant, at, sender=sender, key=key, budget=budget)
+    except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
+        trace = secrets.without(key, traceback.format_exc())
+        name = assistant.name
+        log.error("asking %s about %s failed unexpectedly: %s", name, slug, trace)  # noqa: TRY400
+        poll = _poll(slug, category, assistant, Sent(Reply(outcome=UNEXPECTED), 0, 1))
+        return Asked(msgspec.structs.replace(poll, latency_ms=None))
+
+
+UNEXPECTED = Failure("http", "The provider's reply could not be worked on; the log says why.")
+EXAMPLE_TIME = "2026-01-01T00:00:00Z"
+"""A time to see by whether a poll can be recorded and read back; its own follows when it is."""
+
+
+def _asked(
+    slug: str,
+    category: Category,
+    assistant: Assistant,
+    at: datetime,
+    *,
+    sender: Sender,
+    key: str | None,
+    budget: Budget,
+) -> Asked | Unsent:
     if assistant.api == "sample":
         said = sample.reply(slug, category, assistant.name, at)
         return Asked(_poll(slug, category, assistant, Sent(said.reply, said.latency_ms, 1)))
@@ -130,7 +169,7 @@ def ask(
         wider = msgspec.structs.replace(
             assistant, max_output_tokens=2 * assistant.max_output_tokens
         )
-        again = _send(category, wider, sender, key, budget)
+        again = _send(category, wider, sender, key, budget, sent.deadline)
         if isinstance(again, Sent):
             sent = _together(sent, again)
             notes = ("the first answer was cut off; asked again with twice the output limit",)
@@ -138,9 +177,9 @@ def ask(
         return sent
     if sent.attempts > 1:
         notes = (*notes, f"sent {sent.attempts} times")
-    return Asked(
-        secrets.poll_without(key, _poll(slug, category, assistant, sent, notes)), sent.rest
-    )
+    poll = secrets.poll_without(key, _poll(slug, category, assistant, sent, notes, key))
+    unseal(seal(poll, EXAMPLE_TIME)[1][:-1])
+    return Asked(poll, sent.rest, sent.at)
 
 
 def _send(
@@ -149,10 +188,11 @@ def _send(
     sender: Sender,
     key: str | None,
     budget: Budget,
+    deadline: float = math.inf,
 ) -> Sent | Unsent:
     request = request_for(assistant, category, key)
     meter = Meter(assistant, request.body, budget)
-    return sender.send(request, PROVIDERS[assistant.api].read_reply, meter)
+    return sender.send(request, PROVIDERS[assistant.api].read_reply, meter, deadline)
 
 
 def _is_truncated(reply: Reply) -> bool:
@@ -163,8 +203,10 @@ def _together(first: Sent, second: Sent) -> Sent:
     """Two requests of one poll: the second's outcome, the tokens and attempts of both."""
     counted = [reply.tokens for reply in (first.reply, second.reply) if reply.tokens]
     tokens = sum(counted[1:], counted[0]) if counted else None
-    reply = msgspec.structs.replace(second.reply, tokens=tokens)
-    return Sent(reply, second.latency_ms, first.attempts + second.attempts, second.rest)
+    notes = tuple(dict.fromkeys((*first.reply.notes, *second.reply.notes)))
+    reply = msgspec.structs.replace(second.reply, tokens=tokens, notes=notes)
+    attempts = first.attempts + second.attempts
+    return msgspec.structs.replace(second, reply=reply, attempts=attempts)
 
 
 def _poll(
@@ -173,6 +215,7 @@ def _poll(
     assistant: Assistant,
     sent: Sent,
     notes: tuple[str, ...] = (),
+    key: str | None = None,
 ) -> Poll:
     reply = sent.reply
     said = reply.outcome if isinstance(reply.outcome, Failure) else answers.read(reply.outcome)
@@ -187,15 +230,31 @@ def _poll(
         reason=answered.ranking[0].reason if answered else None,
         missed=answered.missed if answered else (),
         caveat=answered.caveat if answered else None,
-        error=clean(failed.error) if failed else None,
+        error=_error(failed, key) if failed else None,
         failure=failed.kind if failed else None,
-        notes=tuple(map(clean, (*notes, *said.notes))),
+        notes=tuple(map(clean, (*notes, *reply.notes, *said.notes))),
         served_model=reply.served_model,
         request_id=reply.request_id,
         web_search=assistant.web_search,
         usage=_usage(assistant, reply.tokens),
         latency_ms=sent.latency_ms,
     )
+
+
+def _error(failed: Failure, key: str | None) -> str:
+    """The failure's sentence and how what was said begins."""
+    sentence = _shown(failed.error, key)
+    return f'{sentence} It begins: "{_shown(failed.said, key)}"' if failed.said else sentence
+
+
+SHOWN = 300
+"""So many characters are kept of a sentence with a provider's words, and of a model's."""
+
+
+def _shown(text: str, key: str | None) -> str:
+    """Text from outside, cleaned and cut, the key taken out between, so that none of it is left."""
+    whole = secrets.without(key, clean(text))
+    return whole if len(whole) <= SHOWN else f"{whole[:SHOWN]}…"
 
 
 def _usage(assistant: Assistant, tokens: Tokens | None) -> Usage | None:

@@ -12,6 +12,7 @@ from store.history import HistoryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from store.history import History, Signature
     from store.records import Assistant, Category, FailureKind, Poll
@@ -35,16 +36,22 @@ class Pair(Struct, frozen=True):
 class Standing(Struct, frozen=True):
     """A pair's last poll, the failures in a row it ends, and the newest success's time.
 
-    ``usd`` is what the pair's polls cost on the UTC day of the last one.
+    ``failed_at`` are the times of those failures; ``usd`` is what the pair's polls cost on the UTC
+    day of the last one.
     """
 
     polled_at: str
     failure: FailureKind | None
     error: str | None
     rests_until: str | None
-    failures: int
+    failed_at: tuple[str, ...]
     answered_at: str | None
     usd: float
+
+    @property
+    def failures(self) -> int:
+        """How many failures in a row the last poll ends."""
+        return len(self.failed_at)
 
 
 def standing(polls: Sequence[Poll]) -> Standing | None:
@@ -61,7 +68,7 @@ def standing(polls: Sequence[Poll]) -> Standing | None:
         failure=last.failure,
         error=last.error,
         rests_until=notes[0] if notes else None,
-        failures=len(polls) - 1 - answered[-1] if answered else len(polls),
+        failed_at=tuple(poll.polled_at for poll in polls[answered[-1] + 1 if answered else 0 :]),
         answered_at=polls[answered[-1]].polled_at if answered else None,
         usd=sum(costs),
     )
@@ -91,8 +98,8 @@ class Agenda:
     def __init__(self, history: History) -> None:
         self._history = history
         self._signatures: dict[str, tuple[Signature | None, ...]] = {}
-        self._standings: dict[str, Mapping[str, Standing]] = {}
-        self._unread: set[str] = set()
+        self._standings: Mapping[str, Mapping[str, Standing]] = {}
+        self._unread: AbstractSet[str] = frozenset()
         self._lock = threading.Lock()
 
     def look(self, files: Mapping[str, Sequence[str]]) -> list[HistoryError]:
@@ -102,19 +109,22 @@ class Agenda:
         and is read again at the next look.
         """
         found = self._history.signatures()
-        unread: list[HistoryError] = []
+        errors: list[HistoryError] = []
         with self._lock:
+            # Others read meanwhile what is there, so it is replaced and never changed.
+            standings, unread = dict(self._standings), set(self._unread)
             for slug, names in files.items():
                 signatures = tuple(found.get(name) for name in names)
                 if self._signatures.get(slug) != signatures:
                     try:
-                        self._standings[slug] = by_model(polls_in(self._history, names))
+                        standings[slug] = by_model(polls_in(self._history, names))
                         self._signatures[slug] = signatures
-                        self._unread.discard(slug)
+                        unread.discard(slug)
                     except HistoryError as error:
-                        self._unread.add(slug)
-                        unread.append(error)
-        return unread
+                        unread.add(slug)
+                        errors.append(error)
+            self._standings, self._unread = standings, unread
+        return errors
 
     def of(self, slug: str, model: str) -> Standing | None:
         """Where a pair stands."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from store.polls.claims import Claims
@@ -15,11 +14,12 @@ from store.snapshot import history_files
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from store.files import Catalogue
     from store.history import History
+    from store.polls.clocks import Clock
     from store.polls.due import Agenda
     from store.polls.runner import Record
     from store.polls.spending import Account
@@ -52,14 +52,16 @@ def files_of(catalogue: Catalogue) -> dict[str, Sequence[str]]:
     }
 
 
-def daily_account(settings: Settings, catalogue: Catalogue, agenda: Agenda) -> list[Account]:
+def daily_account(
+    settings: Settings, catalogue: Catalogue, agenda: Agenda, clock: Clock
+) -> list[DailyAccount]:
     """The account of site.json's ``daily_usd``, if it sets one; ``agenda`` is up to date."""
     cap = catalogue.site.daily_usd
     if cap is None:
         return []
 
     def today() -> str:
-        return datetime.now(UTC).date().isoformat()
+        return clock.now().date().isoformat()
 
     return [DailyAccount(cap, locks_in(settings), today, agenda.usd_on)]
 
@@ -71,7 +73,7 @@ def edges_of(
     record: Record,
     *,
     stop: threading.Event,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    clock: Clock,
     accounts: Sequence[Account] = (),
 ) -> Edges:
     """The edges of one data directory; ``record`` appends, ``history`` reads back."""
@@ -86,7 +88,8 @@ def edges_of(
         claims=Claims(locks_in(settings)),
         secret=settings.secret,
         stop=stop,
-        now=now,
+        clock=clock,
+        withheld=catalogue.withheld,
         accounts=accounts,
         proxy=settings.proxy,
     )

@@ -1,4 +1,4 @@
-"""How long a provider asks to be left alone, read from a reply's headers. Pure."""
+"""What a reply's headers say of time: its date, how long to leave the provider alone. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-LONGEST = 7 * 86_400.0
-"""No hint is believed beyond a week, in seconds."""
+DAY = 86_400.0
+LONGEST = 7 * DAY
+"""A wait of more than a week, in seconds, is not believed: there is then no hint."""
 
-_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,12})?")
 _PART = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(ms|h|m|s)")
 _DURATION = re.compile(rf"({_PART.pattern})+")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def date(headers: Mapping[str, str]) -> datetime | None:
+    """When a reply says that it was made, in UTC; header names are in lower case.
+
+    Source: RFC 9110, section 6.6.1.
+    """
+    return _time(headers.get("date", ""), parsedate_to_datetime)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -24,12 +33,13 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
     Source: RFC 9110, section 10.2.3; ``retry-after-ms`` is OpenAI's.
     """
-    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
-        return _bounded(milliseconds / 1000)
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None and (wait := believed(milliseconds / 1000)) is not None:
+        return wait
     asked = headers.get("retry-after", "").strip()
-    if (seconds := _number(asked)) is not None:
-        return _bounded(seconds)
-    return _until(asked, now, parsedate_to_datetime)
+    if (number := _number(asked)) is not None:
+        return _duration_or_time(number, now)
+    return _until(_time(asked, parsedate_to_datetime), now)
 
 
 def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -37,37 +47,55 @@ def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:
 
     Sources: https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers (a
     duration such as ``6m0s``), https://docs.claude.com/en/api/rate-limits#response-headers (a
-    time in RFC 3339).
+    time in RFC 3339); other servers give the time in Unix seconds or milliseconds.
     """
-    return max(_resets(headers, now), default=None)
+    waits = [wait for wait in _resets(headers, now) if wait is not None]
+    return max(waits, default=None)
 
 
-def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float]:
+def believed(seconds: float) -> float | None:
+    """A wait, unless it is too long to be meant; one that is over is none."""
+    return max(seconds, 0.0) if seconds <= LONGEST else None
+
+
+def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]:
     for name, left in headers.items():
         if "ratelimit" not in name or _number(left) != 0:
             continue
         reset = headers.get(name.replace("remaining", "reset"), "").strip()
         if _DURATION.fullmatch(reset):
-            yield _bounded(sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(reset)))
-        elif (seconds := _number(reset)) is not None:
-            yield _bounded(seconds)
-        elif (wait := _until(reset, now, datetime.fromisoformat)) is not None:
-            yield wait
+            yield believed(sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(reset)))
+        elif (number := _number(reset)) is not None:
+            yield _duration_or_time(number, now)
+        else:
+            yield _until(_time(reset, datetime.fromisoformat), now)
 
 
-def _until(text: str, now: datetime, parse: Callable[[str], datetime]) -> float | None:
+def _duration_or_time(number: float, now: datetime) -> float | None:
+    """The wait that a bare number means: so many seconds, or until a time in Unix seconds or ms.
+
+    A time that is meant lies between a day ago and a week ahead; any other number means nothing.
+    """
+    if number <= LONGEST:
+        return number
+    waits = (number - now.timestamp(), number / 1000 - now.timestamp())
+    return next((max(wait, 0.0) for wait in waits if -DAY <= wait <= LONGEST), None)
+
+
+def _until(time: datetime | None, now: datetime) -> float | None:
     """The seconds from now to a time, none if it has passed."""
+    return None if time is None else believed((time - now).total_seconds())
+
+
+def _time(text: str, parse: Callable[[str], datetime]) -> datetime | None:
+    """A time in UTC, as that of no zone is taken; ``None`` if the text is none."""
     try:
         time = parse(text)
-    except ValueError:
+        aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+        return aware.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return _bounded((aware - now).total_seconds())
 
 
 def _number(text: str | None) -> float | None:
     return float(text) if text and _NUMBER.fullmatch(text.strip()) else None
-
-
-def _bounded(seconds: float) -> float:
-    return min(max(seconds, 0.0), LONGEST)

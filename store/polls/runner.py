@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from store.history import HistoryError
 from store.polls.asking import Asked, ask, key_of
+from store.polls.clocks import Clock, behind
 from store.polls.due import RESTS, Pair, by_model, due_at
 from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget
@@ -42,11 +43,13 @@ THREADS = 2
 class Tally(Struct):
     """What became of an assistant's pairs.
 
-    ``outcomes`` counts them by name, ``paused`` says why no more were asked, ``rest`` for how many
-    seconds none should be, ``usd`` what the answered and failed ones cost as far as is known.
+    ``outcomes`` counts them by name, ``reasons`` gives the first sentence for each name that has
+    one, ``paused`` says why no more were asked, ``rest`` for how many seconds none should be,
+    ``usd`` what the answered and failed ones cost as far as is known.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, str] = field(default_factory=dict)
     paused: str | None = None
     rest: float | None = None
     usd: float = 0
@@ -56,12 +59,31 @@ class Tally(Struct):
         """How many polls were made and recorded."""
         return sum(n for outcome, n in self.outcomes.items() if outcome not in (SKIPPED, LEFT))
 
+    @property
+    def failures(self) -> list[str]:
+        """The kinds of the polls that failed, by name."""
+        return sorted(self.outcomes.keys() - {ANSWERED, SKIPPED, LEFT})
+
+    def __str__(self) -> str:
+        """The counts and the cost, for people."""
+        order = [ANSWERED, *self.failures, SKIPPED, LEFT]
+        counted = [f"{self.outcomes[o]} {o}" for o in order if self.outcomes[o]]
+        counted += [f"{self.usd:.4f} USD"] if self.usd else []
+        return ", ".join(counted)
+
+
+class NotAsked(Struct, frozen=True):
+    """A pair that was not asked: ``SKIPPED`` or ``LEFT``, and why if that needs saying."""
+
+    outcome: str
+    why: str | None = None
+
 
 class Edges(Struct, frozen=True, kw_only=True):
     """What polling touches: history, locks, keys, the line, the clock and the money.
 
-    ``record`` appends polls to history, ``polls_of`` reads a category's polls back, oldest first;
-    ``now`` is the time in UTC.
+    ``record`` appends polls to history, ``polls_of`` reads a category's polls back, oldest first,
+    of which ``withheld`` are not shown, by id.
     """
 
     record: Record
@@ -69,7 +91,8 @@ class Edges(Struct, frozen=True, kw_only=True):
     claims: Claims
     secret: Callable[[str], str | None]
     stop: threading.Event
-    now: Callable[[], datetime]
+    clock: Clock
+    withheld: Container[str] = frozenset()
     accounts: Sequence[Account] = ()
     proxy: str | None = None
     limits: Limits = Limits()
@@ -107,8 +130,9 @@ class Runner:
                 pool = pools.enter_context(ThreadPoolExecutor(threads, f"poll {name}"))
                 every_days = self._every_days if only_due else None
                 futures += [pool.submit(run.work, lane, every_days) for _ in range(threads)]
-            for future in futures:
-                future.result()
+        run.close()
+        for future in futures:
+            future.result()
         return run.tallies
 
 
@@ -137,14 +161,19 @@ class _Run:
                 pair = lane.popleft()
                 tally = self.tallies[pair.assistant.name]
             if self._edges.stop.is_set() or tally.paused:
-                came: Asked | Unsent | None = Unsent()
+                came: Asked | Unsent | NotAsked = Unsent()
             else:
                 came = self._guarded(pair, every_days)
             with self._lock:
                 _count(tally, came)
                 self._done()
 
-    def _guarded(self, pair: Pair, every_days: int | None) -> Asked | Unsent | None:
+    def close(self) -> None:
+        """Close what was kept open for further requests."""
+        for sender in self._senders.values():
+            sender.close()
+
+    def _guarded(self, pair: Pair, every_days: int | None) -> Asked | Unsent | NotAsked:
         finished = False
         try:
             came = self._poll(pair, every_days)
@@ -153,37 +182,53 @@ class _Run:
             self._broken = self._broken or not finished
         return came
 
-    def _poll(self, pair: Pair, every_days: int | None) -> Asked | Unsent | None:
-        """Poll one pair and record it; ``None`` when another poller has it or it is not due.
-
-        Where history cannot be read it may have been asked, so it is left for another time.
-        """
+    def _poll(self, pair: Pair, every_days: int | None) -> Asked | Unsent | NotAsked:
+        """Poll one pair and record it, unless another poller has it or it should not be asked."""
         edges, name = self._edges, pair.assistant.name
         with edges.claims.claim(pair.slug, name) as claimed:
-            try:
-                if not (claimed and self._is_due(pair, every_days)):
-                    return None
-            except HistoryError:
-                return Unsent()
+            if not claimed:
+                return NotAsked(SKIPPED)
+            if barred := self._barred(pair, every_days):
+                return barred
             came = ask(
                 pair.slug,
                 pair.category,
                 pair.assistant,
-                edges.now(),
+                edges.clock.now(),
                 sender=self._senders[name],
                 key=self._keys[name],
                 budget=self._budget,
             )
             if isinstance(came, Asked):
-                now = edges.now()
+                now = came.at or edges.clock.now()
                 edges.record([_noted(came, now)], rfc3339(now))
             return came
 
-    def _is_due(self, pair: Pair, every_days: int | None) -> bool:
-        if every_days is None:
-            return True
-        stands = by_model(self._edges.polls_of(pair.slug)).get(pair.assistant.name)
-        return due_at(stands, every_days) <= self._edges.now()
+    def _barred(self, pair: Pair, every_days: int | None) -> NotAsked | Unsent | None:
+        """Why a pair is not to be asked, if so.
+
+        Where history cannot be read it may have been asked, and where its newest record is ahead
+        of the clock nobody knows when, so it is left for another time.
+        """
+        if why := self._edges.clock.fault():
+            return Unsent(why)
+        if every_days is None and pair.assistant.api == "sample":
+            return None
+        try:
+            polls = self._edges.polls_of(pair.slug)
+        except HistoryError as error:
+            return NotAsked(LEFT, str(error))
+        now = self._edges.clock.now()
+        if every_days is not None:
+            stands = by_model(polls).get(pair.assistant.name)
+            if due_at(stands, every_days) > now:
+                return NotAsked(SKIPPED)
+        if pair.assistant.api == "sample":
+            return None
+        times = (poll.polled_at for poll in polls if poll.id not in self._edges.withheld)
+        newest = max(times, default=None)
+        why = behind(now, datetime.fromisoformat(newest) if newest else None)
+        return NotAsked(LEFT, f"{pair.slug}: {why}") if why else None
 
     def _sender(self, assistant: Assistant) -> Sender:
         return Sender(
@@ -193,23 +238,30 @@ class _Run:
             secret=self._keys[assistant.name],
             proxy=self._edges.proxy,
             limits=self._edges.limits,
+            clock=self._edges.clock,
         )
 
 
-def _count(tally: Tally, came: Asked | Unsent | None) -> None:
+def _count(tally: Tally, came: Asked | Unsent | NotAsked) -> None:
     """Add what became of one pair."""
-    if came is None:
-        tally.outcomes[SKIPPED] += 1
+    if isinstance(came, NotAsked):
+        _add(tally, came.outcome, came.why)
     elif isinstance(came, Unsent):
-        tally.outcomes[LEFT] += 1
+        _add(tally, LEFT, None)
         tally.paused = tally.paused or came.why
     else:
         poll = came.poll
-        tally.outcomes[poll.failure or ANSWERED] += 1
+        _add(tally, poll.failure or ANSWERED, poll.error)
         tally.usd += (poll.usage.usd or 0) if poll.usage else 0
         if came.rest is not None:
             tally.paused = tally.paused or poll.error
             tally.rest = max(tally.rest or 0, came.rest)
+
+
+def _add(tally: Tally, outcome: str, reason: str | None) -> None:
+    tally.outcomes[outcome] += 1
+    if reason:
+        tally.reasons.setdefault(outcome, reason)
 
 
 def _noted(came: Asked, now: datetime) -> Poll:

@@ -20,9 +20,11 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from filelock import FileLock, Timeout
+from msgspec import Struct
 
 from store.history import HistoryError
 from store.polls.asking import Unready
+from store.polls.clocks import Clock
 from store.polls.due import Agenda, Pair
 from store.polls.edges import daily_account, edges_of, files_of, locks_in, other_owner
 from store.polls.runner import Runner, rfc3339
@@ -45,16 +47,41 @@ DAY = 86_400
 HOUR = 3600.0
 """Seconds without polls when a cap is reached, a key is missing or a poll cannot be recorded: what
 cannot be recorded must not be paid for."""
+UNEXPECTED = "a fault of the program; the log has its trace"
 GOODBYE = 8.0
 """Seconds that a stopping process gives its last polls to be recorded."""
+
+
+class Pause(Struct, frozen=True):
+    """Until when an assistant is left alone, and why, in words that anybody may read."""
+
+    until: datetime
+    why: str
+
+
+class State(Struct, frozen=True):
+    """What a schedule says of itself: what anybody may read.
+
+    ``alive`` when it stands ready to poll, ``polling`` when it is the one of all processes that
+    does; ``since`` is when it began. ``reasons`` say in sentences what needs a person.
+    """
+
+    alive: bool
+    polling: bool
+    since: str
+    reasons: tuple[str, ...]
 
 
 class Schedule:
     """Runs the polls of one data directory whenever this process is the one to do it."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, clock: Clock | None = None) -> None:
         self._store = store
         self._settings = settings
+        self._clock = clock or Clock()
+        self._begun = self._clock.now()
+        self._paused: dict[str, Pause] = {}
+        self._unlocked: str | None = None
         self._locks = locks_in(settings)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._stand_by, name="schedule", daemon=True)
@@ -65,9 +92,27 @@ class Schedule:
         """Begin to stand for election, and to poll once elected."""
         self._thread.start()
 
-    def status(self) -> dict[str, bool]:
-        """Whether this process stands ready to poll, and whether it is the one that does."""
-        return {"alive": self._thread.is_alive(), "polling": self._elected}
+    def status(self) -> State:
+        """How the schedule stands, for :mod:`store.web.health`."""
+        now = self._clock.now()
+        paused = {name: pause for name, pause in self._paused.copy().items() if pause.until > now}
+        reasons = [
+            f"{name} is paused until {rfc3339(pause.until)}: {pause.why}"
+            for name, pause in sorted(paused.items())
+        ]
+        if self._unlocked:
+            reasons.append(
+                f"Nothing is polled on schedule, for the folder .locks {self._unlocked}."
+            )
+        alive = self._thread.is_alive()
+        if not alive:
+            reasons.append("The schedule does not run; restart the server.")
+        return State(
+            alive=alive,
+            polling=self._elected,
+            since=rfc3339(self._begun),
+            reasons=tuple(reasons),
+        )
 
     def stop(self, wait: float = GOODBYE) -> None:
         """End every wait and poll, and give what is under way so many seconds to be recorded."""
@@ -100,18 +145,27 @@ class Schedule:
                 self._locks.mkdir(exist_ok=True)
                 lock = FileLock(self._locks / LOCK)
                 with lock.acquire(timeout=0):
+                    self._unlocked = None
                     log.info("this process polls on schedule")
                     if owner := other_owner(self._settings):
                         log.warning("%s, whose data it is, cannot use what root adds", owner)
                     self._serve()
             except Timeout:
-                pass
+                self._unlocked = None
             except OSError as error:
-                log.error("%s cannot be locked: %s", self._locks, error.strerror)  # noqa: TRY400
+                self._cannot_lock(error)
             self._wait_a_second()
+
+    def _cannot_lock(self, error: OSError) -> None:
+        """Say so once, and again only when it is for another reason."""
+        why = f"cannot be locked: {error.strerror}"
+        if why != self._unlocked:
+            log.error("%s %s", self._locks, why)
+        self._unlocked = why
 
     def _serve(self) -> None:
         """Keep a job for each assistant of models.json until stopped."""
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # each round has a line of ours
         scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={"default": ThreadPoolExecutor(64)},
@@ -143,6 +197,7 @@ class Schedule:
         running = {job.id for job in scheduler.get_jobs()}
         for name in sorted(running - wanted):
             scheduler.remove_job(name)
+            self._paused.pop(name, None)
         for name in sorted(wanted - running):
             scheduler.add_job(
                 self._poll,
@@ -161,18 +216,35 @@ class Schedule:
             return
         try:
             tally = self._run(catalogue, assistant)
-        except (Unready, SettingsError, HistoryError, OSError) as error:
-            self._rest(scheduler, name, HOUR, str(error))
+        except (Unready, SettingsError) as error:
+            self._rest(scheduler, name, HOUR, str(error), "it lacks what it needs; see the log")
+        except (HistoryError, OSError) as error:
+            self._rest(scheduler, name, HOUR, str(error), "no poll can be recorded; see the log")
+        except Exception:  # what it was paid for may not have been recorded
+            log.exception("polling %s failed unexpectedly", name)
+            self._rest(scheduler, name, HOUR, UNEXPECTED, UNEXPECTED)
+        else:
+            self._follow(scheduler, name, tally)
+
+    def _follow(self, scheduler: BackgroundScheduler, name: str, tally: Tally | None) -> None:
+        """Say what a round came to, if anything was asked or held back, and rest if it must be."""
+        if tally is None or not (tally.polled or tally.reasons or tally.paused):
             return
-        if tally and tally.rest is not None:
-            self._rest(scheduler, name, tally.rest, tally.paused or "")
-        elif tally and tally.paused:
-            self._rest(scheduler, name, HOUR, tally.paused)
+        if tally.polled:
+            self._paused.pop(name, None)
+        if tally.polled or tally.reasons:
+            reasons = "".join(f"; {what}: {why}" for what, why in sorted(tally.reasons.items()))
+            level = logging.WARNING if reasons else logging.INFO
+            log.log(level, "%s: %d asked, %s%s", name, tally.polled, tally, reasons)
+        if tally.paused or tally.rest is not None:
+            seconds = HOUR if tally.rest is None else tally.rest
+            why = tally.paused or ""
+            self._rest(scheduler, name, seconds, why, why)
 
     def _run(self, catalogue: Catalogue, assistant: Assistant) -> Tally | None:
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
         self._agenda.look(files_of(catalogue))
-        due = self._agenda.due(pairs, catalogue.site.poll_every_days, datetime.now(UTC))
+        due = self._agenda.due(pairs, catalogue.site.poll_every_days, self._clock.now())
         share = math.ceil(len(pairs) * self._settings.poll_tick / DAY)
         edges = edges_of(
             self._settings,
@@ -180,16 +252,21 @@ class Schedule:
             self._store.history,
             self._store.record,
             stop=self._stop,
-            accounts=daily_account(self._settings, catalogue, self._agenda),
+            clock=self._clock,
+            accounts=daily_account(self._settings, catalogue, self._agenda, self._clock),
         )
         runner = Runner(edges, catalogue.site.poll_every_days)
         return runner.run(due[:share], only_due=True).get(assistant.name)
 
-    def _rest(self, scheduler: BackgroundScheduler, name: str, seconds: float, reason: str) -> None:
-        """Leave an assistant alone for a while, and say so in one line."""
-        until = datetime.now(UTC) + timedelta(seconds=seconds)
+    def _rest(
+        self, scheduler: BackgroundScheduler, name: str, seconds: float, reason: str, public: str
+    ) -> None:
+        """Leave an assistant alone for a while; say why in the log, and ``public`` to anybody."""
+        until = self._clock.now() + timedelta(seconds=seconds)
+        self._paused[name] = Pause(until, public)
         log.warning("%s is paused until %s: %s", name, rfc3339(until), reason)
         try:
-            scheduler.modify_job(name, next_run_time=until)
+            scheduler.modify_job(name, next_run_time=datetime.now(UTC) + timedelta(seconds=seconds))
         except JobLookupError:
             log.info("%s left models.json while it was polled", name)
+            self._paused.pop(name, None)

@@ -22,13 +22,18 @@ def without(key: str | None, text: str) -> str:
 
 
 def body_without(key: str | None, body: bytes) -> bytes:
-    """A body with the key replaced by a mark, also where JSON escapes spell it."""
+    """A body with the key replaced by a mark, also where JSON escapes spell it.
+
+    JSON that is nested too deep to be searched is not handed on.
+    """
     if not (key and _is_secret(key)):
         return body
     if b"\\" in body:
         try:
             return msgspec.json.encode(_walked(key, msgspec.json.decode(body)))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except RecursionError:
+            return b""
+        except (ValueError, OverflowError):  # no JSON, or a number that nobody can write
             pass
     return body.replace(key.encode(), REDACTED.encode())
 

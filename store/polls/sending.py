@@ -1,4 +1,4 @@
-"""The one place that sends: connections, deadlines, size limits, pace and patient retries.
+"""The one place that sends: deadlines, size limits, pace, patient retries, and the clock's check.
 
 The environment's proxies and ``~/.netrc`` are ignored (``requests`` would replace our key with
 netrc's) and redirects are not followed (it would hand our key to another host).
@@ -12,28 +12,26 @@ import time
 from collections import deque
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING
 
+import msgspec
 import requests
 from msgspec import Struct
 from urllib3.exceptions import HTTPError
 
 from store.polls import hints, secrets
+from store.polls.clocks import Clock
+from store.polls.connections import Connection
 from store.polls.providers import Reply, Request, Response
 from store.records import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from store.polls.spending import Meter
     from store.records import FailureKind
-
-NOT_SENT = frozenset(
-    {"ConnectTimeoutError", "NewConnectionError", "NameResolutionError", "SSLError", "ProxyError"}
-)
-"""Causes of a network error that come before the request was sent."""
 
 
 class Limits(Struct, frozen=True):
@@ -52,17 +50,20 @@ class Sent(Struct, frozen=True):
     """What sending came to.
 
     ``latency_ms`` is that of the last of ``attempts``; ``rest`` the seconds for which the
-    assistant should not be asked at all.
+    assistant should not be asked at all; ``deadline`` when the poll must end, by the sender's
+    clock; ``at`` the provider's time where this machine's does not fit it.
     """
 
     reply: Reply
     latency_ms: int
     attempts: int
     rest: float | None = None
+    deadline: float = math.inf
+    at: datetime | None = None
 
 
 class Unsent(Struct, frozen=True):
-    """Nothing was sent; ``why`` says which cap forbade it, if one did."""
+    """Nothing was sent; ``why`` says what forbids it for all the assistant's polls, if it does."""
 
     why: str | None = None
 
@@ -70,9 +71,9 @@ class Unsent(Struct, frozen=True):
 class Pace:
     """Spaces requests out evenly over time, whichever thread sends them."""
 
-    def __init__(self, rpm: int, clock: Callable[[], float]) -> None:
+    def __init__(self, rpm: int, elapsed: Callable[[], float]) -> None:
         self._gap = 60 / rpm
-        self._clock = clock
+        self._elapsed = elapsed
         self._next = -math.inf
         self._lock = threading.Lock()
 
@@ -80,7 +81,7 @@ class Pace:
         """Wait for the next free moment; ``False`` when ``stop`` came first."""
         while not stop.is_set():
             with self._lock:
-                now = self._clock()
+                now = self._elapsed()
                 early = self._next - now
                 if early <= 0:
                     on_time = early > -self._gap
@@ -92,7 +93,7 @@ class Pace:
     def hold(self, seconds: float) -> None:
         """Let nobody send for so long."""
         with self._lock:
-            self._next = max(self._next, self._clock() + seconds)
+            self._next = max(self._next, self._elapsed() + seconds)
 
 
 class Sender:
@@ -100,7 +101,8 @@ class Sender:
 
     At most ``rpm`` requests leave in a minute and ``concurrency`` are on their way at once,
     however many threads send. A request that is on its way when ``stop`` is set ends as
-    ``interrupted``. ``secret`` is taken out of whatever comes back.
+    ``interrupted``. ``secret`` is taken out of whatever comes back. ``clock`` is this machine's,
+    ``elapsed`` the seconds of one that nobody sets.
     """
 
     def __init__(  # noqa: PLR0913 - its edges, and what tests put in their place
@@ -113,24 +115,37 @@ class Sender:
         proxy: str | None = None,
         limits: Limits = Limits(),  # noqa: B008 - it is frozen
         random: Random | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock | None = None,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stop = stop
         self._secret = secret
-        self._proxies = {"http": proxy, "https": proxy} if proxy else {}
+        self._proxy = proxy
         self._limits = limits
         self._random = random or Random()
-        self._clock = clock
-        self._pace = Pace(rpm, clock)
+        self._clock = clock or Clock()
+        self._elapsed = elapsed
+        self._pace = Pace(rpm, elapsed)
         self._slots = threading.BoundedSemaphore(concurrency)
-        self._idle: deque[requests.Session] = deque()
+        self._idle: deque[Connection] = deque()
         self._resting = False
 
+    def close(self) -> None:
+        """Close the connections that were kept for another request."""
+        while self._idle:
+            self._idle.pop().close()
+
     def send(
-        self, request: Request, read: Callable[[Response], Reply], meter: Meter
+        self,
+        request: Request,
+        read: Callable[[Response], Reply],
+        meter: Meter,
+        deadline: float = math.inf,
     ) -> Sent | Unsent:
-        """Send a request, again where that may help; raises nothing."""
-        deadline = math.inf
+        """Send a request, again where that may help, until ``deadline`` if one is given.
+
+        Raises only what ``read`` and a fault of our own raise; then ``meter`` is settled.
+        """
         sent: Sent | None = None
         timeouts = 0
         attempt = 0
@@ -141,33 +156,58 @@ class Sender:
                     return sent or Unsent(why)
                 if not self._pace.wait(self._stop):
                     return self._stopped(sent)
-                if self._resting or self._clock() > deadline:
-                    return sent or Unsent()
-                start = self._clock()
-                deadline = min(deadline, start + self._limits.total)
-                came = self._once(request, deadline)
-                took = round(1000 * (self._clock() - start))
-                reply = read(came) if isinstance(came, Response) else Reply(outcome=came.failure)
-                verdict = self._verdict(came, reply, attempt)
-                self._resting = self._resting or verdict.rest is not None
-                if verdict.held:
-                    self._pace.hold(verdict.wait or 0)
-                meter.settle(reply.tokens, free=_was_free(came))
-            sent = Sent(reply, took, attempt, verdict.rest)
-            timeouts += _kind(reply) == "timeout"
+                if barred := self._barred(deadline):
+                    return sent or barred
+                deadline = min(deadline, self._elapsed() + self._limits.total)
+                sent, verdict = self._attempt(request, read, meter, attempt, deadline)
+            timeouts += _kind(sent.reply) == "timeout"
             if verdict.wait is None or attempt == self._limits.attempts or timeouts > 1:
                 return sent
-            if self._clock() + verdict.wait > deadline:
+            if self._elapsed() + verdict.wait > deadline:
                 return sent
             if not verdict.held and self._stop.wait(verdict.wait):
                 return self._stopped(sent)
+
+    def _barred(self, deadline: float) -> Unsent | None:
+        """Why nothing may be sent any more, if so."""
+        if self._resting or self._elapsed() > deadline:
+            return Unsent()
+        fault = self._clock.fault()
+        return Unsent(fault) if fault else None
+
+    def _attempt(
+        self,
+        request: Request,
+        read: Callable[[Response], Reply],
+        meter: Meter,
+        attempt: int,
+        deadline: float,
+    ) -> tuple[Sent, _Verdict]:
+        """One attempt: sent, read, settled, and what follows from it."""
+        began, start = self._clock.now(), self._elapsed()
+        came = self._once(request, deadline)
+        took = round(1000 * (self._elapsed() - start))
+        reply = read(came) if isinstance(came, Response) else Reply(outcome=came.failure)
+        date = hints.date(came.headers) if isinstance(came, Response) else None
+        why = self._clock.compare(date, began) if date else None
+        if why:
+            reply = msgspec.structs.replace(reply, outcome=Failure("http", why))
+        reply = meter.believed(reply)
+        meter.settle(reply.tokens, free=_was_free(came))
+        verdict = _Verdict() if why else self._verdict(came, reply, attempt)
+        self._resting = self._resting or verdict.rest is not None
+        if verdict.held:
+            self._pace.hold(verdict.wait or 0)
+        at = date if why else None
+        return Sent(reply, took, attempt, verdict.rest, deadline, at), verdict
 
     def _stopped(self, sent: Sent | None) -> Sent | Unsent:
         """The end of a poll that was stopped while it waited."""
         if sent is None:
             return Unsent()
         failure = Failure("interrupted", "The poll was stopped while it waited to ask again.")
-        return Sent(Reply(outcome=failure), sent.latency_ms, sent.attempts)
+        reply = msgspec.structs.replace(sent.reply, outcome=failure)
+        return Sent(reply, sent.latency_ms, sent.attempts)
 
     def _verdict(self, came: Response | _Lost, reply: Reply, attempt: int) -> _Verdict:
         """What follows from an attempt: whether asking again may help, and how long nobody should.
@@ -185,7 +225,7 @@ class Sender:
         if not (again and isinstance(reply.outcome, Failure)):
             return _Verdict()
         limited = reply.outcome.kind == "rate_limited"
-        asked = _hint(came, reply, limited=limited)
+        asked = _hint(came, reply, self._clock.now(), limited=limited)
         if asked is None:
             return _Verdict(backoff, held=limited)
         if asked > self._limits.longest_wait:
@@ -193,43 +233,61 @@ class Sender:
         return _Verdict(asked + self._random.uniform(0, 1), held=True)
 
     def _once(self, request: Request, deadline: float) -> Response | _Lost:
-        """One attempt, on a thread of its own that is left behind when it takes too long."""
+        """One attempt, on a thread of its own whose connection is cut when it takes too long."""
+        connection = self._connection()
         future: Future[Response | _Lost] = Future()
         threading.Thread(
-            target=self._deliver, args=(future, request, deadline), name="request", daemon=True
+            target=self._deliver,
+            args=(future, connection, request, deadline),
+            name="request",
+            daemon=True,
         ).start()
         while True:
             try:
                 return future.result(_LOOK)
             except NotYet:
                 if self._stop.is_set():
+                    connection.cut()
                     return _lost("interrupted", "The poll was stopped while it was on its way.")
-                if self._clock() > deadline + _LOOK:
+                if self._elapsed() > deadline + _LOOK:
+                    connection.cut()
                     return self._late()
 
-    def _deliver(self, future: Future[Response | _Lost], request: Request, deadline: float) -> None:
+    def _connection(self) -> Connection:
         try:
-            future.set_result(self._post(request, deadline))
-        finally:
-            if not future.done():
-                future.set_exception(RuntimeError("sending failed; see the log"))
-
-    def _post(self, request: Request, deadline: float) -> Response | _Lost:
-        try:
-            session = self._idle.pop()
+            return self._idle.pop()
         except IndexError:
-            session = self._session()
+            return Connection(self._proxy)
+
+    def _deliver(
+        self,
+        future: Future[Response | _Lost],
+        connection: Connection,
+        request: Request,
+        deadline: float,
+    ) -> None:
         try:
-            came = self._exchange(session, request, deadline)
-        except requests.Timeout as error:
-            free = isinstance(error, requests.ConnectTimeout)
-            return _lost("timeout", "The provider did not answer in time.", free=free)
+            came = self._post(connection, request, deadline)
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
+            connection.close()
+            future.set_exception(error)
+            return
+        if isinstance(came, Response) and not connection.is_cut:
+            self._idle.append(connection)
+        else:
+            connection.close()
+        future.set_result(came)
+
+    def _post(self, connection: Connection, request: Request, deadline: float) -> Response | _Lost:
+        connection.sent = False
+        try:
+            return self._exchange(connection.session, request, deadline)
+        except requests.Timeout:
+            sentence = "The provider did not answer in time."
+            return _lost("timeout", sentence, free=not connection.sent)
         except (requests.RequestException, HTTPError, OSError, ValueError) as error:
-            causes = _causes(error)
-            sentence = f"The provider could not be reached ({causes[-1]})."
-            return _lost("network", sentence, free=not NOT_SENT.isdisjoint(causes))
-        self._idle.append(session)
-        return came
+            sentence = f"The provider could not be reached ({_innermost(error)})."
+            return _lost("network", sentence, free=not connection.sent)
 
     def _exchange(
         self, session: requests.Session, request: Request, deadline: float
@@ -247,7 +305,7 @@ class Sender:
                 body += chunk
                 if len(body) > self._limits.size:
                     return _lost("http", f"The reply is larger than {self._limits.size:,} bytes.")
-                if self._clock() > deadline:
+                if self._elapsed() > deadline:
                     return self._late()
             headers = secrets.headers_without(self._secret, response.headers)
             clean = secrets.body_without(self._secret, bytes(body))
@@ -255,12 +313,6 @@ class Sender:
 
     def _late(self) -> _Lost:
         return _lost("timeout", f"The poll took over {self._limits.total:g} seconds.")
-
-    def _session(self) -> requests.Session:
-        session = requests.Session()
-        session.trust_env = False
-        session.proxies.update(self._proxies)
-        return session
 
 
 _LOOK = 0.1  # seconds between looks at the stop event while a request is on its way
@@ -285,11 +337,11 @@ class _Verdict(Struct, frozen=True):
     rest: float | None = None
 
 
-def _hint(response: Response, reply: Reply, *, limited: bool) -> float | None:
+def _hint(response: Response, reply: Reply, now: datetime, *, limited: bool) -> float | None:
     """The wait a provider asks for; used-up limits count where they were the reason."""
-    now = datetime.now(UTC)
     asked = hints.retry_after(response.headers, now)
-    asked = reply.wait if asked is None else asked
+    if asked is None and reply.wait is not None:
+        asked = hints.believed(reply.wait)
     return hints.limit_reset(response.headers, now) if asked is None and limited else asked
 
 
@@ -306,8 +358,12 @@ def _kind(reply: Reply) -> FailureKind | None:
     return reply.outcome.kind if isinstance(reply.outcome, Failure) else None
 
 
-def _causes(error: BaseException) -> list[str]:
-    """The kinds of a network error, the innermost last, without the address in their texts."""
-    inner = (getattr(error, "reason", None), *error.args)
-    nested = next((one for one in inner if isinstance(one, Exception)), None)
-    return [type(error).__name__, *(_causes(nested) if nested else [])]
+def _innermost(error: BaseException) -> str:
+    """The kind of a network error's innermost cause, without the address in its text."""
+    for _ in range(10):
+        inner = (getattr(error, "reason", None), *error.args)
+        nested = next((one for one in inner if isinstance(one, Exception)), None)
+        if nested is None:
+            break
+        error = nested
+    return type(error).__name__

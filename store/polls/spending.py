@@ -1,20 +1,21 @@
 """Money: what a poll may cost at most, what it did cost, and caps that are never exceeded.
 
 What an attempt may cost is reserved before it is sent and settled when the provider has counted
-its tokens. An attempt of unknown cost (nothing came back) counts as what was reserved. Amounts are
-whole micro-dollars, so that sums are exact.
+its tokens. An attempt of unknown cost (nothing came back, or a count that nobody can believe)
+counts as what was reserved. Amounts are whole micro-dollars, so that sums are exact.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import msgspec
 from filelock import FileLock
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from store.polls.providers import MAX_SEARCHES, Tokens
 
@@ -25,7 +26,14 @@ if TYPE_CHECKING:
 
     from filelock import BaseFileLock
 
+    from store.polls.providers import Reply
     from store.records import Assistant
+
+MOST_USD = 1e9
+"""No amount is more, whatever the prices, so that sums stay finite."""
+
+BELIEVED = 10
+"""A provider's counts are believed up to so many times what was reserved for them."""
 
 BYTES_PER_TOKEN = 2
 SEARCH_TOKENS = 10_000
@@ -50,11 +58,21 @@ def usd(assistant: Assistant, tokens: Tokens) -> float | None:
     """What these tokens and searches cost in US dollars, to the micro-dollar, if it is known."""
     if assistant.usd_per_million_input is None or assistant.usd_per_million_output is None:
         return None
-    return round(
+    amount = (
         tokens.input * assistant.usd_per_million_input / 1e6
         + tokens.output * assistant.usd_per_million_output / 1e6
-        + tokens.searches * assistant.usd_per_thousand_searches / 1e3,
-        6,
+        + tokens.searches * assistant.usd_per_thousand_searches / 1e3
+    )
+    return round(min(amount, MOST_USD), 6)
+
+
+def is_believable(tokens: Tokens, most: Tokens) -> bool:
+    """Whether a provider can have used so much for a request that may use ``most``."""
+    searches = max(most.searches, MAX_SEARCHES)
+    return (
+        tokens.input <= BELIEVED * most.input
+        and tokens.output <= BELIEVED * most.output
+        and tokens.searches <= BELIEVED * searches
     )
 
 
@@ -94,15 +112,15 @@ class _Day(Struct):
     """The file's content: a UTC date, and what was spent or reserved on it."""
 
     day: str
-    micros: int
+    micros: Annotated[int, Meta(ge=0, le=10**18)]
 
 
 class DailyAccount:
     """What all processes on a data directory may spend in one UTC day.
 
     The sum stands in one small file, changed under a lock; when it is missing or of another day,
-    ``spent_on`` says what history has for the day. What a killed process had reserved stays taken
-    until the day is over.
+    ``spent_on`` says what history has for the day, and the sum is never taken to be less. What a
+    killed process had reserved stays taken until the day is over.
     """
 
     def __init__(
@@ -132,7 +150,12 @@ class DailyAccount:
         with self._locked():
             now = self._read()
             back = reserved if now.day == taken else 0
-            self._write(_Day(now.day, now.micros + spent - back))
+            left = now.micros + spent - back
+            self._write(_Day(now.day, max(left, _micros(self._spent_on(now.day)))))
+
+    def taken(self) -> float:
+        """What was spent or reserved today, in US dollars."""
+        return self._read().micros / 1e6
 
     def _locked(self) -> BaseFileLock:
         self._directory.mkdir(exist_ok=True)
@@ -142,13 +165,17 @@ class DailyAccount:
         today = self._today()
         try:
             found = msgspec.json.decode((self._directory / "spent.json").read_bytes(), type=_Day)
-        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (FileNotFoundError, ValueError, RecursionError):
             found = _Day("", 0)
-        return found if found.day == today else _Day(today, _micros(self._spent_on(today)))
+        known = _micros(self._spent_on(today))
+        return _Day(today, max(found.micros if found.day == today else 0, known))
 
     def _write(self, day: _Day) -> None:
         draft = self._directory / "spent.new"
-        draft.write_bytes(msgspec.json.encode(day))
+        with draft.open("wb") as file:
+            file.write(msgspec.json.encode(day))
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut may leave an empty file in its place
         draft.replace(self._directory / "spent.json")
 
 
@@ -206,6 +233,9 @@ class Budget:
                 account.settle(when, reserved, spent)
 
 
+UNBELIEVABLE = "the provider's token counts cannot be true and were left out"
+
+
 class Meter:
     """Reserves before each attempt of one request and settles after it.
 
@@ -216,7 +246,8 @@ class Meter:
     def __init__(self, assistant: Assistant, body: Mapping[str, Any], budget: Budget) -> None:
         self._assistant = assistant
         self._budget = budget
-        self._reserved = _micros(usd(assistant, at_most(assistant, body)) or 0)
+        self._most = at_most(assistant, body)
+        self._reserved = _micros(usd(assistant, self._most) or 0)
         self._taken: list[str] | None = None
 
     def __enter__(self) -> str | None:
@@ -232,6 +263,18 @@ class Meter:
             return taken
         self._taken = taken
         return None
+
+    def believed(self, reply: Reply) -> Reply:
+        """The reply without counts that nobody can believe; a note says so, or if it cost more."""
+        if reply.tokens is None:
+            return reply
+        if not is_believable(reply.tokens, self._most):
+            return msgspec.structs.replace(reply, tokens=None, notes=(*reply.notes, UNBELIEVABLE))
+        spent = _micros(usd(self._assistant, reply.tokens) or 0)
+        if spent <= self._reserved:
+            return reply
+        note = f"it cost {spent / 1e6:g} USD; {self._reserved / 1e6:g} USD were reserved"
+        return msgspec.structs.replace(reply, notes=(*reply.notes, note))
 
     def settle(self, tokens: Tokens | None, *, free: bool) -> None:
         """Replace what was reserved by what the attempt cost, or by nothing if it was free.
@@ -249,4 +292,4 @@ class Meter:
 
 def _micros(amount: float) -> int:
     """Whole micro-dollars, rounded up unless the amount is whole but for a float's last digits."""
-    return math.ceil(round(amount * 1e6, 3))
+    return math.ceil(round(min(amount, MOST_USD) * 1e6, 3))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.rankings.outages import outage
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
@@ -13,8 +15,11 @@ if TYPE_CHECKING:
     from store.polls.due import Agenda, Pair
 
 
-class Status(Struct, frozen=True):
-    """One assistant's state. Times are RFC 3339; ``usd_today`` is what today's polls cost."""
+class Status(Struct, frozen=True, rename="camel"):
+    """One assistant's state. Times are RFC 3339; ``usd_today`` is what today's polls cost.
+
+    ``wrong`` says in sentences what needs a person.
+    """
 
     name: str
     due: int
@@ -23,18 +28,49 @@ class Status(Struct, frozen=True):
     paused: str | None
     usd_today: float
     last_success: str | None
+    wrong: tuple[str, ...]
 
     def __str__(self) -> str:
-        """One line for people."""
+        """A line for people, and one for each thing that is wrong."""
         parts = [f"{self.due} of {self.pairs} due"]
         parts += [f"{self.running} running"] if self.running else []
         parts += [f"spent today {self.usd_today:.2f} USD"] if self.usd_today else []
         parts.append(f"last success {self.last_success or 'never'}")
         parts += [f"paused {self.paused}"] if self.paused else []
-        return f"{self.name}: {', '.join(parts)}"
+        return "\n".join([f"{self.name}: {', '.join(parts)}", *self.wrong])
 
 
-def status(
+class Overview(Struct, frozen=True, rename="camel"):
+    """How polling stands as a whole; ``cap_usd`` is site.json's ``daily_usd``.
+
+    ``usd_today`` is what polls cost today and, under a cap, what calls on their way may cost.
+    ``scheduled`` is whether some process polls on schedule.
+    """
+
+    assistants: tuple[Status, ...]
+    wrong: tuple[str, ...]
+    usd_today: float
+    cap_usd: float | None
+    scheduled: bool
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing needs a person."""
+        return not (self.wrong or any(one.wrong or one.paused for one in self.assistants))
+
+    def __str__(self) -> str:
+        """Lines for people."""
+        of = "" if self.cap_usd is None else f" of {self.cap_usd:.2f}"
+        server = (
+            "A server polls on schedule."
+            if self.scheduled
+            else "No server polls on schedule; one with POLL_ENABLED=1 would."
+        )
+        spent = f"Spent today: {self.usd_today:.2f}{of} USD."
+        return "\n".join([*map(str, self.assistants), *self.wrong, spent, server])
+
+
+def status(  # noqa: PLR0913 - what is known of an assistant
     name: str,
     pairs: Sequence[Pair],
     agenda: Agenda,
@@ -42,13 +78,21 @@ def status(
     every_days: int,
     now: datetime,
     running: int,
+    unready: str | None = None,
+    expected: bool = True,
 ) -> Status:
-    """How one assistant's pairs stand."""
+    """How one assistant's pairs stand.
+
+    ``unready`` says why it cannot be asked at all, ``expected`` whether its silence is a fault.
+    """
     stood = agenda.of_model(name)
     newest = max(stood, key=lambda stands: stands.polled_at, default=None)
     paused = None
     if newest and newest.rests_until and newest.rests_until > now.isoformat():
         paused = f"until {newest.rests_until}: {newest.error}"
+    answered = max((s.answered_at for s in stood if s.answered_at), default=None)
+    failed = [time for stands in stood for time in stands.failed_at]
+    silent = outage(answered, failed, every_days, now, now) if expected else None
     today = now.date().isoformat()
     return Status(
         name=name,
@@ -57,5 +101,6 @@ def status(
         running=running,
         paused=paused,
         usd_today=round(sum(s.usd for s in stood if s.polled_at[:10] == today), 6),
-        last_success=max((s.answered_at for s in stood if s.answered_at), default=None),
+        last_success=answered,
+        wrong=tuple(each for each in (unready, f"{name} {silent}." if silent else None) if each),
     )

@@ -16,6 +16,7 @@ from store.rankings import names as naming
 from store.rankings.changes import changes, reigns, runs_of
 from store.rankings.mentions import recent
 from store.rankings.merging import Answered
+from store.rankings.outages import failed_since_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,10 +53,11 @@ class Sighting(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True, dict=True):
-    """All that a category's polls say; ``latest``, ``recent``, ``polled`` are by model name.
+    """All that a category's polls say; ``latest``, ``recent``, ``polled``, ``failed`` are by model.
 
-    ``polled`` is when a model was last asked, in vain or not. ``ids`` are all products named
-    anywhere in it, ``last_poll`` and ``last_success`` times.
+    ``polled`` is when a model was last asked, in vain or not, ``failed`` when in vain since its
+    last answer. ``ids`` are all products named anywhere in it, ``last_poll`` and ``last_success``
+    times.
     """
 
     slug: str
@@ -72,6 +74,7 @@ class Reading(Struct, frozen=True, dict=True):
     last_success: str | None
     ids: frozenset[ProductId]
     polled: Mapping[str, str]
+    failed: Mapping[str, tuple[str, ...]]
 
     @cached_property
     def addresses(self) -> dict[str, Use]:
@@ -109,6 +112,7 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         last_success=max((answered.poll.polled_at for answered in answers), default=None),
         ids=frozenset(resolved.values()),
         polled={poll.model: poll.polled_at for poll in polls},
+        failed=failed_since_answer(polls),
     )
 
 

@@ -63,6 +63,8 @@ class Api:
             view = views.get(route.operation_id) or self._document_view(route.path)
             blueprint.add_url_rule(route.rule, route.operation_id, view)
         blueprint.add_url_rule("/healthz", "health", self.health)
+        blueprint.add_url_rule("/livez", "live", self.live)
+        blueprint.add_url_rule("/readyz", "ready", self.ready)
         return blueprint
 
     def search(self) -> Response:
@@ -146,15 +148,22 @@ class Api:
         return self._description("README.md", make, MARKDOWN)
 
     def health(self) -> Response:
-        """``/healthz``: whether the service is what its files say.
+        """``/healthz``: whether the service is what its files say; ``?strict`` answers 503 if not.
 
         ``app.extensions["scheduler"]`` may hold a function that says how the scheduler is.
         """
         scheduler = current_app.extensions.get("scheduler")
-        body = health.examine(self._store, time.time(), scheduler)
-        response = Response(msgspec.json.encode(body), mimetype=JSON)
-        response.headers["Cache-Control"] = "no-store"
-        return response
+        found = health.examine(self._store, time.time(), scheduler)
+        return _unstored(found, ok=found.is_well or "strict" not in request.args)
+
+    def live(self) -> Response:
+        """``/livez``: that the process answers."""
+        return _unstored({"status": "ok"})
+
+    def ready(self) -> Response:
+        """``/readyz``: whether there is something to serve; 503 until then."""
+        ready = self._store.made_at > 0
+        return _unstored({"status": "ok" if ready else "starting"}, ok=ready)
 
     def _document_view(self, path: str) -> Callable[[], Response]:
         """A view of a document that was prepared with the snapshot."""
@@ -199,6 +208,13 @@ class Api:
         times = snapshot.catalogue.modified
         files = (times.get(name, 0) for name in (f"categories/{slug}.json", "withheld.json"))
         return Passing.of(b"[" + b",".join(lines) + b"]", files, newest)
+
+
+def _unstored(body: object, *, ok: bool = True) -> Response:
+    """An answer about this moment, for monitors: 200, or 503 when it is not ``ok``."""
+    response = Response(msgspec.json.encode(body), 200 if ok else 503, mimetype=JSON)
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 class _Stamp(msgspec.Struct, rename="camel"):

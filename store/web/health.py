@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
 
+import msgspec
 from msgspec import Struct
 
+from store.rankings.outages import outage
+from store.records import Problem
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from store.memory import Store
     from store.snapshot import Snapshot
@@ -16,6 +21,37 @@ UNSEEN_AFTER = 60
 """Seconds without a look at the files after which what is served may be old."""
 
 SHOWN = 100
+
+AHEAD = timedelta(minutes=10)
+"""A record from later than so far beyond now shows that a clock was or is wrong."""
+
+
+class Schedule(Protocol):
+    """What a scheduler says of itself; ``reasons`` are sentences on what needs a person."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it stands ready to poll."""
+
+    @property
+    def polling(self) -> bool:
+        """Whether it is the one of all processes that polls."""
+
+    @property
+    def since(self) -> str:
+        """When it began."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is wrong with it."""
+
+
+class ScheduleHealth(Struct, frozen=True):
+    """Whether this process stands ready to poll, is the one that does, and since when."""
+
+    alive: bool
+    polling: bool
+    since: str
 
 
 class AssistantHealth(Struct, frozen=True, rename="camel"):
@@ -36,13 +72,14 @@ class Damage(Struct, frozen=True):
 class Health(Struct, frozen=True, rename="camel"):
     """Whether the service is what its files say; ``degraded`` still serves the last good state.
 
-    ``snapshot_age`` is the seconds since what is served was made, ``looked_ago`` since the files
-    were last looked at. ``problems`` are the first hundred of ``problem_count``, as
-    ``file:line:column: message``. ``scheduler`` is what this process's scheduler says of itself,
-    null where none runs.
+    ``reasons`` say in sentences why it is degraded. ``snapshot_age`` is the seconds since what is
+    served was made, ``looked_ago`` since the files were last looked at. ``problems`` are the first
+    hundred of ``problem_count``, as ``file:line:column: message``. ``scheduler`` is what this
+    process's scheduler says of itself, null where none runs.
     """
 
     status: str
+    reasons: tuple[str, ...]
     categories: int
     ranked: int
     polls: int
@@ -53,34 +90,89 @@ class Health(Struct, frozen=True, rename="camel"):
     damage: Damage
     problem_count: int
     problems: tuple[str, ...]
-    scheduler: Any
+    scheduler: ScheduleHealth | None
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing needs a person."""
+        return not self.reasons
 
 
-def examine(store: Store, now: float, scheduler: Callable[[], object] | None) -> Health:
+def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -> Health:
     """The health of a store at ``now``, in Unix seconds."""
-    snapshot, problems = store.snapshot, store.problems
+    snapshot, time = store.snapshot, datetime.fromtimestamp(now, UTC)
+    problems = [*store.problems, *_ahead(snapshot, time)]
     looked_ago = int(now - store.looked_at)
-    well = not any(p.severity == "error" for p in problems) and looked_ago < UNSEEN_AFTER
     damaged = [found for found in snapshot.damage.values() if found]
+    assistants = _assistants(snapshot)
+    state = schedule() if schedule else None
+    reasons = [*_of_files(problems, looked_ago)]
+    if state:
+        reasons += state.reasons
+        reasons += _silent(snapshot, assistants, datetime.fromisoformat(state.since), time)
     return Health(
-        status="ok" if well else "degraded",
+        status="degraded" if reasons else "ok",
+        reasons=tuple(reasons),
         categories=len(snapshot.catalogue.categories),
         ranked=len(snapshot.boards),
         polls=sum(len(ledger.models) for ledger in snapshot.ledgers.values()),
         last_poll=snapshot.overview.last_poll,
         snapshot_age=int(now - store.made_at),
         looked_ago=looked_ago,
-        assistants=tuple(_assistants(snapshot)),
+        assistants=assistants,
         damage=Damage(len(damaged), sum(map(len, damaged))),
         problem_count=len(problems),
         problems=tuple(map(str, problems[:SHOWN])),
-        scheduler=scheduler() if scheduler else None,
+        scheduler=ScheduleHealth(state.alive, state.polling, state.since) if state else None,
     )
 
 
-def _assistants(snapshot: Snapshot) -> Iterator[AssistantHealth]:
-    readings = snapshot.readings.values()
-    for name in snapshot.models:
-        polled = max((r.polled[name] for r in readings if name in r.polled), default=None)
-        answers = (r.latest[name].poll.polled_at for r in readings if name in r.latest)
-        yield AssistantHealth(name, polled, max(answers, default=None))
+def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
+    """Why what is served is not what the files say, if so."""
+    errors = sum(problem.severity == "error" for problem in problems)
+    if errors:
+        yield f"The data has {errors} error{'s' if errors > 1 else ''}; see problems."
+    if looked_ago >= UNSEEN_AFTER:
+        yield f"The files were last looked at {looked_ago} seconds ago; restart the server."
+
+
+def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
+    """A problem for each category with a record from the future; samples may pretend a time."""
+    limit = (now + AHEAD).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for slug, reading in snapshot.readings.items():
+        if reading.last_poll and reading.last_poll > limit:
+            message = (
+                f"the newest record is from {reading.last_poll}, which is still to come: set this "
+                "machine's clock, or withhold the record"
+            )
+            found = Problem(f"history/{slug}.jsonl", 1, 1, message)
+            sample = snapshot.catalogue.site.sample
+            yield msgspec.structs.replace(found, severity="notice") if sample else found
+
+
+def _silent(
+    snapshot: Snapshot, assistants: Sequence[AssistantHealth], since: datetime, now: datetime
+) -> Iterator[str]:
+    """A sentence for each assistant that no longer answers."""
+    every_days = snapshot.catalogue.site.poll_every_days
+    failed: dict[str, list[str]] = {}
+    for reading in snapshot.readings.values():
+        for name, times in reading.failed.items():
+            failed.setdefault(name, []).extend(times)
+    for assistant in assistants:
+        in_vain = failed.get(assistant.name, [])
+        if why := outage(assistant.last_answer, in_vain, every_days, since, now):
+            yield f"{assistant.name} {why}."
+
+
+def _assistants(snapshot: Snapshot) -> tuple[AssistantHealth, ...]:
+    polled: dict[str, str] = {}
+    answered: dict[str, str] = {}
+    for reading in snapshot.readings.values():
+        for name, time in reading.polled.items():
+            polled[name] = max(time, polled.get(name, ""))
+        for name, held in reading.latest.items():
+            answered[name] = max(held.poll.polled_at, answered.get(name, ""))
+    return tuple(
+        AssistantHealth(name, polled.get(name), answered.get(name)) for name in snapshot.models
+    )

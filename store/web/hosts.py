@@ -51,12 +51,16 @@ class PathRouted(Flask):
         return func
 
 
+PROBES = frozenset({"/healthz", "/livez", "/readyz"})
+"""Paths that load balancers and monitors ask, by whatever name they know this machine."""
+
+
 def register(app: Flask, names: Callable[[], Collection[str]]) -> None:
-    """Refuse requests that name another host; ``/healthz`` answers any, for load balancers."""
+    """Refuse requests that name another host; ``PROBES`` answer any."""
 
     @app.before_request
     def refuse_other_hosts() -> None:
-        if not is_trusted(request.environ, names()) and request.path != "/healthz":
+        if request.path not in PROBES and not is_trusted(request.environ, names()):
             raise UntrustedHost(
                 "The Host header names a host that is not this service. Its operator can add it "
                 "to HOSTS, or to hosts in site.json."

@@ -61,6 +61,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     ``passing`` failures may pass when asked again soon, after ``wait`` seconds if the body says
     so; ``lasting`` ones (a bad key, spent money, a model that is gone) meet every other poll too.
+    ``notes`` are for the record.
     """
 
     outcome: str | Failure
@@ -70,3 +71,4 @@ class Reply(Struct, frozen=True, kw_only=True):
     passing: bool = False
     lasting: bool = False
     wait: float | None = None
+    notes: tuple[str, ...] = ()

@@ -42,7 +42,6 @@ STATUS_OF = {
 }
 """The status that an error code stands for when it comes with HTTP 200."""
 
-MAX_MESSAGE = 300
 MAX_ID = 200
 
 
@@ -50,7 +49,7 @@ def opened(response: Response) -> dict[str, Any] | Reply:
     """A successful response's JSON object, or the reply that says why there is none."""
     try:
         body = msgspec.json.decode(response.body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         body = None
     if isinstance(body, list) and len(body) == 1:
         body = body[0]
@@ -72,7 +71,7 @@ def refused(status: int, error: Mapping[str, Any]) -> Reply:
     codes = set(_codes(error))
     meant = _meant(status, error, codes)
     kind = _kind(meant, codes, message.casefold())
-    said = f': "{message[:MAX_MESSAGE]}"' if message else ""
+    said = f': "{message}"' if message else ""
     return Reply(
         outcome=Failure(kind, f"The provider answered HTTP {status}{said}"),
         passing=meant in PASSING and kind != "quota",
@@ -83,13 +82,13 @@ def refused(status: int, error: Mapping[str, Any]) -> Reply:
 
 def filtered(reason: str = "") -> Failure:
     """The failure that a provider's content filter stands for."""
-    said = f" ({reason[:MAX_MESSAGE]})" if reason else ""
+    said = f" ({reason})" if reason else ""
     return Failure("refusal", f"The provider's content filter stopped the answer{said}.")
 
 
 def declined(words: str) -> Failure:
     """The failure that a model's own refusal stands for."""
-    said = f": {words[:MAX_MESSAGE]}" if words else "."
+    said = f": {words}" if words else "."
     return Failure("refusal", f"The model refused{said}")
 
 
@@ -110,9 +109,8 @@ def items(value: Any) -> list[dict[str, Any]]:
 
 def text_or_empty(value: Any) -> str:
     """Text as it stands, or joined from the text parts of a list; else an empty string."""
-    if isinstance(value, str):
-        return value
-    return "".join(text_or_empty(part.get("text")) for part in items(value))
+    parts = [value] if isinstance(value, str) else [part.get("text") for part in items(value)]
+    return "".join(part for part in parts if isinstance(part, str))
 
 
 def identity(*candidates: Any) -> str | None:
@@ -153,12 +151,12 @@ def _total(value: Any) -> int | None:
 
 def _codes(error: Mapping[str, Any]) -> Iterable[str]:
     """Every code by which an error body may tell what it means."""
-    yield from map(str, (error.get("code"), error.get("type"), error.get("status")))
-    yield str(members(error.get("details")).get("error_code"))
+    yield from map(text_or_empty, (error.get("code"), error.get("type"), error.get("status")))
+    yield text_or_empty(members(error.get("details")).get("error_code"))
     for detail in items(error.get("details")):
-        yield str(detail.get("reason"))
+        yield text_or_empty(detail.get("reason"))
         for violation in items(detail.get("violations")):
-            if "PerDay" in str(violation.get("quotaId")):
+            if "PerDay" in text_or_empty(violation.get("quotaId")):
                 yield "insufficient_quota"
 
 
@@ -189,6 +187,6 @@ _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 def _retry_delay(error: Mapping[str, Any]) -> float | None:
     """The wait in seconds that an error body asks for."""
     for detail in items(error.get("details")):
-        if found := _DELAY.fullmatch(str(detail.get("retryDelay"))):
+        if found := _DELAY.fullmatch(text_or_empty(detail.get("retryDelay"))):
             return float(found.group(1))
     return None

@@ -23,7 +23,10 @@ POLICY = (
 )
 """The content security policy of pages: nothing inline, nothing from anybody else."""
 
-MACHINES = ("/api/", "/mcp", "/healthz", "/.well-known/", "/feeds/", "/static/", "/search/suggest")
+MACHINES = (
+    "/api/", "/mcp", "/healthz", "/livez", "/readyz", "/.well-known/", "/feeds/", "/static/",
+    "/search/suggest",
+)  # fmt: skip
 """Where programs read; their errors stay problem details."""
 
 UNKNOWN = {HTTPStatus.NOT_FOUND.value: "There is no page at this address."}

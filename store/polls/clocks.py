@@ -1,0 +1,90 @@
+"""Whether this machine's clock can be believed: nothing is sent, and so dated, by a wrong one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SLACK = timedelta(minutes=10)
+"""How far a clock may be from another one, or behind what was recorded."""
+
+EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
+LATEST = datetime(9000, 1, 1, tzinfo=UTC)
+"""No record has a time before or after these (CONTRACT section 9)."""
+
+
+def utc_now() -> datetime:
+    """This machine's clock."""
+    return datetime.now(UTC)
+
+
+class Clock:
+    """A clock, and what the ``Date`` of providers' replies says of it; shared by threads.
+
+    ``now`` is the time in UTC, ``elapsed`` seconds of a clock that nobody sets.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], datetime] = utc_now,
+        elapsed: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.now = now
+        self._elapsed = elapsed
+        self._misfit: tuple[datetime, float] | None = None
+        self._lock = threading.Lock()
+
+    def fault(self) -> str | None:
+        """Why nothing may be sent by this clock, in a sentence; ``None`` while it fits.
+
+        After a reply whose ``Date`` did not fit it must agree with that date and the time since.
+        """
+        now = self.now()
+        if now < EARLIEST:
+            return f"This machine's clock says {_stamp(now)}; nothing is sent until it is set."
+        with self._lock:
+            if self._misfit is None:
+                return None
+            date, at = self._misfit
+            theirs = date + timedelta(seconds=self._elapsed() - at)
+            if abs(now - theirs) <= SLACK:
+                self._misfit = None
+                return None
+        return f"{_differ(now, theirs)} Nothing is sent until they agree."
+
+    def compare(self, date: datetime, began: datetime) -> str | None:
+        """Remember a reply's ``Date``; a sentence if it does not fit.
+
+        It is from some moment between ``began``, when the request was sent, and now. A date that
+        no record may have says that the provider has no clock, and nothing of ours.
+        """
+        if not EARLIEST <= date < LATEST:
+            return None
+        now = self.now()
+        fits = began - SLACK <= date <= now + SLACK
+        with self._lock:
+            self._misfit = None if fits else (date, self._elapsed())
+        return None if fits else f"{_differ(now, date)} The answer was not counted."
+
+
+def behind(now: datetime, newest: datetime | None) -> str | None:
+    """Why nothing may be sent about a category whose newest record is from ``newest``, if so."""
+    if newest is None or now >= newest - SLACK:
+        return None
+    return (
+        f"Its newest record is from {_stamp(newest)}, but this machine's clock says "
+        f"{_stamp(now)}; set the clock, or withhold the record."
+    )
+
+
+def _differ(ours: datetime, theirs: datetime) -> str:
+    return f"This machine's clock says {_stamp(ours)}, the provider's {_stamp(theirs)}."
+
+
+def _stamp(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,114 @@
+"""HTTP connections that another thread can cut, and that know whether anything was sent on them.
+
+``requests`` has time-outs between two bytes only: a provider that drips headers, a body or
+``100 Continue`` without end holds a thread as long as it likes. Its socket shut down, it ends.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection
+
+if TYPE_CHECKING:
+    from urllib3.poolmanager import PoolManager
+
+
+class Connection:
+    """A session that one thread at a time uses, and that any other thread may cut.
+
+    ``sent`` says whether the last request may have left: from when it is written to a connection
+    that is made, TLS and proxy included.
+    """
+
+    def __init__(self, proxy: str | None = None) -> None:
+        self.sent = self.is_cut = False
+        self.session = requests.Session()
+        self.session.trust_env = False
+        self.session.proxies.update({"http": proxy, "https": proxy} if proxy else {})
+        for scheme in ("http://", "https://"):
+            self.session.mount(scheme, _Adapter(self))
+        self._socket: socket.socket | None = None
+        self._lock = threading.Lock()
+
+    def hold(self, made: socket.socket) -> None:
+        """Keep hold of a new socket, under a descriptor that TLS cannot take away."""
+        with self._lock:
+            self._let_go()
+            self._socket = made.dup()
+            if self.is_cut:
+                self._shut_down()
+
+    def cut(self) -> None:
+        """End whatever the connection is waiting for, now and from now on."""
+        with self._lock:
+            self.is_cut = True
+            self._shut_down()
+
+    def close(self) -> None:
+        """Give everything back; nobody may be using it."""
+        self.session.close()
+        with self._lock:
+            self._let_go()
+
+    def _shut_down(self) -> None:
+        if self._socket:
+            with suppress(OSError):  # the other end was faster
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _let_go(self) -> None:
+        if self._socket:
+            self._socket.close()
+            self._socket = None
+
+
+class _Held(HTTPConnection):
+    """A connection of urllib3 that tells its :class:`Connection` of its socket and its request."""
+
+    owner: Connection
+
+    def _new_conn(self) -> socket.socket:
+        made = super()._new_conn()
+        self.owner.hold(made)
+        return made
+
+    def connect(self) -> None:
+        self.owner.sent = False
+        super().connect()
+        self.owner.sent = True
+
+    def request(self, *args: Any, **options: Any) -> None:
+        self.owner.sent = True
+        super().request(*args, **options)
+
+
+class _Adapter(HTTPAdapter):
+    """Makes such connections, through a proxy as without one."""
+
+    def __init__(self, owner: Connection) -> None:
+        self._owner = owner
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options)
+        self._hold_sockets_of(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        known = proxy in self.proxy_manager
+        manager = super().proxy_manager_for(proxy, **options)
+        if not known:
+            self._hold_sockets_of(manager)
+        return manager
+
+    def _hold_sockets_of(self, manager: PoolManager) -> None:
+        plain: dict[str, Any] = manager.pool_classes_by_scheme
+        pools: dict[str, Any] = {}
+        for scheme, pool in plain.items():
+            held = type("Held", (_Held, pool.ConnectionCls), {"owner": self._owner})
+            pools[scheme] = type("HoldingPool", (pool,), {"ConnectionCls": held})
+        manager.pool_classes_by_scheme = pools

@@ -1,0 +1,43 @@
+"""Whether an assistant still answers, from the times of its polls. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from store.records import Poll
+
+FAILURES = 10
+"""So many failed polls in a row need a person."""
+
+
+def failed_since_answer(polls: Iterable[Poll]) -> dict[str, tuple[str, ...]]:
+    """When each model's polls failed since its last answer, oldest first, of polls in order."""
+    failed: dict[str, tuple[str, ...]] = {}
+    for poll in polls:
+        if poll.succeeded:
+            failed.pop(poll.model, None)
+        else:
+            failed[poll.model] = (*failed.get(poll.model, ()), poll.polled_at)
+    return failed
+
+
+def outage(
+    answered: str | None, failed: Sequence[str], every_days: int, since: datetime, now: datetime
+) -> str | None:
+    """Why an assistant needs a person, as the end of a sentence; ``None`` while it answers.
+
+    ``answered`` is when it last did, ``failed`` when polls failed that no answer of the same
+    category followed, ``since`` when polling began, for one that was never asked.
+    """
+    after = sorted(time for time in failed if time > (answered or ""))
+    if len(after) >= FAILURES:
+        return f"failed in its last {len(after)} polls, since {after[0]}"
+    begun = answered or (after[0] if after else None)
+    silent = now - (datetime.fromisoformat(begun) if begun else since)
+    if silent > timedelta(days=2 * every_days):
+        return f"has not answered for {silent.days} days"
+    return None

@@ -1,0 +1,271 @@
+"""From a provider's bytes to a record: whatever comes back, one poll is one record."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import category
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from raw_provider import RawProvider, raw_provider
+from replaying import answer_text, envelope
+
+from store.history import History
+from store.polls.asking import UNEXPECTED
+from store.polls.claims import Claims
+from store.polls.clocks import Clock
+from store.polls.due import Pair, due_at, polls_in, standing
+from store.polls.runner import Edges, Runner
+from store.polls.sending import Limits
+from store.polls.spending import UNBELIEVABLE, RunAccount
+from store.records import Assistant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from random import Random
+
+    from store.polls.runner import Tally
+    from store.records import Poll
+
+NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
+CANARY = "sk-canary-4f1d9a"
+APIS = ("responses", "chat", "messages", "gemini")
+TOTAL = 5
+
+
+class Desk:
+    """A provider, a history, and one poll at a time of a category of its own."""
+
+    def __init__(self, provider: RawProvider, directory: Path) -> None:
+        self.provider = provider
+        self.directory = directory
+        self.history = History(directory / "history")
+        self._numbers = itertools.count()
+
+    def poll(self, api: str, reply: bytes) -> tuple[Poll, Tally]:
+        """What one poll is recorded as; it is exactly one, sealed, and can be read back."""
+        self.provider.reply = reply
+        slug = f"c-{next(self._numbers)}"
+        prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
+        line = {"api": api, "base_url": self.provider.url, "model": "m", "key_env": "KEY"}
+        fields: dict[str, Any] = {"rpm": 1_000_000, **line, **prices}
+        who = Assistant(name="A", **fields)
+        account = RunAccount(100)
+        edges = Edges(
+            record=self.history.append,
+            polls_of=lambda slug: polls_in(self.history, [slug]),
+            claims=Claims(self.directory / ".locks"),
+            secret=lambda _: CANARY,
+            stop=threading.Event(),
+            clock=Clock(lambda: NOW),
+            accounts=[account],
+            limits=Limits(connect=1, read=2, total=TOTAL, attempts=1),
+        )
+        tally = Runner(edges, 7).run([Pair(slug, category(), who)], only_due=True)["A"]
+        log = self.history.read(slug)
+        assert not log.problems
+        [stored] = log.polls
+        assert CANARY.encode() not in self.history.path(slug).read_bytes()
+        assert 0 <= account.spent <= 10 * 1e6
+        assert stored.poll.latency_ms is None or stored.poll.latency_ms < 1000 * (TOTAL + 5)
+        assert stored.poll.failure != "interrupted"
+        due_at(standing([stored.poll]), 7)
+        return stored.poll, tally
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """One provider and one history for all of them."""
+    with raw_provider() as provider:
+        yield Desk(provider, tmp_path_factory.mktemp("replies"))
+
+
+def http(body: bytes, status: int = 200, **headers: str) -> bytes:
+    """A reply that ends with its connection."""
+    lines = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    head = "\r\n".join([f"HTTP/1.1 {status} Whatever", *lines, "", ""])
+    return head.encode("latin-1", "replace") + body
+
+
+def nested(depth: int) -> Any:
+    """Lists within lists."""
+    value: Any = "deep"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def nested_text(depth: int) -> Any:
+    """Text parts within text parts."""
+    value: Any = "deep"
+    for _ in range(depth):
+        value = [{"type": "text", "text": value}]
+    return value
+
+
+def spent(given: Any, made: Any) -> bytes:
+    """A good answer with these counts of tokens."""
+    body = envelope("chat", answer_text(["Alpha"]), "m")
+    body["usage"] = {"prompt_tokens": given, "completion_tokens": made}
+    return json.dumps(body).encode()
+
+
+def test_a_year_that_no_calendar_has(desk: Desk) -> None:
+    """A Retry-After beyond all dates is no hint, and no exception."""
+    poll, tally = desk.poll(
+        "chat", http(b"{}", 429, Retry_After="Sat, 21 Nov 99999999999 10:00:30 GMT")
+    )
+    assert (poll.failure, tally.rest) == ("rate_limited", None)
+
+
+@pytest.mark.parametrize("unit", [1, 1000])
+def test_a_reset_that_is_a_time_is_no_weeks_pause(desk: Desk, unit: int) -> None:
+    """A limit fresh again at a time in Unix seconds or milliseconds is a wait of five minutes."""
+    reset = str((int(NOW.timestamp()) + 300) * unit)
+    headers = {"x_ratelimit_remaining_tokens": "0", "x_ratelimit_reset_tokens": reset}
+    _, tally = desk.poll("chat", http(b"{}", 429, **headers))
+    assert tally.rest == 300
+
+
+@pytest.mark.parametrize(("digits", "failure"), [(15, None), (400, None), (5000, "http")])
+def test_counts_that_nobody_can_believe_are_left_out(
+    desk: Desk, digits: int, failure: str | None
+) -> None:
+    """Neither a billion dollars nor a number without end is booked; the record says so."""
+    poll, _ = desk.poll("chat", http(spent(7, 7).replace(b"7", b"9" * digits)))
+    assert (poll.usage, poll.failure) == (None, failure)
+    assert (UNBELIEVABLE in poll.notes) is (failure is None)
+
+
+def test_what_cost_more_than_was_reserved_is_noted(desk: Desk) -> None:
+    """A count that can be true is paid, and the record says that it was not foreseen."""
+    poll, _ = desk.poll("chat", http(spent(5000, 4000)))
+    assert poll.usage is not None
+    assert poll.usage.usd == 0.05
+    assert [note.partition(" USD; ")[0] for note in poll.notes] == ["it cost 0.05"]
+
+
+@pytest.mark.parametrize("depth", [340, 900, 5000])
+@pytest.mark.parametrize("build", [nested, nested_text])
+def test_content_as_deep_as_it_likes(desk: Desk, build: Any, depth: int) -> None:
+    """Nesting in the envelope, with and without escapes, is a failed poll."""
+    body = envelope("chat", "", "m")
+    body["choices"][0]["message"]["content"] = "HERE"
+    deep = '[{"text":' * depth + '"\\u0061"' + "}]" * depth
+    text = deep if build is nested_text else "[" * depth + '"\\u0061"' + "]" * depth
+    poll, _ = desk.poll("chat", http(json.dumps(body).replace('"HERE"', text).encode()))
+    assert poll.failure in ("empty", "http")
+
+
+def test_what_a_model_said_is_kept(desk: Desk) -> None:
+    """The beginning of what could not be read is in the record, cleaned, cut, without the key."""
+    split = CANARY[:4] + "\u200b" + CANARY[4:]
+    text = "x" * 290 + split + "y" * 100
+    poll, _ = desk.poll("chat", http(json.dumps(envelope("chat", text, "m")).encode()))
+    assert poll.error is not None
+    assert poll.error.startswith("The answer is text, not the JSON object asked for. It begins: ")
+    assert poll.error.endswith('x[redacted]…"') or poll.error.endswith('x[redacted…"')
+    assert CANARY[:6] not in poll.error
+
+
+# ------------------------------------------------------------------ anything at all
+
+HOSTILE: tuple[Any, ...] = (
+    None, True, -1, 0, 10**15, 10**399, -(2**63) - 1, 1.5, 1e308, "", " ", "x" * 5000, CANARY,
+    CANARY.replace("s", "\u200bs"), "\x00\x1b[31m", "\u202e", "\U000e0041", {}, [], [[]],
+    nested(340), nested_text(340), {"text": CANARY}, {"reason": nested(400)}, "stop", "length",
+    "content_filter", "insufficient_quota", 429, "1. Alpha", answer_text(["Alpha"] * 9),
+    answer_text([CANARY]), "{" * 2000, '{"picks":' * 400, "```json\n{}\n```", "<think>", "NaN",
+)  # fmt: skip
+LEAVES = [json.dumps(value) for value in HOSTILE]
+HINTS = (
+    "Retry-After", "retry-after-ms", "Date", "x-ratelimit-reset-tokens", "x-request-id",
+    "x-should-retry", "Content-Type", "Location", "Set-Cookie",
+)  # fmt: skip
+FRAMES = ("Content-Encoding", "Transfer-Encoding", "Content-Length", "Connection")
+VALUES = (
+    "0", "1", "-1", "9" * 30, "1795255230", "1795255230000", "nan", "true", "gzip", "chunked",
+    "gzip, gzip, gzip", "deflate", "br", "Sat, 21 Nov 99999999999 10:00:30 GMT", CANARY,
+    "Fri, 20 Nov 2026 06:00:00 GMT", "Fri, 20 Nov 2026 09:00:00 GMT", "8h", "\xff\xfe", "",
+    "Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 -2300", "9999-12-31T23:59:59Z",
+)  # fmt: skip
+USED_UP = {"x_ratelimit_remaining_tokens": "0"}
+
+
+def hostile_body(draw: Random, api: str) -> bytes:
+    """An envelope after a few hostile changes, in the answer, around it and in its bytes."""
+    answer: Any = json.loads(answer_text(["Alpha", "Beta"]))
+    for _ in range(draw.choice((0, 0, 1, 2))):
+        change(draw, answer)
+    body: Any = envelope(api, json.dumps(answer), "m")
+    if draw.random() < 0.2:
+        body = {"error": {"message": "m", "code": "c", "details": [{"retryDelay": "9s"}]}}
+    for _ in range(draw.choice((0, 1, 1, 2, 3))):
+        change(draw, body)
+    text = json.dumps(body, ensure_ascii=draw.random() < 0.5).encode("utf-8", "replace")
+    if draw.random() < 0.15:
+        at = draw.randrange(len(text))
+        text = text[:at] + draw.randbytes(draw.randrange(9)) + text[at + draw.randrange(9) :]
+    return text
+
+
+def change(draw: Random, body: Any) -> None:
+    """Put something hostile at some place of a value."""
+    while isinstance(body, dict | list) and body:
+        at = draw.choice(sorted(body) if isinstance(body, dict) else range(len(body)))
+        if not isinstance(body[at], dict | list) or draw.random() < 0.2:
+            body[at] = json.loads(draw.choice(LEAVES))
+            return
+        body = body[at]
+
+
+def hostile_reply(draw: Random) -> tuple[str, bytes]:
+    """An API and the bytes that come back from it."""
+    api = draw.choice(APIS)
+    if draw.random() < 0.03:
+        return api, draw.randbytes(draw.randrange(200))
+    body = hostile_body(draw, api)
+    status = draw.choice((200,) * 12 + (204, 101, 302, 400, 401, 404, 429, 429, 503, 999))
+    headers = {draw.choice(HINTS): draw.choice(VALUES) for _ in range(draw.randrange(3))}
+    headers |= USED_UP if draw.random() < 0.3 else {}
+    headers |= {draw.choice(FRAMES): draw.choice(VALUES)} if draw.random() < 0.1 else {}
+    if draw.random() < 0.1:
+        body, headers = gzip.compress(body), headers | {"Content-Encoding": "gzip"}
+    reply = http(body, status, **headers)
+    return api, reply[: draw.randrange(len(reply))] if draw.random() < 0.05 else reply
+
+
+def is_one_record(desk: Desk, draw: Random) -> None:
+    """Poll once; what was thought of is no fault of the program, and nothing is out of bounds."""
+    api, reply = hostile_reply(draw)
+    poll, tally = desk.poll(api, reply)
+    assert tally.polled == 1
+    assert tally.rest is None or 0 <= tally.rest <= 7 * 86_400
+    assert (poll.pick is None) == (poll.failure is not None) == (poll.error is not None)
+    assert poll.error != UNEXPECTED.error, reply
+    assert poll.usage is None or (poll.usage.usd or 0) < 1
+
+
+DRAWS = st.randoms(use_true_random=True)
+
+
+@settings(max_examples=200)
+@given(draw=DRAWS)
+def test_any_reply_is_one_record(desk: Desk, draw: Random) -> None:
+    """Whatever bytes come back, one poll is exactly one record, and the key is not in it."""
+    is_one_record(desk, draw)
+
+
+@pytest.mark.slow
+@settings(max_examples=20_000, suppress_health_check=list(HealthCheck), derandomize=False)
+@given(draw=DRAWS)
+def test_twenty_thousand_replies_are_as_many_records(desk: Desk, draw: Random) -> None:
+    """The same, with other replies on every run."""
+    is_one_record(desk, draw)
