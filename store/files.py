@@ -20,6 +20,7 @@ from msgspec import Struct
 from rapidfuzz import fuzz, process
 
 from store import positions
+from store.last_good import Copy, LastGood
 from store.mistakes import explain
 from store.records import (
     Assistant,
@@ -40,6 +41,8 @@ from store.records import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from store.last_good import Version
+
 MAX_BYTES = 1 << 20
 
 SINGLE: Mapping[str, type[DataFile]] = {
@@ -55,6 +58,8 @@ FOLDERS: Mapping[str, type[DataFile]] = {
     "labs": WrittenExperiment,
 }
 REQUIRED = ("site.json", "models.json")
+GOVERNING = (*REQUIRED, "withheld.json")
+"""What every answer follows from: without a good version of each nothing is served or polled."""
 OTHERS = ("history", "schemas", "LICENSE")
 
 _NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
@@ -69,13 +74,21 @@ MISSING: Signature = (0, 0, 0, 0)
 UNREAD: Signature = (-1, 0, 0, 0)
 """Stands for a file that could not be read, perhaps only just now: no file has it."""
 
+_WITHHELD_IS_MISSING = (
+    "the file is missing, and it withheld polls; put it back, or write one with no entries if that "
+    "is meant"
+)
+
 
 class DataDirectoryError(Exception):
-    """There is no data directory to read; the sentence says what to do."""
+    """There is no data directory that can be used; the sentence says what to do."""
 
 
 class Catalogue(Struct, frozen=True):
-    """What the hand-edited files say. Slugs are file names; ``modified`` is in ns per file."""
+    """What the hand-edited files say. Slugs are file names; ``modified`` is in ns per file.
+
+    ``ungoverned`` are problems of files that govern and of which no good version is known.
+    """
 
     site: Site
     assistants: tuple[Assistant, ...]
@@ -87,6 +100,31 @@ class Catalogue(Struct, frozen=True):
     withheld: Mapping[str, Withholding]
     modified: Mapping[str, int]
     problems: tuple[Problem, ...]
+    ungoverned: tuple[Problem, ...] = ()
+
+    @property
+    def governing_errors(self) -> tuple[Problem, ...]:
+        """The errors in the files that govern, whether a good version is in use or not."""
+        found = (p for p in self.problems if p.file in GOVERNING and p.severity == "error")
+        return tuple(found)
+
+    def check_governed(self) -> None:
+        """See that a good version of everything that governs is in use.
+
+        Raises:
+            DataDirectoryError: nothing that follows from these files may be shown or asked.
+        """
+        if self.ungoverned:
+            raise DataDirectoryError(
+                f"{self.ungoverned[0]}; no good version of it is known, and nothing can be shown "
+                "or asked without one"
+            )
+
+    def fault_of_category(self, slug: str) -> Problem | None:
+        """Why a category is not there although nobody deleted it."""
+        files = (f"categories/{slug}.json", "categories") if slug not in self.categories else ()
+        errors = (p for p in self.problems if p.severity == "error")
+        return next((p for p in errors if p.file in files), None)
 
 
 class Loaded(Struct, frozen=True):
@@ -107,11 +145,16 @@ class _Seen(Struct, frozen=True):
     text: str
     problems: tuple[Problem, ...]
 
+    @property
+    def copy(self) -> Copy:
+        """The version in use."""
+        return Copy(self.text.encode(), self.modified)
+
 
 class _Listing(Struct, frozen=True):
     """What is in the directory: our files by relative name, and what looks like one and is not.
 
-    ``unlisted`` are folders that could not be looked into.
+    ``unlisted`` are folders that are missing or could not be looked into.
     """
 
     files: dict[str, Signature]
@@ -124,9 +167,12 @@ class Files:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._last_good = LastGood(directory)
         self._seen: dict[str, _Seen] = {}
         self._odd: tuple[Problem, ...] = ()
         self._catalogue: Catalogue | None = None
+        self._kept: dict[str, Version] | None = None
+        self._kept_of: Catalogue | None = None
 
     def scan(self, settle: Callable[[], object] | None = None) -> Catalogue:
         """Look at every file; the same object comes back when nothing changed.
@@ -153,15 +199,68 @@ class Files:
             self._catalogue = self._gather()
         return self._catalogue
 
+    def keep(self) -> None:
+        """Let the versions in use outlive this process; only what changed is written.
+
+        To be called after a look that believed what it saw: a file that it found deleted loses its
+        copy.
+
+        Raises:
+            OSError: a copy could not be written.
+        """
+        if self._catalogue is self._kept_of:
+            return
+        catalogue, seen = self._catalogue, self._seen
+        if self._kept is None:
+            self._kept = self._last_good.versions(FOLDERS)
+        good = {name: each.copy for name, each in seen.items() if each.record}
+        changed = {n: copy for n, copy in good.items() if self._kept.get(n) != copy.version}
+        gone = self._kept.keys() - seen.keys()
+        if changed or gone:
+            self._last_good.keep(changed, gone)
+            kept = {name: copy.version for name, copy in good.items()}
+            self._kept = {n: v for n, v in {**self._kept, **kept}.items() if n not in gone}
+        self._kept_of = catalogue
+
     def _list(self) -> _Listing:
         """What is there now; a folder that cannot be looked into counts as it was."""
         found = _listing(self._directory)
-        for folder in found.unlisted:
-            kept = (name for name in self._seen if name.startswith(f"{folder}/"))
-            found.files.update((name, self._seen[name].signature) for name in kept)
         if all(signature == MISSING for signature in found.files.values()):
             raise DataDirectoryError(_nothing_in(self._directory))
-        return found
+        if "" in found.unlisted and self._catalogue is None:
+            raise DataDirectoryError(f"{self._directory}: {found.problems[0].message}")
+        if self._withheld_before():
+            found.files.setdefault("withheld.json", MISSING)
+        problems = [*found.problems]
+        for folder in found.unlisted:
+            found.files.update(kept := self._known_in(folder))
+            is_named = any(problem.file == (folder or ".") for problem in problems)
+            if not is_named and (kept or folder == "categories"):
+                message = "the folder is missing; put it back, or an empty one if that is meant"
+                problems.append(Problem(folder, 1, 1, message))
+        return _Listing(found.files, tuple(sorted(problems)), found.unlisted)
+
+    def _known_in(self, folder: str) -> dict[str, Signature]:
+        """The files of a folder as they were last seen, by this process or by one before it."""
+        if self._catalogue is None:
+            for name in self._last_good.versions([folder]):
+                if name not in SINGLE and (copy := self._copy(name)):
+                    self._seen[name] = copy
+        known = self._seen.items()
+        return {name: seen.signature for name, seen in known if name.rpartition("/")[0] == folder}
+
+    def _withheld_before(self) -> bool:
+        """Whether the last good version of withheld.json withheld anything."""
+        seen = self._seen.get("withheld.json") or self._copy("withheld.json")
+        return bool(seen and isinstance(seen.record, Withheld) and seen.record.withheld)
+
+    def _copy(self, name: str) -> _Seen | None:
+        """The last good version of a file that an earlier process used."""
+        copy = self._last_good.read(name)
+        if copy is None or not _may_be_named(name):
+            return None
+        loaded = understand(name, copy.data)
+        return _Seen(UNREAD, loaded.record, copy.modified, loaded.text, ()) if loaded.record else None
 
     def _look(self, name: str, signature: Signature, *, calm: bool) -> _Seen | None:
         """A file as it is now; with ``calm``, as it was if it is just being written."""
@@ -169,13 +268,16 @@ class Files:
         if before and before.signature == signature:
             return before
         loaded = load(self._directory / name, name)
+        if loaded is None and name == "withheld.json" and signature == MISSING:
+            loaded = _unusable(name, MISSING, _WITHHELD_IS_MISSING)
         if loaded is None or (calm and loaded.signature not in (signature, UNREAD)):
             return before
         taken_in = UNREAD if loaded.signature == UNREAD else signature
-        record, modified, text = loaded.record, signature[0], loaded.text
-        if record is None and before and before.record:
-            record, modified, text = before.record, before.modified, before.text
-        return _Seen(taken_in, record, modified, text, loaded.problems)
+        if loaded.record is None:
+            good = before if before and before.record else self._copy(name)
+            if good:
+                return _Seen(taken_in, good.record, good.modified, good.text, loaded.problems)
+        return _Seen(taken_in, loaded.record, signature[0], loaded.text, loaded.problems)
 
     def _gather(self) -> Catalogue:
         models = self._single("models.json", Models)
@@ -198,6 +300,11 @@ class Files:
             withheld=withheld.withheld if withheld else {},
             modified={name: seen.modified for name, seen in self._seen.items()},
             problems=tuple(sorted(problems)),
+            ungoverned=tuple(
+                seen.problems[0]
+                for name in GOVERNING
+                if (seen := self._seen.get(name)) and not seen.record
+            ),
         )
 
     def _single(self, name: str, kind: type[Record]) -> Record | None:
@@ -277,10 +384,15 @@ def load(path: Path, name: str) -> Loaded | None:
     except (OSError, _Unusable) as error:
         signature = UNREAD if isinstance(error, OSError) else _signature(path.lstat())
         return _unusable(name, signature, _why_unreadable(error))
-    if not (name in SINGLE or is_slug(path.stem)):
+    if not _may_be_named(name):
         message = f'the file name "{path.stem}" is no slug; use a-z, 0-9 and single hyphens'
         return _unusable(name, signature, f"{message}, at most 100")
     return understand(name, data, signature)
+
+
+def _may_be_named(name: str) -> bool:
+    """Whether a file of this name is one that is read."""
+    return name in SINGLE or is_slug(Path(name).stem)
 
 
 def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded:
@@ -380,9 +492,7 @@ def _listing(directory: Path) -> _Listing:
         try:
             entries = _entries(directory / folder)
         except FileNotFoundError:
-            if folder == "categories":
-                problems.append(Problem(folder, 1, 1, "the folder is missing"))
-                unlisted.append(folder)
+            unlisted.append(folder)
             continue
         except OSError as error:
             why = f"the folder cannot be looked into: {error.strerror}"

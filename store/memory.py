@@ -23,7 +23,7 @@ from store.history import History, HistoryError
 from store.rankings import readings
 from store.rankings.names import Names
 from store.records import Problem
-from store.snapshot import Logs, history_files, rebuild, with_overview
+from store.snapshot import Logs, deleted_slugs, history_files, rebuild, with_overview
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -155,7 +155,8 @@ class Store:
             self.reload()
         with self._lock:
             try:
-                self._advance(self.snapshot.catalogue, {polls[0].slug})
+                self._swap(self._next(self.snapshot.catalogue, {polls[0].slug}))
+                self._overview_due = True
             except BaseException:
                 self._signatures.pop(polls[0].slug, None)  # so that the next look takes them in
                 raise
@@ -180,11 +181,7 @@ class Store:
         """Bring what is over all categories up to date, if it is behind."""
         with self._lock:
             if self._overview_due:
-                snapshot = with_overview(self.snapshot)
-                if self.snapshot.overview.index.is_prepared:
-                    snapshot.overview.prepare()
-                self._swap(snapshot)
-                self._overview_due = False
+                self._swap_whole(self.snapshot)
 
     def _follow(self, catalogue: Catalogue) -> None:
         """Take in what changed in the files and in history, and what could not be read before."""
@@ -193,7 +190,7 @@ class Store:
         if self._snapshot is None or changed or catalogue is not self._snapshot.catalogue:
             self._signatures = found
             try:
-                self._advance(catalogue, changed)
+                self._swap_whole(self._next(catalogue, changed))
             except BaseException:
                 self._signatures = known
                 raise
@@ -203,8 +200,17 @@ class Store:
     def _found(self) -> dict[str, Signature | None]:
         """The signature of every history file; ``None`` while one still cannot be read."""
         unread = (file for file, taken_in in self._signatures.items() if taken_in is None)
+        found = self.history.signatures()
         still = (file for file in unread if self.history.read(file).unread)
-        return {**self.history.signatures(), **dict.fromkeys(still)}
+        return {**dict.fromkeys(self.history.remembered()), **found, **dict.fromkeys(still)}
+
+    def _swap_whole(self, snapshot: Snapshot) -> None:
+        """Swap in a snapshot with what is over all categories, so that no link dies between two."""
+        snapshot = with_overview(snapshot)
+        if self._snapshot and self._snapshot.overview.index.is_prepared:
+            snapshot.overview.prepare()
+        self._swap(snapshot)
+        self._overview_due = False
 
     def _swap(self, snapshot: Snapshot) -> None:
         parts = list(_parts(self._snapshot))
@@ -232,20 +238,22 @@ class Store:
             log.log(_SEVERITIES[problem.severity], "%s", problem)
         self._told = problems
 
-    def _advance(self, catalogue: Catalogue, changed_history: set[str]) -> None:
-        """Swap in the snapshot that follows from these files and this much new history."""
+    def _next(self, catalogue: Catalogue, changed_history: set[str]) -> Snapshot:
+        """The snapshot that follows from these files and this much new history."""
         before = self._snapshot
         if before and before.catalogue.products == catalogue.products:
             names = before.names
         else:
             names = Names(catalogue.products)
-        stale = _to_read_again(before, catalogue, names, changed_history)
+        deleted = deleted_slugs(catalogue, self._signatures.keys() | changed_history)
+        stale = _to_read_again(before, catalogue, deleted, names, changed_history)
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
-        self._swap(rebuild(before, catalogue, names, fresh, self._publish(catalogue)))
-        self._overview_due = True
+        publisher = self._publish(catalogue)
+        return rebuild(before, catalogue, deleted, names, fresh, publisher)
 
     def _read(self, slug: str, catalogue: Catalogue) -> Logs:
-        files = history_files(slug, catalogue.categories[slug], catalogue.categories)
+        category = catalogue.categories.get(slug)
+        files = history_files(slug, category, catalogue.categories) if category else [slug]
         logs = [self.history.read(file) for file in files]
         for file, log in zip(files, logs, strict=True):
             if log.signature or log.unread:
@@ -309,12 +317,16 @@ def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
 
 
 def _to_read_again(
-    before: Snapshot | None, catalogue: Catalogue, names: Names, changed_history: set[str]
+    before: Snapshot | None,
+    catalogue: Catalogue,
+    deleted: set[str],
+    names: Names,
+    changed_history: set[str],
 ) -> set[str]:
-    """The categories whose readings no longer follow from the files."""
+    """The categories whose readings no longer follow from the files, deleted ones among them."""
     categories = catalogue.categories
     if before is None or before.catalogue.withheld != catalogue.withheld:
-        return set(categories)
+        return {*categories, *deleted}
     old, times = before.catalogue.categories, before.catalogue.modified
     stale = {
         slug
@@ -324,13 +336,17 @@ def _to_read_again(
     }
     for slug in categories.keys() - stale:
         files = history_files(slug, categories[slug], categories)
-        if not changed_history.isdisjoint(files) or before.ledgers[slug].files != tuple(files):
+        ledger = before.ledgers.get(slug)
+        moved = ledger is not None and ledger.files != tuple(files)
+        if moved or not changed_history.isdisjoint(files):
             stale.add(slug)
+    known = before.ledgers.keys() - old.keys()
+    stale |= (deleted - known) | (deleted & changed_history)
     if names is not before.names:
         stale |= {
             slug
             for slug, reading in before.readings.items()
-            if slug in categories and not readings.still_holds(reading, names)
+            if slug in (categories.keys() | deleted) and not readings.still_holds(reading, names)
         }
     return stale
 
