@@ -260,7 +260,9 @@ class Files:
         if copy is None or not _may_be_named(name):
             return None
         loaded = understand(name, copy.data)
-        return _Seen(UNREAD, loaded.record, copy.modified, loaded.text, ()) if loaded.record else None
+        return (
+            _Seen(UNREAD, loaded.record, copy.modified, loaded.text, ()) if loaded.record else None
+        )
 
     def _look(self, name: str, signature: Signature, *, calm: bool) -> _Seen | None:
         """A file as it is now; with ``calm``, as it was if it is just being written."""

@@ -163,6 +163,10 @@ class History:
         """The slug of every history file that is known to have held something."""
         return self._marks.slugs()
 
+    def accepted(self) -> list[str]:
+        """The slug of every history file that an operator accepted to be empty or gone."""
+        return self._marks.slugs(accepted=True)
+
     def keep_marks(self) -> None:
         """Write down where the files ended that were read; see :meth:`Marks.write`.
 
@@ -194,13 +198,18 @@ class History:
         When all are away, as with a disk that is not mounted, no other may be begun.
         """
         mark = self._marks.of(slug)
-        if mark and mark.end and self._directory.is_dir():
+        if self._marks.slugs() and not self._holds_any():
+            message = "every file in it is gone; put them back (is their disk there?), or "
+            return Log(problems=(Problem("history", 1, 1, message + _accept("--all")),))
+        if mark and mark.end:
             return Log(problems=(_lost(slug, mark, "the file is gone"),))
-        known = self._marks.slugs()
-        if known and not any(self.path(each).exists() for each in known):
-            message = f"all {len(known):,} history files are gone; put them back (is the disk there?)"
-            return Log(problems=(Problem("history", 1, 1, f"{message}, or {_accept('--all')}"),))
         return Log()
+
+    def _holds_any(self) -> bool:
+        """Whether there is any history file."""
+        with suppress(OSError), os.scandir(self._directory) as entries:
+            return any(entry.name.endswith(".jsonl") for entry in entries)
+        return False
 
     def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes | None]:
         """The raw lines at the given byte offsets of a file, read in one piece.

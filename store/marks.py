@@ -35,11 +35,11 @@ class Marks:
         with self._lock:
             return self._fresh.get(slug) or self._written.get(slug)
 
-    def slugs(self) -> list[str]:
-        """Every history file that is known to have held something."""
+    def slugs(self, *, accepted: bool = False) -> list[str]:
+        """Every history file that held something, or that somebody ``accepted`` to hold nothing."""
         with self._lock:
             marks = {**self._written, **self._fresh}
-        return [slug for slug, mark in marks.items() if mark.end]
+        return [slug for slug, mark in marks.items() if (mark == NOTHING) is accepted]
 
     def see(self, slug: str, mark: Mark) -> None:
         """Take note of where a file ends that holds what was seen in it before."""

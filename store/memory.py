@@ -68,6 +68,7 @@ class Store:
         self._overview_due = False
         self._fault: Problem | None = None
         self._unmade: Problem | None = None
+        self._unkept: Problem | None = None
         self._clashes: tuple[Problem, ...] = ()
         self._told: frozenset[Problem] = frozenset()
 
@@ -76,7 +77,7 @@ class Store:
         """The current picture; the first use reads the data directory.
 
         Raises:
-            DataDirectoryError: there is no data directory to read.
+            DataDirectoryError: there is no data directory that can be used.
             HistoryError: the history cannot be looked into.
         """
         if self._snapshot is None:
@@ -87,7 +88,7 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        faults = [fault for fault in (self._fault, self._unmade) if fault]
+        faults = [fault for fault in (self._fault, self._unmade, self._unkept) if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
     def reload(self, settle: Callable[[], object] | None = None) -> None:
@@ -96,13 +97,16 @@ class Store:
         ``settle`` is handed to :meth:`Files.scan`; whoever records meanwhile does not wait for it.
 
         Raises:
-            DataDirectoryError: there is no data directory, and never was since the start.
+            DataDirectoryError: there is no data directory that can be used, and never was since
+                the start.
             HistoryError: the history cannot be looked into, and never could since the start.
         """
         with self._reloading:
             first = self._snapshot is None
             try:
                 catalogue = self._files.scan(settle)
+                if first:
+                    catalogue.check_governed()
                 with self._lock, _collector_paused() if first else nullcontext():
                     self._follow(catalogue)
                 self._fault = None
@@ -128,6 +132,23 @@ class Store:
             if fault != self._fault:
                 log.exception("the files could not be taken in; the last good state stays served")
             self._fault = fault
+
+    def keep(self) -> None:
+        """Let what is good outlive this process: files, and where history ended (`.last-good`).
+
+        To be called after a look that believed what it saw. Where it cannot be written is a
+        problem, told once, that does no harm until a restart.
+        """
+        unkept = None
+        with self._reloading:
+            try:
+                self._files.keep()
+                self.history.keep_marks()
+            except OSError as error:
+                why = f"cannot be written: {error.strerror}; after a restart there is no last good"
+                message = f"{why} version of a file that is broken then, and lost history is unseen"
+                unkept = Problem(".last-good", 1, 1, message, "warning")
+        self._unkept = unkept
 
     def prepare(self) -> None:
         """Make what requests may ask for, so that not even the first of them waits for it.
@@ -396,9 +417,12 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
     frozen_at: float | None = None
     while held := store():
         with _requests_first():
-            if frozen_at is not None:  # the first time, the request that began this has looked
+            looked = frozen_at is not None  # the first time, the request that began this has looked
+            if looked:
                 held.keep_current(lambda: pause.wait(settle))
             held.prepare()
+            if looked:
+                held.keep()
             if held.made_at != frozen_at:
                 gc.freeze()  # a snapshot has no cycles: it is freed when its last reader lets go
                 frozen_at = held.made_at

@@ -23,7 +23,8 @@ from store.rankings import boards, overview, products, readings
 from store.records import Category, is_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from store.files import Catalogue
     from store.history import Log
@@ -89,11 +90,11 @@ class Ledger(Struct, frozen=True):
 class Snapshot(Struct, frozen=True, weakref=True):
     """One consistent picture of files and history.
 
-    Ledgers and readings are there of everything that history holds, also of what is no category:
-    :attr:`gone`. A category whose history cannot be read has neither. Mappings are by category slug, ``products`` and ``records`` by product id, ``documents`` by
-    resource path. ``overview`` and ``documents`` may be a moment behind the rest. ``verdicts`` and
-    ``records`` keep the bodies made so far; what :meth:`verdict_of` and :meth:`record_of` answer
-    is the same before and after.
+    Mappings are by category slug, ``products`` and ``records`` by product id, ``documents`` by
+    resource path. ``ledgers`` and ``readings`` also hold what is no category any more, see
+    :meth:`gone`, and no category whose history cannot be read. ``overview`` and ``documents`` may
+    be a moment behind the rest. ``verdicts`` and ``records`` keep the bodies made so far; what
+    :meth:`verdict_of` and :meth:`record_of` answer is the same before and after.
     """
 
     catalogue: Catalogue
@@ -252,15 +253,16 @@ def with_overview(snapshot: Snapshot) -> Snapshot:
 def rebuild(
     before: Snapshot | None,
     catalogue: Catalogue,
-    deleted: Set[str],
+    deleted: AbstractSet[str],
     names: Names,
     fresh: Iterable[tuple[str, Logs]],
     publisher: Publisher,
 ) -> Snapshot:
     """The next snapshot; ``fresh`` brings the history of every category that was read again.
 
-    ``deleted`` are the slugs that history holds and that are no category any more. History is taken one category after the other, so that all polls are never in memory at once. The
-    overview and documents are still those of before; see :func:`with_overview`.
+    It is taken one category after the other, so that all polls are never in memory at once.
+    ``deleted`` are the slugs that history holds and that are no category any more. The overview and
+    documents are still those of before; see :func:`with_overview`.
     """
     whole = before is None or _configured_anew(before.catalogue, catalogue)
     before = before or _blank(catalogue, names, publisher)
@@ -275,7 +277,7 @@ class _Rebuild:
         self,
         before: Snapshot,
         catalogue: Catalogue,
-        deleted: Set[str],
+        deleted: AbstractSet[str],
         names: Names,
         publisher: Publisher,
         whole: bool,  # noqa: FBT001 - stages ask it by name

@@ -203,7 +203,7 @@ class Desk:
         """Whether a file for one product would take the other in, by a maker or a noun."""
         after = Names({**self.files, keeper.slug: self._record(keeper)})
         return any(
-            after.resolve(apart.name, None, self.snapshot.catalogue.categories[slug].nouns).product
+            after.resolve(apart.name, None, self.snapshot.readings[slug].category.nouns).product
             == keeper.slug
             for slug in apart.categories
         )

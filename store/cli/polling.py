@@ -15,7 +15,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 from rapidfuzz import process
 
-from store.files import Catalogue, DataDirectoryError, Files
+from store.files import REQUIRED, Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.polls.asking import Unready, key_of, request_for
 from store.polls.assistants import mistakes
@@ -133,17 +133,20 @@ def poll(  # noqa: PLR0913 - a command's options
 
 
 def _catalogue(settings: Settings) -> Catalogue:
-    """The data directory's files, of which models.json must be without a mistake."""
+    """The data directory's files; those that say whom to ask and at what cost are good."""
     files = Files(settings.data_dir)
     try:
         catalogue = files.scan()
     except DataDirectoryError as error:
         raise click.ClickException(str(error)) from None
-    found = [p for p in catalogue.problems if p.file == "models.json" and p.severity == "error"]
+    found = [p for p in catalogue.governing_errors if p.file in REQUIRED]
+    found = found or [*catalogue.ungoverned]
     found = found or [p for p in mistakes(catalogue, files) if p.severity == "error"]
     if found:
+        names = " and ".join(sorted({problem.file for problem in found}))
+        have = "has" if len({problem.file for problem in found}) == 1 else "have"
         listed = "\n".join(f"  {problem}" for problem in found)
-        raise click.ClickException(f"Nothing was asked, for models.json has mistakes:\n{listed}")
+        raise click.ClickException(f"Nothing was asked, for {names} {have} mistakes:\n{listed}")
     return catalogue
 
 
@@ -193,7 +196,7 @@ def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> None:
         unread = agenda.look(files)
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
-    for each in unread:
+    for each in dict.fromkeys(map(str, unread)):
         click.echo(f"{each}; its category is left alone", err=True)
 
 
