@@ -63,7 +63,7 @@ class Store:
         self._clock = clock
         self._reloading = threading.Lock()
         self._lock = threading.RLock()
-        self._signatures: dict[str, Signature | None] = {}
+        self._signatures: dict[str, Signature | Problem | None] = {}
         self._snapshot: Snapshot | None = None
         self._overview_due = False
         self._fault: Problem | None = None
@@ -218,12 +218,13 @@ class Store:
             self._clashes = tuple(name_clashes(self.snapshot.names, self._files))
         self.flush()
 
-    def _found(self) -> dict[str, Signature | None]:
-        """The signature of every history file; ``None`` while one still cannot be read."""
-        unread = (file for file, taken_in in self._signatures.items() if taken_in is None)
+    def _found(self) -> dict[str, Signature | Problem | None]:
+        """The signature of every history file, or why one still cannot be read; else ``None``."""
+        unread = [file for file, known in self._signatures.items() if isinstance(known, Problem)]
         found = self.history.signatures()
-        still = (file for file in unread if self.history.read(file).unread)
-        return {**dict.fromkeys(self.history.remembered()), **found, **dict.fromkeys(still)}
+        logs = ((file, self.history.read(file)) for file in unread)
+        still = {file: log.problems[0] for file, log in logs if log.unread}
+        return {**dict.fromkeys(self.history.remembered()), **found, **still}
 
     def _swap_whole(self, snapshot: Snapshot) -> None:
         """Swap in a snapshot with what is over all categories, so that no link dies between two."""
@@ -278,7 +279,7 @@ class Store:
         logs = [self.history.read(file) for file in files]
         for file, log in zip(files, logs, strict=True):
             if log.signature or log.unread:
-                self._signatures[file] = log.signature
+                self._signatures[file] = log.signature or log.problems[0]
         return Logs(tuple(files), tuple(logs))
 
 

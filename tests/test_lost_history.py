@@ -1,4 +1,4 @@
-"""History that shrank or vanished: missed by name, served as long as it is known, never paid again."""
+"""History that shrank or vanished: missed by name, served while it is known, never paid again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, append, bodies, prepared, write_data
+from builders import answered, app_over, append, bodies, command, prepared, write_data
 from small_world import write_small_world
 
 from store.history import History
@@ -17,8 +17,6 @@ from store.last_good import FOLDER, MARKS
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from click.testing import Result
 
     from store.memory import Store
 
@@ -58,11 +56,6 @@ def serve(data: Path) -> Store:
     return store
 
 
-def run(data: Path, *arguments: str) -> Result:
-    """A command in this process."""
-    return app_over(data).test_cli_runner().invoke(args=list(arguments))
-
-
 def first_lines(path: Path, count: int) -> bytes:
     """The first lines of a file, newlines included."""
     return b"".join(path.read_bytes().splitlines(keepends=True)[:count])
@@ -74,6 +67,12 @@ def edit_last(path: Path) -> None:
     path.write_bytes(b"".join([*lines[:-1], lines[-1].replace(b"HubSpot", b"Hub Spot")]))
 
 
+def make_a_folder(path: Path) -> None:
+    """Put a folder in a file's place."""
+    path.unlink()
+    path.mkdir()
+
+
 LOSSES: dict[str, Callable[[Path], object]] = {
     "deleted": lambda path: path.unlink(),
     "cut at a line": lambda path: path.write_bytes(first_lines(path, 2)),
@@ -81,7 +80,7 @@ LOSSES: dict[str, Callable[[Path], object]] = {
     "emptied": lambda path: path.write_bytes(b""),
     "replaced by another": lambda path: shutil.copy(path.with_name("help-desk.jsonl"), path),
     "last line edited": edit_last,
-    "made a folder": lambda path: (path.unlink(), path.mkdir()),
+    "made a folder": make_a_folder,
 }
 
 
@@ -130,12 +129,12 @@ def test_after_a_restart_it_is_unavailable_and_nothing_of_it_is_polled(
     assert client.get("/api/v1/best/help-desk.json").status_code == 200
     assert client.get("/healthz").get_json()["status"] == "degraded"
     for chosen in (("--due",), (SLUG,), ("--all",)):
-        done = run(data, "poll", *chosen)
+        done = command(data, "poll", *chosen)
         assert done.exit_code == 1
         assert f"history/{SLUG}.jsonl:1:1: " in done.output
         assert "its category is left alone" in done.output
     assert (path.read_bytes() if path.is_file() else None) == left
-    check = run(data, "check")
+    check = command(data, "check")
     assert check.exit_code == 1
     assert check.output.count(f"history/{SLUG}.jsonl:1:1: ") == 1
 
@@ -181,7 +180,7 @@ def test_what_is_accepted_counts_as_it_is(data: Path, way: str) -> None:
     for held in servers:
         held.reload()
         held.keep()
-    done = run(data, "check", "--accept-history", SLUG)
+    done = command(data, "check", "--accept-history", SLUG)
     polls = len(History(data / "history").read(SLUG).polls)
     noun = "poll" if polls == 1 else "polls"
     assert done.output == f"history/{SLUG}.jsonl counts as it is: {polls} {noun}.\n"
@@ -193,7 +192,7 @@ def test_what_is_accepted_counts_as_it_is(data: Path, way: str) -> None:
         assert bodies(held) == bodies(fresh)
         assert held.problems == fresh.problems
     assert not [p for p in fresh.problems if "--accept-history" in p.message]
-    assert run(data, "poll", "--due", "--at", "2027-01-01T06:00:00Z").exit_code == 0
+    assert command(data, "poll", "--due", "--at", "2027-01-01T06:00:00Z").exit_code == 0
 
 
 def test_the_folder_gone_is_one_error_and_nothing_at_all_is_polled(data: Path) -> None:
@@ -209,7 +208,7 @@ def test_the_folder_gone_is_one_error_and_nothing_at_all_is_polled(data: Path) -
         client = app_over(data).test_client()
         for slug in (SLUG, "help-desk", "new"):
             assert client.get(f"/api/v1/best/{slug}.json").status_code == 503
-        done = run(data, "poll", "--due")
+        done = command(data, "poll", "--due")
         assert done.exit_code == 1
         assert done.output.count("its category is left alone") == 1
         assert not list((data / "history").glob("*"))
@@ -223,25 +222,25 @@ def test_all_of_it_can_be_accepted(data: Path) -> None:
     """An operator who begins anew says so once."""
     serve(data)
     shutil.rmtree(data / "history")
-    done = run(data, "check", "--accept-history", "--all")
+    done = command(data, "check", "--accept-history", "--all")
     assert done.exit_code == 0
     assert [line.split()[0] for line in done.output.splitlines()] == [
         f"history/{SLUG}.jsonl",
         "history/help-desk.jsonl",
     ]
     assert app_over(data).test_client().get(BEST).status_code == 404
-    assert run(data, "check", "--accept-history", "--all").output == "No history is lost.\n"
+    assert command(data, "check", "--accept-history", "--all").output == "No history is lost.\n"
 
 
 def test_accepting_says_what_it_cannot_do(data: Path) -> None:
     """A slug that nobody knows, a file that has lost nothing, no slug at all."""
     serve(data)
-    assert "No history was ever seen" in run(data, "check", "--accept-history", "crm").output
-    assert run(data, "check", "--accept-history", SLUG).output == (
+    assert "No history was ever seen" in command(data, "check", "--accept-history", "crm").output
+    assert command(data, "check", "--accept-history", SLUG).output == (
         f"history/{SLUG}.jsonl has lost nothing.\n"
     )
     for odd in (["--accept-history"], [SLUG], ["--all"]):
-        assert run(data, "check", *odd).exit_code == 2
+        assert command(data, "check", *odd).exit_code == 2
 
 
 def test_a_torn_tail_and_its_repair_are_no_loss(data: Path) -> None:
@@ -269,7 +268,7 @@ def test_a_deleted_categorys_history_is_missed_too(data: Path) -> None:
     assert "the file is gone" in problem_of(store)
     client = app_over(data).test_client()
     assert client.get(BEST).status_code == 503
-    run(data, "check", "--accept-history", SLUG)
+    command(data, "check", "--accept-history", SLUG)
     store.reload()
     assert app_over(data).test_client().get(BEST).status_code == 404
     assert bodies(store) == bodies(store_over(data))
@@ -294,7 +293,7 @@ def test_a_loss_before_the_marks_are_written_is_missed_while_the_process_lives(d
     assert bodies(store) == before
     store.keep()
     assert "the file is gone" in problem_of(store_over(data))
-    run(data, "check", "--accept-history", SLUG)
+    command(data, "check", "--accept-history", SLUG)
     store.reload()
     assert f"best/{SLUG}.json" not in prepared(store.snapshot)
 

@@ -446,5 +446,7 @@ def test_a_category_that_goes_with_a_change_for_all_leaves_its_products_pages(st
     (data / "categories/crm-software.json").unlink()
     store.reload()
     assert picture(store) == picture(store_over(data))
-    records = [p.body for path, p in prepared(store.snapshot).items() if path.startswith("product/")]
+    records = [
+        p.body for path, p in prepared(store.snapshot).items() if path.startswith("product/")
+    ]
     assert [json.loads(record)["categories"] for record in records] == [0, 0]

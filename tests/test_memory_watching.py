@@ -99,14 +99,14 @@ def test_every_kind_of_file_can_be_edited_live(directory: Path, store: Store) ->
 
 
 def test_categories_come_and_go(directory: Path, app: Flask, store: Store) -> None:
-    """A new file is a category at once; a deleted one is none, and its history stays."""
+    """A new file is a category at once; a deleted one is gone, and its history stays."""
     client = app.test_client()
     record = {"version": 1, "title": "Best tea", "question": "What is the best tea?"}
     write_json(directory / "categories" / "tea.json", record)
     (directory / "categories" / "vpn.json").unlink()
     store.reload()
     assert client.get("/api/v1/history?slug=tea").get_json() == []
-    assert client.get("/api/v1/best/vpn.json").status_code == 404
+    assert client.get("/api/v1/best/vpn.json").status_code == 410
     assert (directory / "history" / "vpn.jsonl").exists()
     assert same_as_fresh(store, directory)
 
