@@ -145,7 +145,7 @@ class History:
             return self._log_without_file(slug)
         except OSError as error:
             return Log(problems=(Problem(name, 1, 1, f"cannot be read: {error.strerror}"),))
-        if mark and not _holds(data[: mark.end], mark):
+        if mark and not _holds(data, mark):
             return Log(problems=(_lost(slug, mark, "it was cut short or changed"),))
         polls: list[Stored] = []
         problems: list[Problem] = []
@@ -306,8 +306,9 @@ def _mark(last: Stored) -> Mark:
 
 
 def _holds(data: bytes, mark: Mark) -> bool:
-    """Whether what a file has up to a mark's end ends in the mark's line."""
-    return mark.end == 0 or data.endswith(b',"crc":"%s"}' % mark.crc.encode())
+    """Whether a file with these bytes has the line of a mark, where it was."""
+    seal = b',"crc":"%s"}' % mark.crc.encode()
+    return mark.end == 0 or (mark.end <= len(data) and data.endswith(seal, 0, mark.end))
 
 
 def _lost(slug: str, mark: Mark, what: str) -> Problem:
