@@ -11,16 +11,15 @@ import errno
 import json
 import os
 import stat as modes
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
-from rapidfuzz import fuzz, process
 
 from store import positions
 from store.last_good import Copy, LastGood
+from store.listing import MISSING, Layout, Listing, Signature, look_into, settled, signature_of
 from store.mistakes import explain
 from store.records import (
     Assistant,
@@ -60,17 +59,12 @@ FOLDERS: Mapping[str, type[DataFile]] = {
 REQUIRED = ("site.json", "models.json")
 GOVERNING = (*REQUIRED, "withheld.json")
 """What every answer follows from: without a good version of each nothing is served or polled."""
-OTHERS = ("history", "schemas", "LICENSE")
 
-_NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
-_LIKE_A_FILE, _LIKE_A_FOLDER = 80, 65
+
+_LAYOUT = Layout(SINGLE.keys(), FOLDERS.keys(), REQUIRED)
 
 Record = TypeVar("Record", bound=DataFile)
 Former = TypeVar("Former", Category, Product)
-Signature = tuple[int, int, int, int]
-"""Modification time in ns, size in bytes, inode, time of the last change of any kind in ns."""
-
-MISSING: Signature = (0, 0, 0, 0)
 UNREAD: Signature = (-1, 0, 0, 0)
 """Stands for a file that could not be read, perhaps only just now: no file has it."""
 
@@ -151,17 +145,6 @@ class _Seen(Struct, frozen=True):
         return Copy(self.text.encode(), self.modified)
 
 
-class _Listing(Struct, frozen=True):
-    """What is in the directory: our files by relative name, and what looks like one and is not.
-
-    ``unlisted`` are folders that are missing or could not be looked into.
-    """
-
-    files: dict[str, Signature]
-    problems: tuple[Problem, ...]
-    unlisted: tuple[str, ...]
-
-
 class Files:
     """The hand-edited files of one data directory, re-read only where they changed."""
 
@@ -188,7 +171,7 @@ class Files:
         known = {name: seen.signature for name, seen in self._seen.items()}
         if settle and found.files != known:
             settle()
-            found = _settled(found, self._list(), known)
+            found = settled(found, self._list(), known)
         looked = {
             name: self._look(name, signature, calm=settle is not None)
             for name, signature in sorted(found.files.items())
@@ -222,9 +205,9 @@ class Files:
             self._kept = {n: v for n, v in {**self._kept, **kept}.items() if n not in gone}
         self._kept_of = catalogue
 
-    def _list(self) -> _Listing:
+    def _list(self) -> Listing:
         """What is there now; a folder that cannot be looked into counts as it was."""
-        found = _listing(self._directory)
+        found = look_into(self._directory, _LAYOUT)
         if all(signature == MISSING for signature in found.files.values()):
             raise DataDirectoryError(_nothing_in(self._directory))
         if "" in found.unlisted and self._catalogue is None:
@@ -238,7 +221,7 @@ class Files:
             if not is_named and (kept or folder == "categories"):
                 message = "the folder is missing; put it back, or an empty one if that is meant"
                 problems.append(Problem(folder, 1, 1, message))
-        return _Listing(found.files, tuple(sorted(problems)), found.unlisted)
+        return Listing(found.files, tuple(sorted(problems)), found.unlisted)
 
     def _known_in(self, folder: str) -> dict[str, Signature]:
         """The files of a folder as they were last seen, by this process or by one before it."""
@@ -384,7 +367,7 @@ def load(path: Path, name: str) -> Loaded | None:
             return None
         return _unusable(name, signature, "the file is missing; `flask init DIR` shows one")
     except (OSError, _Unusable) as error:
-        signature = UNREAD if isinstance(error, OSError) else _signature(path.lstat())
+        signature = UNREAD if isinstance(error, OSError) else signature_of(path.lstat())
         return _unusable(name, signature, _why_unreadable(error))
     if not _may_be_named(name):
         message = f'the file name "{path.stem}" is no slug; use a-z, 0-9 and single hyphens'
@@ -427,7 +410,7 @@ def _read(path: Path) -> tuple[bytes, Signature]:
         if found.st_size > MAX_BYTES:
             raise _Unusable(f"is larger than {MAX_BYTES:,} bytes; no data file needs to be")
         data = os.read(handle, found.st_size)
-        return data, _signature(os.fstat(handle))
+        return data, signature_of(os.fstat(handle))
     finally:
         os.close(handle)
 
@@ -467,72 +450,3 @@ def _nothing_in(directory: Path) -> str:
         f"the data directory {directory} {fault}; "
         f"`flask init {directory}` fills one, or set DATA_DIR to another"
     )
-
-
-def _signature(stat: os.stat_result) -> Signature:
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
-
-
-def _settled(first: _Listing, second: _Listing, known: Mapping[str, Signature]) -> _Listing:
-    """What two looks agree on; the rest is as it was known, or not there yet."""
-    calm: dict[str, Signature] = {}
-    for name in first.files.keys() | second.files.keys():
-        now = second.files.get(name)
-        believed = now if first.files.get(name) == now else known.get(name)
-        if believed is not None:
-            calm[name] = believed
-    return _Listing(calm, second.problems, second.unlisted)
-
-
-def _listing(directory: Path) -> _Listing:
-    files = dict.fromkeys(REQUIRED, MISSING)
-    problems: list[Problem] = []
-    unlisted: list[str] = []
-    if not directory.is_dir():
-        return _Listing(files, (), ())
-    for folder in ("", *FOLDERS):
-        try:
-            entries = _entries(directory / folder)
-        except FileNotFoundError:
-            unlisted.append(folder)
-            continue
-        except OSError as error:
-            why = f"the folder cannot be looked into: {error.strerror}"
-            problems.append(Problem(folder or ".", 1, 1, why))
-            unlisted.append(folder)
-            continue
-        for entry in entries:
-            name = f"{folder}/{entry.name}" if folder else entry.name
-            if name in SINGLE or (folder and name.endswith(".json")):
-                with suppress(FileNotFoundError):
-                    files[name] = _signature(entry.stat(follow_symlinks=False))
-            elif message := _oddity(entry, folder):
-                problems.append(Problem(name, 1, 1, message, "warning"))
-    return _Listing(files, tuple(sorted(problems)), tuple(unlisted))
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder, without what editors leave beside a file.
-
-    Raises:
-        OSError: it cannot be listed, or is a symbolic link and so may lead anywhere.
-    """
-    if folder.name in FOLDERS and folder.is_symlink():
-        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed")
-    with os.scandir(folder) as entries:
-        return [entry for entry in entries if not entry.name.startswith((".", "#"))]
-
-
-def _oddity(entry: os.DirEntry[str], folder: str) -> str | None:
-    """Why a curator may wonder that something is not read; ``None`` if it is plainly not ours."""
-    is_folder = entry.is_dir(follow_symlinks=False)
-    is_nearly = entry.name.lower().endswith(_NEARLY_JSON)
-    if folder and is_folder:
-        return f"folders inside {folder} are not read"
-    if folder:
-        return "is not read: the name of a data file ends in .json" if is_nearly else None
-    if entry.name in (*FOLDERS, *OTHERS) or not (is_folder or is_nearly):
-        return None
-    known, cutoff = (FOLDERS, _LIKE_A_FOLDER) if is_folder else (SINGLE, _LIKE_A_FILE)
-    close = process.extractOne(entry.name, known.keys(), scorer=fuzz.ratio, score_cutoff=cutoff)
-    return f"is not read; did you mean {close[0]}?" if close else None
