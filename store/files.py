@@ -191,10 +191,11 @@ class Files:
         Raises:
             OSError: a copy could not be written.
         """
-        if self._catalogue is self._kept_of:
+        is_there = self._last_good.is_there()
+        if self._catalogue is self._kept_of and is_there:
             return
         catalogue, seen = self._catalogue, self._seen
-        if self._kept is None:
+        if self._kept is None or not is_there:
             self._kept = self._last_good.versions(FOLDERS)
         good = {name: each.copy for name, each in seen.items() if each.record}
         changed = {n: copy for n, copy in good.items() if self._kept.get(n) != copy.version}

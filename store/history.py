@@ -198,7 +198,7 @@ class History:
         When all are away, as with a disk that is not mounted, no other may be begun.
         """
         mark = self._marks.of(slug)
-        if self._marks.slugs() and not self._holds_any():
+        if self._marks.any() and not self._holds_any():
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Log(problems=(Problem("history", 1, 1, message + _accept("--all")),))
         if mark and mark.end:

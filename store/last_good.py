@@ -45,6 +45,10 @@ class LastGood:
     def __init__(self, directory: Path) -> None:
         self._home = directory / FOLDER
 
+    def is_there(self) -> bool:
+        """Whether there are any copies yet."""
+        return self._home.is_dir()
+
     def read(self, name: str) -> Copy | None:
         """The copy of a file, if there is one that can be read."""
         with suppress(OSError):

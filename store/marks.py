@@ -35,6 +35,13 @@ class Marks:
         with self._lock:
             return self._fresh.get(slug) or self._written.get(slug)
 
+    def any(self) -> bool:
+        """Whether any history file held something."""
+        with self._lock:
+            return any(
+                mark.end for known in (self._written, self._fresh) for mark in known.values()
+            )
+
     def slugs(self, *, accepted: bool = False) -> list[str]:
         """Every history file that held something, or that somebody ``accepted`` to hold nothing."""
         with self._lock:
@@ -51,16 +58,19 @@ class Marks:
     def refresh(self) -> None:
         """Take in what other processes wrote down; what somebody accepted counts above all.
 
-        A file of marks that cannot be read any more leaves those that are known.
+        If they are gone or spoilt, this process knows them still and writes them down again.
         """
         version = self._last_good.marks_version()
         with self._lock:
-            if version is None or version == self._version:
+            if version == self._version:
                 return
             self._version = version
             try:
                 written = self._last_good.marks()
             except ValueError:
+                written = {}
+            if not written:
+                self._fresh, self._written = {**self._written, **self._fresh}, {}
                 return
             fresh = self._fresh.items()
             self._fresh = {s: m for s, m in fresh if written.get(s) == self._written.get(s)}

@@ -217,7 +217,8 @@ def history_files(slug: str, category: Category, categories: Mapping[str, Catego
 def deleted_slugs(catalogue: Catalogue, held: Iterable[str]) -> set[str]:
     """The slugs among those that history holds which are neither a category's nor a former one."""
     former = {slug for c in catalogue.categories.values() for slug in c.former_slugs}
-    return {s for s in held if is_slug(s)} - former - catalogue.categories.keys()
+    others = set(held) - former - catalogue.categories.keys()
+    return {slug for slug in others if is_slug(slug)}
 
 
 def _deleted(slug: str) -> Category:

@@ -284,6 +284,26 @@ def test_marks_that_cannot_be_read_hide_nothing_else(data: Path) -> None:
         assert marks["files"].keys() == {SLUG, "help-desk"}
 
 
+@pytest.mark.parametrize("spoil", [None, b"{"], ids=["gone", "spoilt"])
+def test_marks_that_go_while_a_server_runs_are_written_again(
+    data: Path, spoil: bytes | None
+) -> None:
+    """Whoever clears the folder away loses nothing that a running server knows."""
+    store = serve(data)
+    marks, copies = (data / FOLDER / MARKS).read_bytes(), sorted((data / FOLDER).rglob("*"))
+    if spoil is None:
+        shutil.rmtree(data / FOLDER)
+    else:
+        (data / FOLDER / MARKS).write_bytes(spoil)
+    store.reload()
+    store.keep()
+    assert (data / FOLDER / MARKS).read_bytes() == marks
+    assert sorted((data / FOLDER).rglob("*")) == copies
+    (data / f"history/{SLUG}.jsonl").unlink()
+    store.reload()
+    assert "the file is gone" in problem_of(store)
+
+
 def test_a_loss_before_the_marks_are_written_is_missed_while_the_process_lives(data: Path) -> None:
     """Also what only this process has seen cannot vanish unseen."""
     store = store_over(data)
