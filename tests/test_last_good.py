@@ -302,7 +302,7 @@ def test_any_write_of_a_copy_may_fail(data: Path) -> None:
     """However far it came, it is a warning; the next time everything is kept."""
     store = store_over(data)
     for nth in range(1, 4):
-        with failing_names(nth, 28, ("replace",)):
+        with failing_names(nth, 28, ("replace",), of=str(data)):
             store.keep()
         assert [problem.file for problem in store.problems] == [FOLDER]
     store.keep()
