@@ -5,6 +5,8 @@ between ``web`` and ``polls``:
 
 =================================  =====================================================
 ``records``, ``settings``          what a data file can say; what the environment can say
+``last_good``, ``marks``           what outlives the process: good versions; where history ended
+``listing``                        which files are there
 ``files``, ``history``             the hand-edited JSON files; the append-only poll log
 ``rankings``                       pure: polls in, published figures out
 ``memory``                         the immutable picture of it all, and the store that swaps it

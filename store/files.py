@@ -11,15 +11,15 @@ import errno
 import json
 import os
 import stat as modes
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
-from rapidfuzz import fuzz, process
 
 from store import positions
+from store.last_good import Copy, LastGood
+from store.listing import MISSING, Layout, Listing, Signature, look_into, settled, signature_of
 from store.mistakes import explain
 from store.records import (
     Assistant,
@@ -40,6 +40,8 @@ from store.records import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from store.last_good import Version
+
 MAX_BYTES = 1 << 20
 
 SINGLE: Mapping[str, type[DataFile]] = {
@@ -55,10 +57,11 @@ FOLDERS: Mapping[str, type[DataFile]] = {
     "labs": WrittenExperiment,
 }
 REQUIRED = ("site.json", "models.json")
-OTHERS = ("history", "schemas", "LICENSE")
+GOVERNING = (*REQUIRED, "withheld.json")
+"""What every answer follows from: without a good version of each nothing is served or polled."""
 
-_NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
-_LIKE_A_FILE, _LIKE_A_FOLDER = 80, 65
+
+_LAYOUT = Layout(SINGLE.keys(), FOLDERS.keys(), REQUIRED)
 
 _UNSAID = (
     "the answers of a sample assistant are invented, and site.json does not say so: "
@@ -71,20 +74,24 @@ _WRONGLY_SAID = (
 
 Record = TypeVar("Record", bound=DataFile)
 Former = TypeVar("Former", Category, Product)
-Signature = tuple[int, int, int, int]
-"""Modification time in ns, size in bytes, inode, time of the last change of any kind in ns."""
-
-MISSING: Signature = (0, 0, 0, 0)
 UNREAD: Signature = (-1, 0, 0, 0)
 """Stands for a file that could not be read, perhaps only just now: no file has it."""
 
+_WITHHELD_IS_MISSING = (
+    "the file is missing, and it withheld polls; put it back, or write one with no entries if that "
+    "is meant"
+)
+
 
 class DataDirectoryError(Exception):
-    """There is no data directory to read; the sentence says what to do."""
+    """There is no data directory that can be used; the sentence says what to do."""
 
 
 class Catalogue(Struct, frozen=True):
-    """What the hand-edited files say. Slugs are file names; ``modified`` is in ns per file."""
+    """What the hand-edited files say. Slugs are file names; ``modified`` is in ns per file.
+
+    ``ungoverned`` are problems of files that govern and of which no good version is known.
+    """
 
     site: Site
     assistants: tuple[Assistant, ...]
@@ -96,6 +103,31 @@ class Catalogue(Struct, frozen=True):
     withheld: Mapping[str, Withholding]
     modified: Mapping[str, int]
     problems: tuple[Problem, ...]
+    ungoverned: tuple[Problem, ...] = ()
+
+    @property
+    def governing_errors(self) -> tuple[Problem, ...]:
+        """The errors in the files that govern, whether a good version is in use or not."""
+        found = (p for p in self.problems if p.file in GOVERNING and p.severity == "error")
+        return tuple(found)
+
+    def check_governed(self) -> None:
+        """See that a good version of everything that governs is in use.
+
+        Raises:
+            DataDirectoryError: nothing that follows from these files may be shown or asked.
+        """
+        if self.ungoverned:
+            raise DataDirectoryError(
+                f"{self.ungoverned[0]}; no good version of it is known, and nothing can be shown "
+                "or asked without one"
+            )
+
+    def fault_of_category(self, slug: str) -> Problem | None:
+        """Why a category is not there although nobody deleted it."""
+        files = (f"categories/{slug}.json", "categories") if slug not in self.categories else ()
+        errors = (p for p in self.problems if p.severity == "error")
+        return next((p for p in errors if p.file in files), None)
 
 
 class Loaded(Struct, frozen=True):
@@ -116,16 +148,10 @@ class _Seen(Struct, frozen=True):
     text: str
     problems: tuple[Problem, ...]
 
-
-class _Listing(Struct, frozen=True):
-    """What is in the directory: our files by relative name, and what looks like one and is not.
-
-    ``unlisted`` are folders that could not be looked into.
-    """
-
-    files: dict[str, Signature]
-    problems: tuple[Problem, ...]
-    unlisted: tuple[str, ...]
+    @property
+    def copy(self) -> Copy:
+        """The version in use."""
+        return Copy(self.text.encode(), self.modified)
 
 
 class Files:
@@ -133,9 +159,12 @@ class Files:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._last_good = LastGood(directory)
         self._seen: dict[str, _Seen] = {}
         self._odd: tuple[Problem, ...] = ()
         self._catalogue: Catalogue | None = None
+        self._kept: dict[str, Version] | None = None
+        self._kept_of: Catalogue | None = None
 
     def scan(self, settle: Callable[[], object] | None = None) -> Catalogue:
         """Look at every file; the same object comes back when nothing changed.
@@ -151,7 +180,7 @@ class Files:
         known = {name: seen.signature for name, seen in self._seen.items()}
         if settle and found.files != known:
             settle()
-            found = _settled(found, self._list(), known)
+            found = settled(found, self._list(), known)
         looked = {
             name: self._look(name, signature, calm=settle is not None)
             for name, signature in sorted(found.files.items())
@@ -162,15 +191,71 @@ class Files:
             self._catalogue = self._gather()
         return self._catalogue
 
-    def _list(self) -> _Listing:
+    def keep(self) -> None:
+        """Let the versions in use outlive this process; only what changed is written.
+
+        To be called after a look that believed what it saw: a file that it found deleted loses its
+        copy.
+
+        Raises:
+            OSError: a copy could not be written.
+        """
+        is_there = self._last_good.is_there()
+        if self._catalogue is self._kept_of and is_there:
+            return
+        catalogue, seen = self._catalogue, self._seen
+        if self._kept is None or not is_there:
+            self._kept = self._last_good.versions(FOLDERS)
+        good = {name: each.copy for name, each in seen.items() if each.record}
+        changed = {n: copy for n, copy in good.items() if self._kept.get(n) != copy.version}
+        gone = self._kept.keys() - seen.keys()
+        if changed or gone:
+            self._last_good.keep(changed, gone)
+            kept = {name: copy.version for name, copy in good.items()}
+            self._kept = {n: v for n, v in {**self._kept, **kept}.items() if n not in gone}
+        self._kept_of = catalogue
+
+    def _list(self) -> Listing:
         """What is there now; a folder that cannot be looked into counts as it was."""
-        found = _listing(self._directory)
-        for folder in found.unlisted:
-            kept = (name for name in self._seen if name.startswith(f"{folder}/"))
-            found.files.update((name, self._seen[name].signature) for name in kept)
+        found = look_into(self._directory, _LAYOUT)
         if all(signature == MISSING for signature in found.files.values()):
             raise DataDirectoryError(nothing_in(self._directory))
-        return found
+        if "" in found.unlisted and self._catalogue is None:
+            raise DataDirectoryError(f"{self._directory}: {found.problems[0].message}")
+        if self._withheld_before():
+            found.files.setdefault("withheld.json", MISSING)
+        problems = [*found.problems]
+        for folder in found.unlisted:
+            found.files.update(kept := self._known_in(folder))
+            is_named = any(problem.file == (folder or ".") for problem in problems)
+            if not is_named and (kept or folder == "categories"):
+                message = "the folder is missing; put it back, or an empty one if that is meant"
+                problems.append(Problem(folder, 1, 1, message))
+        return Listing(found.files, tuple(sorted(problems)), found.unlisted)
+
+    def _known_in(self, folder: str) -> dict[str, Signature]:
+        """The files of a folder as they were last seen, by this process or by one before it."""
+        if self._catalogue is None:
+            for name in self._last_good.versions([folder]):
+                if name not in SINGLE and (copy := self._copy(name)):
+                    self._seen[name] = copy
+        known = self._seen.items()
+        return {name: seen.signature for name, seen in known if name.rpartition("/")[0] == folder}
+
+    def _withheld_before(self) -> bool:
+        """Whether the last good version of withheld.json withheld anything."""
+        seen = self._seen.get("withheld.json") or self._copy("withheld.json")
+        return bool(seen and isinstance(seen.record, Withheld) and seen.record.withheld)
+
+    def _copy(self, name: str) -> _Seen | None:
+        """The last good version of a file that an earlier process used."""
+        copy = self._last_good.read(name)
+        if copy is None or not _may_be_named(name):
+            return None
+        loaded = understand(name, copy.data)
+        return (
+            _Seen(UNREAD, loaded.record, copy.modified, loaded.text, ()) if loaded.record else None
+        )
 
     def _look(self, name: str, signature: Signature, *, calm: bool) -> _Seen | None:
         """A file as it is now; with ``calm``, as it was if it is just being written."""
@@ -178,13 +263,16 @@ class Files:
         if before and before.signature == signature:
             return before
         loaded = load(self._directory / name, name)
+        if loaded is None and name == "withheld.json" and signature == MISSING:
+            loaded = _unusable(name, MISSING, _WITHHELD_IS_MISSING)
         if loaded is None or (calm and loaded.signature not in (signature, UNREAD)):
             return before
         taken_in = UNREAD if loaded.signature == UNREAD else signature
-        record, modified, text = loaded.record, signature[0], loaded.text
-        if record is None and before and before.record:
-            record, modified, text = before.record, before.modified, before.text
-        return _Seen(taken_in, record, modified, text, loaded.problems)
+        if loaded.record is None:
+            good = before if before and before.record else self._copy(name)
+            if good:
+                return _Seen(taken_in, good.record, good.modified, good.text, loaded.problems)
+        return _Seen(taken_in, loaded.record, signature[0], loaded.text, loaded.problems)
 
     def _gather(self) -> Catalogue:
         models = self._single("models.json", Models)
@@ -209,6 +297,11 @@ class Files:
             withheld=withheld.withheld if withheld else {},
             modified={name: seen.modified for name, seen in self._seen.items()},
             problems=tuple(sorted(problems)),
+            ungoverned=tuple(
+                seen.problems[0]
+                for name in GOVERNING
+                if (seen := self._seen.get(name)) and not seen.record
+            ),
         )
 
     def _single(self, name: str, kind: type[Record]) -> Record | None:
@@ -294,12 +387,17 @@ def load(path: Path, name: str) -> Loaded | None:
             return None
         return _unusable(name, signature, "the file is missing; `flask init DIR` shows one")
     except (OSError, _Unusable) as error:
-        signature = UNREAD if isinstance(error, OSError) else _signature(path.lstat())
+        signature = UNREAD if isinstance(error, OSError) else signature_of(path.lstat())
         return _unusable(name, signature, _why_unreadable(error))
-    if not (name in SINGLE or is_slug(path.stem)):
+    if not _may_be_named(name):
         message = f'the file name "{path.stem}" is no slug; use a-z, 0-9 and single hyphens'
         return _unusable(name, signature, f"{message}, at most 100")
     return understand(name, data, signature)
+
+
+def _may_be_named(name: str) -> bool:
+    """Whether a file of this name is one that is read."""
+    return name in SINGLE or is_slug(Path(name).stem)
 
 
 def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded:
@@ -332,7 +430,7 @@ def _read(path: Path) -> tuple[bytes, Signature]:
         if found.st_size > MAX_BYTES:
             raise _Unusable(f"is larger than {MAX_BYTES:,} bytes; no data file needs to be")
         data = os.read(handle, found.st_size)
-        return data, _signature(os.fstat(handle))
+        return data, signature_of(os.fstat(handle))
     finally:
         os.close(handle)
 
@@ -377,74 +475,3 @@ def nothing_in(directory: Path) -> str:
         f"the data directory {directory} {fault}; "
         f"`flask init {directory}` fills one, or set DATA_DIR to another"
     )
-
-
-def _signature(stat: os.stat_result) -> Signature:
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
-
-
-def _settled(first: _Listing, second: _Listing, known: Mapping[str, Signature]) -> _Listing:
-    """What two looks agree on; the rest is as it was known, or not there yet."""
-    calm: dict[str, Signature] = {}
-    for name in first.files.keys() | second.files.keys():
-        now = second.files.get(name)
-        believed = now if first.files.get(name) == now else known.get(name)
-        if believed is not None:
-            calm[name] = believed
-    return _Listing(calm, second.problems, second.unlisted)
-
-
-def _listing(directory: Path) -> _Listing:
-    files = dict.fromkeys(REQUIRED, MISSING)
-    problems: list[Problem] = []
-    unlisted: list[str] = []
-    if not directory.is_dir():
-        return _Listing(files, (), ())
-    for folder in ("", *FOLDERS):
-        try:
-            entries = _entries(directory / folder)
-        except FileNotFoundError:
-            if folder == "categories":
-                problems.append(Problem(folder, 1, 1, "the folder is missing"))
-                unlisted.append(folder)
-            continue
-        except OSError as error:
-            why = f"the folder cannot be looked into: {error.strerror}"
-            problems.append(Problem(folder or ".", 1, 1, why))
-            unlisted.append(folder)
-            continue
-        for entry in entries:
-            name = f"{folder}/{entry.name}" if folder else entry.name
-            if name in SINGLE or (folder and name.endswith(".json")):
-                with suppress(FileNotFoundError):
-                    files[name] = _signature(entry.stat(follow_symlinks=False))
-            elif message := _oddity(entry, folder):
-                problems.append(Problem(name, 1, 1, message, "warning"))
-    return _Listing(files, tuple(sorted(problems)), tuple(unlisted))
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder, without what editors leave beside a file.
-
-    Raises:
-        OSError: it cannot be listed, or is a symbolic link and so may lead anywhere.
-    """
-    if folder.name in FOLDERS and folder.is_symlink():
-        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed")
-    with os.scandir(folder) as entries:
-        return [entry for entry in entries if not entry.name.startswith((".", "#"))]
-
-
-def _oddity(entry: os.DirEntry[str], folder: str) -> str | None:
-    """Why a curator may wonder that something is not read; ``None`` if it is plainly not ours."""
-    is_folder = entry.is_dir(follow_symlinks=False)
-    is_nearly = entry.name.lower().endswith(_NEARLY_JSON)
-    if folder and is_folder:
-        return f"folders inside {folder} are not read"
-    if folder:
-        return "is not read: the name of a data file ends in .json" if is_nearly else None
-    if entry.name in (*FOLDERS, *OTHERS) or not (is_folder or is_nearly):
-        return None
-    known, cutoff = (FOLDERS, _LIKE_A_FOLDER) if is_folder else (SINGLE, _LIKE_A_FILE)
-    close = process.extractOne(entry.name, known.keys(), scorer=fuzz.ratio, score_cutoff=cutoff)
-    return f"is not read; did you mean {close[0]}?" if close else None

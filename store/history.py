@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from store.last_good import LastGood, Mark
+from store.marks import NOTHING, Marks
 from store.records import Poll, Problem
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class Log(Struct, frozen=True):
 
     @property
     def unread(self) -> bool:
-        """Whether the file is there and could not be read at all, perhaps only just now."""
+        """Whether nobody knows what the file held: it cannot be read, or has lost some of it."""
         return self.signature is None and bool(self.problems)
 
 
@@ -99,6 +101,7 @@ class History:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._marks = Marks(LastGood(directory.parent))
         self._broken: set[str] = set()
         self._parent_synced = False
 
@@ -112,6 +115,7 @@ class History:
         Raises:
             HistoryError: the directory is there and cannot be looked into.
         """
+        self._marks.refresh()
         found: dict[str, Signature] = {}
         try:
             with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
@@ -126,17 +130,23 @@ class History:
         return found
 
     def read(self, slug: str) -> Log:
-        """Every readable poll of a file, oldest first; a file that is not there is empty."""
+        """Every readable poll of a file, oldest first; a file that is not there is empty.
+
+        One that has lost what it once held is as one that cannot be read.
+        """
         path = self.path(slug)
         name = f"history/{path.name}"
+        mark = self._marks.of(slug)
         try:
             with _opened(path) as handle:
                 found = os.fstat(handle)
                 data = os.pread(handle, found.st_size, 0)
         except FileNotFoundError:
-            return Log()
+            return self._log_without_file(slug)
         except OSError as error:
             return Log(problems=(Problem(name, 1, 1, f"cannot be read: {error.strerror}"),))
+        if mark and not _holds(data, mark):
+            return Log(problems=(_lost(slug, mark, "it was cut short or changed"),))
         polls: list[Stored] = []
         problems: list[Problem] = []
         for number, start, line in _lines(data):
@@ -145,7 +155,61 @@ class History:
                 polls.append(Stored(unseal(line), start, end))
             except ValueError as error:
                 problems.append(_damage(name, number, error, torn=end == len(data)))
+        if polls:
+            self._marks.see(slug, _mark(polls[-1]))
         return Log(tuple(polls), tuple(problems), _signature(found))
+
+    def remembered(self) -> list[str]:
+        """The slug of every history file that is known to have held something."""
+        return self._marks.slugs()
+
+    def accepted(self) -> list[str]:
+        """The slug of every history file that an operator accepted to be empty or gone."""
+        return self._marks.slugs(accepted=True)
+
+    def keep_marks(self) -> None:
+        """Write down where the files ended that were read; see :meth:`Marks.write`.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        self._marks.write()
+
+    def accept(self, slug: str) -> Log:
+        """Take a file as it is for all that it should hold, and return that.
+
+        Raises:
+            HistoryError: it cannot be read, or the marks cannot be written.
+        """
+        bare = History(self._directory)  # it knows no marks: they are taken in by a look
+        log = bare.read(slug)
+        if log.unread:
+            raise HistoryError(str(log.problems[0]))
+        try:
+            self._marks.accept({slug: _mark(log.polls[-1]) if log.polls else NOTHING})
+        except OSError as error:
+            raise HistoryError(f".last-good cannot be written: {error.strerror}") from error
+        self._marks.refresh()
+        return log
+
+    def _log_without_file(self, slug: str) -> Log:
+        """What a file that is not there amounts to: nothing, unless it or all of them were there.
+
+        When all are away, as with a disk that is not mounted, no other may be begun.
+        """
+        mark = self._marks.of(slug)
+        if self._marks.any() and not self._holds_any():
+            message = "every file in it is gone; put them back (is their disk there?), or "
+            return Log(problems=(Problem("history", 1, 1, message + _accept("--all")),))
+        if mark and mark.end:
+            return Log(problems=(_lost(slug, mark, "the file is gone"),))
+        return Log()
+
+    def _holds_any(self) -> bool:
+        """Whether there is any history file."""
+        with suppress(OSError), os.scandir(self._directory) as entries:
+            return any(entry.name.endswith(".jsonl") for entry in entries)
+        return False
 
     def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes | None]:
         """The raw lines at the given byte offsets of a file, read in one piece.
@@ -235,6 +299,25 @@ class History:
             with suppress(OSError):
                 os.ftruncate(handle, end)
             raise
+
+
+def _mark(last: Stored) -> Mark:
+    return Mark(last.end, last.poll.id, last.poll.crc)
+
+
+def _holds(data: bytes, mark: Mark) -> bool:
+    """Whether a file with these bytes has the line of a mark, where it was."""
+    seal = b',"crc":"%s"}' % mark.crc.encode()
+    return mark.end == 0 or (mark.end <= len(data) and data.endswith(seal, 0, mark.end))
+
+
+def _lost(slug: str, mark: Mark, what: str) -> Problem:
+    message = f"{what}: it held {mark.end:,} bytes up to the poll {mark.id}; restore it"
+    return Problem(f"history/{slug}.jsonl", 1, 1, f"{message}, or {_accept(slug)}")
+
+
+def _accept(which: str) -> str:
+    return f"accept what is there: flask check --accept-history {which}"
 
 
 @contextmanager

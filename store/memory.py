@@ -23,7 +23,7 @@ from store.history import History, HistoryError
 from store.rankings import curation, readings
 from store.rankings.names import Names
 from store.records import Problem
-from store.snapshot import Logs, history_files, rebuild, with_overview
+from store.snapshot import Logs, deleted_slugs, history_files, rebuild, with_overview
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -68,11 +68,12 @@ class Store:
         self._clock = clock
         self._reloading = threading.Lock()
         self._lock = threading.RLock()
-        self._signatures: dict[str, Signature | None] = {}
+        self._signatures: dict[str, Signature | Problem | None] = {}
         self._snapshot: Snapshot | None = None
         self._overview_due = False
         self._fault: Problem | None = None
         self._unmade: Problem | None = None
+        self._unkept: Problem | None = None
         self._clashes: tuple[Problem, ...] = ()
         self._told: frozenset[Problem] = frozenset()
 
@@ -81,7 +82,7 @@ class Store:
         """The current picture; the first use reads the data directory.
 
         Raises:
-            DataDirectoryError: there is no data directory to read.
+            DataDirectoryError: there is no data directory that can be used.
             HistoryError: the history cannot be looked into.
         """
         if self._snapshot is None:
@@ -92,7 +93,7 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        faults = [fault for fault in (self._fault, self._unmade) if fault]
+        faults = [fault for fault in (self._fault, self._unmade, self._unkept) if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
     def reload(self, settle: Callable[[], object] | None = None) -> None:
@@ -101,13 +102,16 @@ class Store:
         ``settle`` is handed to :meth:`Files.scan`; whoever records meanwhile does not wait for it.
 
         Raises:
-            DataDirectoryError: there is no data directory, and never was since the start.
+            DataDirectoryError: there is no data directory that can be used, and never was since
+                the start.
             HistoryError: the history cannot be looked into, and never could since the start.
         """
         with self._reloading:
             first = self._snapshot is None
             try:
                 catalogue = self._files.scan(settle)
+                if first:
+                    catalogue.check_governed()
                 with self._lock, _collector_paused() if first else nullcontext():
                     self._follow(catalogue)
                 self._fault = None
@@ -133,6 +137,23 @@ class Store:
             if fault != self._fault:
                 log.exception("the files could not be taken in; the last good state stays served")
             self._fault = fault
+
+    def keep(self) -> None:
+        """Let what is good outlive this process: files, and where history ended (`.last-good`).
+
+        To be called after a look that believed what it saw. Where it cannot be written is a
+        problem, told once, that does no harm until a restart.
+        """
+        unkept = None
+        with self._reloading:
+            try:
+                self._files.keep()
+                self.history.keep_marks()
+            except OSError as error:
+                why = f"cannot be written: {error.strerror}; after a restart there is no last good"
+                message = f"{why} version of a file that is broken then, and lost history is unseen"
+                unkept = Problem(".last-good", 1, 1, message, "warning")
+        self._unkept = unkept
 
     def prepare(self) -> None:
         """Make what requests may ask for, so that not even the first of them waits for it.
@@ -160,7 +181,8 @@ class Store:
             self.reload()
         with self._lock:
             try:
-                self._advance(self.snapshot.catalogue, {polls[0].slug})
+                self._swap(self._next(self.snapshot.catalogue, {polls[0].slug}))
+                self._overview_due = True
             except BaseException:
                 self._signatures.pop(polls[0].slug, None)  # so that the next look takes them in
                 raise
@@ -185,11 +207,7 @@ class Store:
         """Bring what is over all categories up to date, if it is behind."""
         with self._lock:
             if self._overview_due:
-                snapshot = with_overview(self.snapshot)
-                if self.snapshot.overview.index.is_prepared:
-                    snapshot.overview.prepare()
-                self._swap(snapshot)
-                self._overview_due = False
+                self._swap_whole(self.snapshot)
 
     def _follow(self, catalogue: Catalogue) -> None:
         """Take in what changed in the files and in history, and what could not be read before."""
@@ -198,18 +216,31 @@ class Store:
         if self._snapshot is None or changed or catalogue is not self._snapshot.catalogue:
             self._signatures = found
             try:
-                self._advance(catalogue, changed)
+                following = self._next(catalogue, changed)
+                if self._snapshot and catalogue is not self._snapshot.catalogue:
+                    _tell_moves(self._snapshot, following)
+                self._swap_whole(following)
             except BaseException:
                 self._signatures = known
                 raise
             self._clashes = tuple(name_clashes(self.snapshot.names, self._files))
         self.flush()
 
-    def _found(self) -> dict[str, Signature | None]:
-        """The signature of every history file; ``None`` while one still cannot be read."""
-        unread = (file for file, taken_in in self._signatures.items() if taken_in is None)
-        still = (file for file in unread if self.history.read(file).unread)
-        return {**self.history.signatures(), **dict.fromkeys(still)}
+    def _found(self) -> dict[str, Signature | Problem | None]:
+        """The signature of every history file, or why one still cannot be read; else ``None``."""
+        unread = [file for file, known in self._signatures.items() if isinstance(known, Problem)]
+        found = self.history.signatures()
+        logs = ((file, self.history.read(file)) for file in unread)
+        still = {file: log.problems[0] for file, log in logs if log.unread}
+        return {**dict.fromkeys(self.history.remembered()), **found, **still}
+
+    def _swap_whole(self, snapshot: Snapshot) -> None:
+        """Swap in a snapshot with what is over all categories, so that no link dies between two."""
+        snapshot = with_overview(snapshot)
+        if self._snapshot and self._snapshot.overview.index.is_prepared:
+            snapshot.overview.prepare()
+        self._swap(snapshot)
+        self._overview_due = False
 
     def _swap(self, snapshot: Snapshot) -> None:
         parts = list(_parts(self._snapshot))
@@ -237,25 +268,24 @@ class Store:
             log.log(_SEVERITIES[problem.severity], "%s", problem)
         self._told = problems
 
-    def _advance(self, catalogue: Catalogue, changed_history: set[str]) -> None:
-        """Swap in the snapshot that follows from these files and this much new history."""
+    def _next(self, catalogue: Catalogue, changed_history: set[str]) -> Snapshot:
+        """The snapshot that follows from these files and this much new history."""
         before = self._snapshot
         if before and before.catalogue.products == catalogue.products:
             names = before.names
         else:
             names = Names(catalogue.products)
-        stale = _to_read_again(before, catalogue, names, changed_history)
+        deleted = deleted_slugs(catalogue, self._signatures.keys() | changed_history)
+        stale = _to_read_again(before, catalogue, deleted, names, changed_history)
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
-        self._swap(rebuild(before, catalogue, names, fresh, self._publish(catalogue)))
-        self._overview_due = True
-        if before and before.catalogue is not catalogue:
-            _tell_moves(before, self.snapshot)
+        publisher = self._publish(catalogue)
+        return rebuild(before, catalogue, deleted, names, fresh, publisher)
 
     def _read(self, slug: str, catalogue: Catalogue) -> Logs:
         logs = read_logs(self.history, slug, catalogue)
         for file, log in zip(logs.files, logs.logs, strict=True):
             if log.signature or log.unread:
-                self._signatures[file] = log.signature
+                self._signatures[file] = log.signature or log.problems[0]
         return logs
 
 
@@ -299,7 +329,8 @@ def _requests_first() -> Iterator[None]:
 
 def read_logs(history: History, slug: str, catalogue: Catalogue) -> Logs:
     """A category's history files as they are now."""
-    files = history_files(slug, catalogue.categories[slug], catalogue.categories)
+    category = catalogue.categories.get(slug)
+    files = history_files(slug, category, catalogue.categories) if category else [slug]
     return Logs(tuple(files), tuple(history.read(file) for file in files))
 
 
@@ -341,12 +372,16 @@ def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
 
 
 def _to_read_again(
-    before: Snapshot | None, catalogue: Catalogue, names: Names, changed_history: set[str]
+    before: Snapshot | None,
+    catalogue: Catalogue,
+    deleted: set[str],
+    names: Names,
+    changed_history: set[str],
 ) -> set[str]:
-    """The categories whose readings no longer follow from the files."""
+    """The categories whose readings no longer follow from the files, deleted ones among them."""
     categories = catalogue.categories
     if before is None or before.catalogue.withheld != catalogue.withheld:
-        return set(categories)
+        return {*categories, *deleted}
     old, times = before.catalogue.categories, before.catalogue.modified
     stale = {
         slug
@@ -356,13 +391,17 @@ def _to_read_again(
     }
     for slug in categories.keys() - stale:
         files = history_files(slug, categories[slug], categories)
-        if not changed_history.isdisjoint(files) or before.ledgers[slug].files != tuple(files):
+        ledger = before.ledgers.get(slug)
+        moved = ledger is not None and ledger.files != tuple(files)
+        if moved or not changed_history.isdisjoint(files):
             stale.add(slug)
+    known = before.ledgers.keys() - old.keys()
+    stale |= (deleted - known) | (deleted & changed_history)
     if names is not before.names:
         stale |= {
             slug
             for slug, reading in before.readings.items()
-            if slug in categories and not readings.still_holds(reading, names)
+            if slug in (categories.keys() | deleted) and not readings.still_holds(reading, names)
         }
     return stale
 
@@ -412,9 +451,12 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
     frozen_at: float | None = None
     while held := store():
         with _requests_first():
-            if frozen_at is not None:  # the first time, the request that began this has looked
+            looked = frozen_at is not None  # the first time, the request that began this has looked
+            if looked:
                 held.keep_current(lambda: pause.wait(settle))
             held.prepare()
+            if looked:
+                held.keep()
             if held.made_at != frozen_at:
                 gc.freeze()  # a snapshot has no cycles: it is freed when its last reader lets go
                 frozen_at = held.made_at

@@ -18,10 +18,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from store.files import GOVERNING
 from store.rankings import boards, overview, products, readings
+from store.records import Category, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from store.files import Catalogue
     from store.history import Log
@@ -30,12 +33,9 @@ if TYPE_CHECKING:
     from store.rankings.overview import Overview
     from store.rankings.products import Named
     from store.rankings.readings import Reading, Sighting
-    from store.records import Category, Poll, Problem, Withholding
+    from store.records import Poll, Problem, Withholding
 
 Part = TypeVar("Part")
-
-RULING = ("site.json", "models.json", "withheld.json")
-"""Files that every body follows from."""
 
 LATEST = 253_402_300_799
 """The end of the year 9999 in Unix seconds; a file's time may be later, a date cannot."""
@@ -99,9 +99,10 @@ class Snapshot(Struct, frozen=True, weakref=True):
     """One consistent picture of files and history.
 
     Mappings are by category slug, ``products`` and ``records`` by product id, ``documents`` by
-    resource path. ``overview`` and ``documents`` may be a moment behind the rest. ``verdicts`` and
-    ``records`` keep the bodies made so far; what :meth:`verdict_of` and :meth:`record_of` answer
-    is the same before and after.
+    resource path. ``ledgers`` and ``readings`` also hold what is no category any more, see
+    :meth:`gone`, and no category whose history cannot be read. ``overview`` and ``documents`` may
+    be a moment behind the rest. ``verdicts`` and ``records`` keep the bodies made so far; what
+    :meth:`verdict_of` and :meth:`record_of` answer is the same before and after.
     """
 
     catalogue: Catalogue
@@ -126,13 +127,26 @@ class Snapshot(Struct, frozen=True, weakref=True):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything wrong in files and history that a curator should mend."""
-        damage = (problem for found in self.damage.values() for problem in found)
+        damage = {problem for found in self.damage.values() for problem in found}
         return tuple(sorted([*self.catalogue.problems, *damage]))
 
     @property
     def modified(self) -> int:
         """When the newest of what is over all categories changed, in Unix seconds."""
         return max(prepared.modified for prepared in self.documents.values())
+
+    def gone(self, slug: str) -> Reading | None:
+        """What history holds of a category that somebody deleted."""
+        if slug in self.catalogue.categories or self.catalogue.fault_of_category(slug):
+            return None
+        reading = self.readings.get(slug)
+        return reading if reading and reading.models else None
+
+    def fault_of(self, slug: str) -> Problem | None:
+        """What keeps a category, or a slug that history holds, from being shown; else ``None``."""
+        if slug not in self.ledgers and (found := self.damage.get(slug)):
+            return found[0]
+        return self.catalogue.fault_of_category(slug) if slug in self.ledgers else None
 
     def product(self, slug: str) -> Named | None:
         """A product by its address."""
@@ -169,7 +183,7 @@ class Snapshot(Struct, frozen=True, weakref=True):
 
     def _prepared(self, body: bytes, files: Iterable[str], newest: str | None) -> Prepared:
         times = self.catalogue.modified
-        found = (times[file] for file in (*files, *RULING) if file in times)
+        found = (times[file] for file in (*files, *GOVERNING) if file in times)
         return Prepared.of(body, found, newest)
 
 
@@ -194,13 +208,30 @@ class Logs(Struct, frozen=True):
 
     @property
     def unread(self) -> bool:
-        """Whether a file of it is there and could not be read."""
+        """Whether nobody knows what a file of it held."""
         return any(log.unread for log in self.logs)
+
+    @property
+    def worst_first(self) -> list[Log]:
+        """The logs, those of which nobody knows what they held before the others."""
+        return sorted(self.logs, key=lambda log: not log.unread)
 
 
 def history_files(slug: str, category: Category, categories: Mapping[str, Category]) -> list[str]:
     """The history files that are a category's: those of its former slugs, and its own."""
     return [*(former for former in category.former_slugs if former not in categories), slug]
+
+
+def deleted_slugs(catalogue: Catalogue, held: Iterable[str]) -> set[str]:
+    """The slugs among those that history holds which are neither a category's nor a former one."""
+    former = {slug for c in catalogue.categories.values() for slug in c.former_slugs}
+    others = set(held) - former - catalogue.categories.keys()
+    return {slug for slug in others if is_slug(slug)}
+
+
+def _deleted(slug: str) -> Category:
+    """What is known of a category whose file is gone."""
+    return Category(version=1, title=slug, question=slug)
 
 
 def with_overview(snapshot: Snapshot) -> Snapshot:
@@ -231,18 +262,20 @@ def with_overview(snapshot: Snapshot) -> Snapshot:
 def rebuild(
     before: Snapshot | None,
     catalogue: Catalogue,
+    deleted: AbstractSet[str],
     names: Names,
     fresh: Iterable[tuple[str, Logs]],
     publisher: Publisher,
 ) -> Snapshot:
     """The next snapshot; ``fresh`` brings the history of every category that was read again.
 
-    It is taken one category after the other, so that all polls are never in memory at once. The
-    overview and documents are still those of before; see :func:`with_overview`.
+    It is taken one category after the other, so that all polls are never in memory at once.
+    ``deleted`` are the slugs that history holds and that are no category any more. The overview and
+    documents are still those of before; see :func:`with_overview`.
     """
     whole = before is None or _configured_anew(before.catalogue, catalogue)
     before = before or _blank(catalogue, names, publisher)
-    step = _Rebuild(before, catalogue, names, publisher, whole)
+    step = _Rebuild(before, catalogue, deleted, names, publisher, whole)
     return step.run(fresh)
 
 
@@ -253,12 +286,14 @@ class _Rebuild:
         self,
         before: Snapshot,
         catalogue: Catalogue,
+        deleted: AbstractSet[str],
         names: Names,
         publisher: Publisher,
         whole: bool,  # noqa: FBT001 - stages ask it by name
     ) -> None:
         self.before = before
         self.catalogue = catalogue
+        self.categories = {**{slug: _deleted(slug) for slug in deleted}, **catalogue.categories}
         self.names = names
         self.publisher = publisher
         self.whole = whole
@@ -267,13 +302,14 @@ class _Rebuild:
         ledgers: dict[str, Ledger] = {}
         damage: dict[str, tuple[Problem, ...]] = {}
         read: dict[str, Reading] = {}
+        gone = self.before.readings.keys() - self.categories.keys()
         for slug, logs in fresh:
-            damage[slug] = tuple(problem for log in logs.logs for problem in log.problems)
-            if logs.unread and self._stays(slug):
-                continue
-            ledgers[slug], polls = _in_order(logs, self.catalogue.withheld)
-            read[slug] = readings.read(slug, self.catalogue.categories[slug], polls, self.names)
-        gone = self.before.readings.keys() - self.catalogue.categories.keys()
+            damage[slug] = tuple(problem for log in logs.worst_first for problem in log.problems)
+            if not logs.unread:
+                ledgers[slug], polls = _in_order(logs, self.catalogue.withheld)
+                read[slug] = readings.read(slug, self.categories[slug], polls, self.names)
+            elif not self._stays(slug):
+                gone.add(slug)
         self.readings = _with(self.before.readings, read, gone)
         changed = {*read, *gone}
         touched = self._touched(changed)
@@ -287,7 +323,7 @@ class _Rebuild:
             names=self.names,
             ledgers=_with(self.before.ledgers, ledgers, gone),
             readings=self.readings,
-            damage=_with(self.before.damage, damage, gone),
+            damage=_with(self.before.damage, damage, self.before.damage.keys() - self.categories),
             products=self.products,
             product_slugs=bearers,
             boards=self.boards,
@@ -379,7 +415,8 @@ class _Rebuild:
         slugs = {id_: product.slug for id_, product in self.products.items()}
         made: dict[str, Board] = {}
         for slug in stale:
-            if reading := self.readings.get(slug):
+            reading = self.readings.get(slug)
+            if reading and slug in self.catalogue.categories:
                 board = boards.board(reading, models, self.catalogue.site, slugs)
                 if board:
                     made[slug] = board
@@ -398,7 +435,7 @@ class _Rebuild:
 
 def _configured_anew(old: Catalogue, new: Catalogue) -> bool:
     """Whether something changed on which every body depends, be it only a file's time."""
-    resaved = any(old.modified.get(name) != new.modified.get(name) for name in RULING)
+    resaved = any(old.modified.get(name) != new.modified.get(name) for name in GOVERNING)
     return resaved or (old.site, old.assistants) != (new.site, new.assistants)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from app import create_app
 from store.history import History, seal
 from store.records import Category, NearMiss, Pick, Poll
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from click.testing import Result
     from flask import Flask
 
     from store.memory import Store
@@ -122,6 +125,13 @@ def append(directory: Path, polls: Iterable[Poll]) -> None:
 def app_over(directory: Path, **settings: Any) -> Flask:
     """The application over a data directory, as a server would have it."""
     return create_app(Settings(data_dir=directory, **{"base_url": BASE_URL, **settings}))
+
+
+def command(directory: Path, *arguments: str, **settings: Any) -> Result:
+    """A command of ours as the shell runs it: beside it nothing serves or watches."""
+    with click.Context(click.Command("flask")):
+        app = app_over(directory, **settings)
+    return app.test_cli_runner().invoke(args=list(arguments))
 
 
 def prepared(snapshot: Snapshot) -> dict[str, Prepared]:

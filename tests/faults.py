@@ -97,17 +97,26 @@ class UnreadableFiles:
 
 @contextmanager
 def failing_names(
-    nth: int, error: int, names: tuple[str, ...] = ("rename", "replace", "link", "symlink")
+    nth: int,
+    error: int,
+    names: tuple[str, ...] = ("rename", "replace", "link", "symlink"),
+    of: str | None = None,
 ) -> Iterator[Counter[str]]:
-    """Let the nth call that gives a file a name fail; yields how often each was called."""
+    """Let the nth call that gives a file a name fail; yields how often each was called.
+
+    Counted are those of a path that holds ``of``, else all but what servers keep, which those of
+    earlier tests may do meanwhile.
+    """
     calls: Counter[str] = Counter()
     real = {name: getattr(os, name) for name in names}
 
     def failing(name: str) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            calls[name] += 1
-            if calls.total() == nth:
-                raise OSError(error, os.strerror(error))
+            path = str(arguments[-1])
+            if of in path if of else "/.last-good/" not in path:
+                calls[name] += 1
+                if calls.total() == nth:
+                    raise OSError(error, os.strerror(error))
             return real[name](*arguments, **options)
 
         return call

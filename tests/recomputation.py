@@ -160,10 +160,14 @@ class Recomputation:
         withheld = directory / "withheld.json"
         hidden = _json(withheld)["withheld"] if withheld.exists() else {}
         self.polls = {slug: self._polls(directory, slug, hidden) for slug in self.categories}
-        self.asked = [poll for polls in self.polls.values() for poll in polls]
+        former = {f for file in self.categories.values() for f in file.get("former_slugs", [])}
+        held = {file.stem for file in (directory / "history").glob("*.jsonl")}
+        gone = held - former - self.categories.keys()  # section 9: in all-time figures alone
+        everything = self.polls | {slug: self._polls(directory, slug, hidden) for slug in gone}
+        self.asked = [poll for polls in everything.values() for poll in polls]
         self.successes = [
             (slug, poll)
-            for slug, polls in self.polls.items()
+            for slug, polls in everything.items()
             for poll in polls
             if poll["pick"] is not None
         ]
@@ -174,7 +178,7 @@ class Recomputation:
         self._given = self._give_slugs()
 
     def _polls(self, directory: Path, slug: str, hidden: Json) -> list[Json]:
-        former = self.categories[slug].get("former_slugs", [])
+        former = self.categories.get(slug, {}).get("former_slugs", [])
         lines = []
         for file in [*(f for f in former if f not in self.categories), slug]:
             path = directory / "history" / f"{file}.jsonl"
@@ -205,7 +209,7 @@ class Recomputation:
         return self._resolved[asked]
 
     def _resolve(self, category: str, name: str, domain: str | None) -> str:
-        nouns = self.categories[category].get("nouns", [])
+        nouns = self.categories.get(category, {}).get("nouns", [])
         titles = {slug: [f["name"], *f.get("aliases", [])] for slug, f in self.files.items()}
         same = [s for s, names in titles.items() if key_of(name) in map(key_of, names)]
         if same:
@@ -541,6 +545,8 @@ class Recomputation:
         today = dt.date.fromisoformat(max(poll["polledAt"] for poll in self.asked)[:10])
         cells: dict[tuple[str, str], dict[str, set[str]]] = {}
         for slug, poll, products in listed:
+            if slug not in self.categories:
+                continue
             age = (today - dt.date.fromisoformat(poll["polledAt"][:10])).days
             window = "now" if age < 7 else "before" if age < 14 else "long ago"
             cells.setdefault((slug, poll["model"]), {})[window] = products

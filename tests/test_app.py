@@ -238,7 +238,7 @@ def test_one_bad_file_is_left_out_and_named(tmp_path: Path) -> None:
     )
     client = app_over(directory).test_client()
     assert client.get("/api/v1/best/crm-software.json").status_code == 200
-    assert client.get("/api/v1/best/green-tea.json").status_code == 404
+    assert client.get("/api/v1/best/green-tea.json").status_code == 503
     health = client.get("/healthz")
     body = health.get_json()
     assert body["status"] == "degraded"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import BASE_URL, answered, app_over, append, write_data, write_json
+from builders import BASE_URL, answered, app_over, append, command, write_data, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +34,8 @@ def data(tmp_path: Path) -> Path:
     )
 
 
-def export(data: Path, tree: Path, **settings: Any) -> Result:
-    return app_over(data, **settings).test_cli_runner().invoke(args=["export", str(tree)])
+def export(data: Path, tree: Path, *options: str, **settings: Any) -> Result:
+    return command(data, "export", str(tree), *options, **settings)
 
 
 def manifest(tree: Path) -> dict[str, Any]:
@@ -146,3 +147,146 @@ def test_a_directory_that_cannot_be_written_is_one_sentence(data: Path, tmp_path
     result = export(data, tmp_path / "file" / "tree")
     assert result.exit_code == 1
     assert "cannot be written" in result.output
+
+
+def refused(data: Path, tree: Path, *options: str) -> str:
+    """Export in vain: the last tree stays as it is, none is left half; the sentence."""
+    before = found_in(tree)
+    result = export(data, tree, *options)
+    assert result.exit_code == 1
+    assert found_in(tree) == before
+    return result.output
+
+
+def found_in(directory: Path) -> dict[str, bytes]:
+    """Every file below a directory with its content."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def keep(data: Path) -> None:
+    """A server has been here."""
+    app_over(data).extensions["store"].keep()
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "unknown"])
+@pytest.mark.parametrize("name", ["site.json", "models.json", "withheld.json"])
+def test_nothing_is_published_while_a_file_that_governs_has_an_error(
+    data: Path, tmp_path: Path, name: str, *, kept: bool
+) -> None:
+    """Its last good version is served meanwhile, and published is what somebody meant."""
+    export(data, tmp_path / "tree")
+    write_json(data / "withheld.json", {"version": 1, "withheld": {}})
+    if kept:
+        keep(data)
+    (data / name).write_text("{", encoding="utf-8")
+    assert f"{name}:1:2: " in refused(data, tmp_path / "tree")
+    assert f"{name}:1:2: " in refused(data, tmp_path / "tree", "--even-if", "0")
+
+
+def test_an_error_in_another_file_hinders_nothing(data: Path, tmp_path: Path) -> None:
+    """A curator's slip in one of a thousand files does not stop what is fresh."""
+    (data / "products/product-a.json").write_text("{", encoding="utf-8")
+    assert export(data, tmp_path / "tree").exit_code == 0
+
+
+@pytest.mark.parametrize("way", ["one file", "the folder"])
+def test_nothing_is_published_while_history_is_lost(data: Path, tmp_path: Path, way: str) -> None:
+    """By name, until it is restored or accepted."""
+    export(data, tmp_path / "tree")
+    keep(data)
+    if way == "one file":
+        (data / "history/help-desk.jsonl").unlink()
+        assert "history/help-desk.jsonl:1:1: the file is gone" in refused(data, tmp_path / "tree")
+        command(data, "check", "--accept-history", "help-desk")
+        assert export(data, tmp_path / "tree").exit_code == 0
+    else:
+        (data / "history").rename(data / "away")
+        assert refused(data, tmp_path / "tree").count("history:1:1: ") == 1
+
+
+def test_nothing_is_published_while_history_cannot_be_read(data: Path, tmp_path: Path) -> None:
+    """A category that cannot be shown just now does not leave the tree for it."""
+    export(data, tmp_path / "tree")
+    (data / "history/help-desk.jsonl").unlink()
+    (data / "history/help-desk.jsonl").mkdir()
+    assert "history/help-desk.jsonl:1:1: cannot be read" in refused(data, tmp_path / "tree")
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """Ten categories, published; nine of them deleted."""
+    slugs = [f"category-{number}" for number in range(10)]
+    data = write_data(
+        tmp_path / "many",
+        categories={slug: {"title": f"Best {slug}"} for slug in slugs},
+        polls=[answered("A", [f"The {slug}"], slug=slug) for slug in slugs],
+    )
+    export(data, tmp_path / "tree")
+    for slug in slugs[1:]:
+        (data / f"categories/{slug}.json").unlink()
+    return data
+
+
+def test_many_addresses_do_not_vanish_unasked(many: Path, tmp_path: Path) -> None:
+    """A folder emptied by accident is not published; the printed number, and no other, does it."""
+    said = refused(many, tmp_path / "tree")
+    assert "27 of " in said
+    assert "published addresses would be gone: /api/v1/best/category-1.json, " in said
+    assert "if that is meant: --even-if 27" in said
+    assert "would be gone, not 26: " in refused(many, tmp_path / "tree", "--even-if", "26")
+    assert export(many, tmp_path / "tree", "--even-if", "27").exit_code == 0
+    assert export(many, tmp_path / "tree").exit_code == 0
+
+
+def test_a_redirect_is_no_loss(many: Path, tmp_path: Path) -> None:
+    """What was renamed with its old slugs may go, however much it is."""
+    path = many / "categories/category-0.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    former = [f"category-{number}" for number in range(1, 10)]
+    write_json(path, {**record, "former_slugs": former})
+    assert export(many, tmp_path / "tree").exit_code == 0
+
+
+def test_what_an_operator_accepted_as_lost_may_go(many: Path, tmp_path: Path) -> None:
+    """Whoever has accepted that history is gone is not asked again for its categories."""
+    keep(many)
+    for number in range(1, 10):
+        (many / f"history/category-{number}.jsonl").unlink()
+    assert "the file is gone" in refused(many, tmp_path / "tree")
+    command(many, "check", "--accept-history", "--all")
+    said = refused(many, tmp_path / "tree")
+    assert "54 of " in said  # the nine products, old addresses and polls, which nothing names now
+    assert "/api/v1/product/the-category-1.json" in said
+    assert "/api/v1/best" not in said
+
+
+def test_a_tree_that_cannot_be_compared_is_not_replaced(data: Path, tmp_path: Path) -> None:
+    """Without its manifest nobody knows which addresses would be gone."""
+    export(data, tmp_path / "tree")
+    (tmp_path / "tree/current/manifest.json").write_text("{", encoding="utf-8")
+    assert "nobody can say which addresses would be gone" in refused(data, tmp_path / "tree")
+
+
+def test_an_answer_that_cannot_be_made_is_not_left_out(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that fails is an error of the export, not a page less."""
+    export(data, tmp_path / "tree")
+
+    def fail(*_: object) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("store.web.pages.contexts.changes", fail)
+    assert "/changes cannot be made: 500" in refused(data, tmp_path / "tree")
+
+
+def test_a_directory_without_data_is_one_sentence(data: Path, tmp_path: Path) -> None:
+    """As every command says it."""
+    shutil.rmtree(data)
+    result = export(data, tmp_path / "tree")
+    assert (result.exit_code, result.output.count("\n")) == (1, 1)
+    assert "does not exist" in result.output

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from builders import answered, app_over, append, failed, write_data, write_json
+from builders import answered, app_over, append, command, failed, write_data, write_json
 from faults import FailingCalls, UnreadableFiles, needs_root
 from processes import write_real
 
@@ -38,8 +38,7 @@ NOWHERE = "http://127.0.0.1:9"
 def run(data: Path, *arguments: str, **settings: Any) -> Result:
     """A ``flask poll`` in this process."""
     environ = {"POLL_TEST_KEY": "sk-canary-7e0f9c", **settings.pop("environ", {})}
-    app = app_over(data, environ=environ, **settings)
-    return app.test_cli_runner().invoke(args=["poll", *arguments])
+    return command(data, "poll", *arguments, environ=environ, **settings)
 
 
 @pytest.fixture
@@ -325,7 +324,7 @@ def test_a_spent_day_asks_nothing(tmp_path: Path) -> None:
 def test_check_tells_a_mistake_once(real: Path) -> None:
     """While models.json has a mistake of its schema, nothing is said about what follows from it."""
     change(real, api="chatter", base_url=None)
-    check = app_over(real).test_cli_runner().invoke(args=["check"])
+    check = command(real, "check")
     assert check.exit_code == 1
     assert check.output.count("models.json:") == 1
     assert "models[0].api must be one of" in check.output

@@ -244,7 +244,7 @@ def test_the_categories_folder_that_goes_is_missed_and_kept_in_use(directory: Pa
     after = files.scan()
     assert after.categories == before.categories
     assert list(map(str, after.problems)) == [
-        "categories:1:1: the folder is missing",
+        "categories:1:1: the folder is missing; put it back, or an empty one if that is meant",
         "categoris:1:1: is not read; did you mean categories?",
     ]
 

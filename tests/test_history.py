@@ -369,6 +369,7 @@ class TestFaults:
         happened: set[str] = set()
         for name, nth, error in faults():
             new_file(log)
+            log = History(log.path(SLUG).parent)  # one that did not see the file before
             whole = start(log)
             calls = FailingCalls(name, nth, error)
             monkeypatch.setattr(history, "os", calls)
@@ -502,6 +503,7 @@ def survives_crashes(log: History, step: int) -> int:
     for state in crash_states(committed, batch, step):
         number += 1
         log.path(SLUG).write_bytes(state)
+        log = History(log.path(SLUG).parent)  # after a crash every reader is a new one
         read = [stored.poll for stored in log.read(SLUG).polls]
         assert tuple(read[:2]) == acknowledged
         assert {poll.model for poll in read[2:]} <= set("CDE")

@@ -103,7 +103,7 @@ def test_it_stays_served_and_comes_back(
     assert same_as_fresh(store, data)
 
 
-def test_at_the_start_it_is_unranked_until_it_can_be_read(
+def test_at_the_start_it_is_unavailable_until_it_can_be_read(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With nothing to show for a category the others are served; it joins them by itself."""
@@ -111,28 +111,29 @@ def test_at_the_start_it_is_unranked_until_it_can_be_read(
         patched.setattr(history, "os", UnreadableFiles(FILE))
         app = app_over(data)
         client, store = app.test_client(), app.extensions["store"]
-        assert client.get(BEST).status_code == 404
+        assert client.get(BEST).status_code == 503
         assert client.get("/api/v1/best/help-desk.json").status_code == 200
         assert [problem.file for problem in store.problems] == [f"history/{FILE}"]
         store.reload()
-        assert client.get(BEST).status_code == 404
+        assert client.get(BEST).status_code == 503
     store.reload()
     assert client.get(BEST).status_code == 200
     assert same_as_fresh(store, data)
 
 
-def test_what_goes_while_it_cannot_be_read_is_gone(
+def test_what_goes_while_it_cannot_be_read_is_missed(
     data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that is deleted is empty, whatever was wrong with it before."""
+    """A file that is deleted is lost, whatever was wrong with it before."""
+    before = bodies(store)
     with monkeypatch.context() as patched:
         patched.setattr(history, "os", UnreadableFiles(FILE))
         poll_elsewhere(data)
         store.reload()
         store.history.path("crm-software").unlink()
         store.reload()
-    assert "best/crm-software.json" not in prepared(store.snapshot)
-    assert same_as_fresh(store, data)
+    assert bodies(store) == before
+    assert "the file is gone" in store.problems[0].message
 
 
 def test_what_is_withheld_meanwhile_is_not_shown(

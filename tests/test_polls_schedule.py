@@ -452,6 +452,24 @@ def test_a_history_that_cannot_be_read_is_not_added_to(here: Here) -> None:
     assert [one["question"] for one in server.seen] == ["What is the best c-1?"]
 
 
+def test_nothing_is_polled_while_site_json_is_bad(
+    here: Here, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its cap may not be what is meant any more: one line says so, and mending it goes on."""
+    schedule, data, server = here
+    schedule._store.reload()  # noqa: SLF001 - what is known
+    text = (data / "site.json").read_text(encoding="utf-8")
+    (data / "site.json").write_text("{", encoding="utf-8")
+    schedule.start()
+    told = "nothing is polled until this is mended: site.json:1:2: "
+    until(lambda: told in caplog.text)
+    schedule._poll(BackgroundScheduler(), "GPT")  # noqa: SLF001 - one job by hand
+    assert (server.seen, polls(data)) == ([], [])
+    (data / "site.json").write_text(text, encoding="utf-8")
+    until(lambda: len(polls(data)) == 2)
+    assert caplog.text.count(told) == 1
+
+
 def test_a_look_that_fails_does_not_end_the_schedule(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -236,10 +236,11 @@ class TestRebuilding:
         """A damaged line is a problem of the snapshot, by file and line."""
         path = data / "history/email-tool.jsonl"
         whole = path.read_bytes()
-        path.write_bytes(b"{}\n" + whole)
+        path.write_bytes(whole + b"{}\n")
         store.reload()
         [problem] = store.snapshot.problems
-        assert str(problem).startswith("history/email-tool.jsonl:1:1: a damaged record")
+        line = whole.count(b"\n") + 1
+        assert str(problem).startswith(f"history/email-tool.jsonl:{line}:1: a damaged record")
         path.write_bytes(whole)
         store.reload()
         assert store.snapshot.problems == ()

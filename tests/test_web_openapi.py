@@ -44,9 +44,9 @@ ENDPOINTS: dict[str, dict[str, tuple[str, bool, str, int | None, int | None]]] =
 }
 STATUSES = {
     "/api/v1/search": {"200", "304", "400", "500"},
-    "/api/v1/best/{slug}.json": {"200", "304", "308", "400", "404", "500"},
+    "/api/v1/best/{slug}.json": {"200", "304", "308", "400", "404", "410", "500", "503"},
     "/api/v1/product/{slug}.json": {"200", "304", "308", "400", "404", "500"},
-    "/api/v1/history": {"200", "304", "308", "400", "404", "500"},
+    "/api/v1/history": {"200", "304", "308", "400", "404", "500", "503"},
 }
 
 

@@ -20,7 +20,7 @@ from store.rankings.names import Names
 from store.records import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from store.settings import Settings
@@ -34,15 +34,31 @@ if TYPE_CHECKING:
     default="text",
     help="How to say it: lines for people and editors, JSON, or GitHub annotations.",
 )
+@click.argument("slugs", nargs=-1, metavar="[SLUG]...")
+@click.option(
+    "--accept-history",
+    "accept",
+    is_flag=True,
+    help="Take the history of each SLUG as it is, though some of it was lost.",
+)
+@click.option("--all", "everything", is_flag=True, help="The same for all that is lost.")
 @with_data
-def check(style: str) -> None:
+def check(style: str, slugs: tuple[str, ...], *, accept: bool, everything: bool) -> None:
     """Say what is wrong in the data directory (DATA_DIR), as file:line:column: message.
 
     The files are read as the server reads them: what is an error here the server leaves out or
     keeps as it was. Exits with 1 when there is an error; warnings do no harm yet, and notices
     are only worth knowing.
+
+    A history file that lost what it held is an error until it is restored, or until you say with
+    --accept-history that it is to count as it is: its category is then served and polled again.
     """
     settings: Settings = current_app.extensions["settings"]
+    if accept != bool(slugs or everything):
+        raise click.UsageError("Say which history to accept: --accept-history SLUG… or --all.")
+    if accept:
+        _accept(History(settings.data_dir / "history"), slugs)
+        return
     problems = sorted(set(_problems(settings.data_dir)))
     counts = Counter(problem.severity for problem in problems)
     if style == "json":
@@ -55,6 +71,26 @@ def check(style: str) -> None:
     click.echo(f"{', '.join(numbers)}.", err=True)
     if counts["error"]:
         raise click.exceptions.Exit(1)
+
+
+def _accept(history: History, slugs: Sequence[str]) -> None:
+    """Take the history of these slugs, or of all that lost some, as it is from now on."""
+    try:
+        held = {*history.signatures(), *history.remembered()}
+        lost = [slug for slug in sorted(held) if history.read(slug).unread]
+        for slug in slugs:
+            if slug not in held:
+                raise click.UsageError(f'No history was ever seen of "{slug}".')
+        for slug in dict.fromkeys(slugs or lost):
+            if slug not in lost:
+                click.echo(f"history/{slug}.jsonl has lost nothing.")
+                continue
+            polls = len(history.accept(slug).polls)
+            click.echo(f"history/{slug}.jsonl counts as it is: {_number(polls, 'poll')}.")
+    except HistoryError as error:
+        raise click.ClickException(f"{error}.") from None
+    if not slugs and not lost:
+        click.echo("No history is lost.")
 
 
 def _problems(directory: Path) -> Iterator[Problem]:

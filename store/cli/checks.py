@@ -24,10 +24,14 @@ _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
 _LONGEST_ROUND = 7
 _NAMED = 5
+UNKNOWN = "unknown"
 
 
 class Census(Struct, frozen=True):
-    """What all history files hold: polls per model, newest poll per file, all ids."""
+    """What all history files hold: polls per model, newest poll per file, all ids.
+
+    Of a file that cannot be read, or that lost some, the newest poll is :data:`UNKNOWN`.
+    """
 
     models: Mapping[str, int]
     newest: Mapping[str, str]
@@ -59,9 +63,12 @@ def damage(history: History) -> Generator[Problem, None, Census]:
     models: Counter[str] = Counter()
     newest: dict[str, str] = {}
     ids: set[str] = set()
-    for slug in sorted(history.signatures()):
+    for slug in sorted({*history.signatures(), *history.remembered()}):
         log = history.read(slug)
         yield from log.problems
+        if log.unread:
+            newest[slug] = UNKNOWN
+            continue
         yield from _forged(history, slug, log)
         models.update(stored.poll.model for stored in log.polls)
         ids.update(stored.poll.id for stored in log.polls)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 from contextlib import closing
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,12 @@ from msgspec import Struct
 from werkzeug.http import parse_date
 
 from store.cli import with_data
+from store.files import DataDirectoryError
+from store.history import HistoryError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from flask import Flask
     from flask.testing import FlaskClient
@@ -38,6 +42,8 @@ NEEDS_A_PROCESS = (
 """Paths, with what is below them, whose answers depend on a query or on the moment."""
 OF_ONE_ANSWER = ("content-length", "content-type", "date", "etag", "last-modified", "vary")
 """Headers that a web server makes from a file itself."""
+FEW, SHARE = 20, 1000
+"""So many published addresses, or one of so many if that is more, may be gone unasked."""
 KEPT = 2
 """Trees that are kept: the current one, and the one that somebody may still be reading."""
 
@@ -63,25 +69,46 @@ class Manifest(Struct, frozen=True):
     redirects: dict[str, str]
     headers: dict[str, dict[str, str]]
 
+    @property
+    def addresses(self) -> set[str]:
+        """Every path that readers can ask for."""
+        return {*self.files, *self.redirects}
+
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--even-if",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Publish although N addresses would be gone, as the refusal says.",
+)
 @with_data
-def export(directory: Path) -> None:
+def export(directory: Path, even_if: int | None) -> None:
     """Write every answer that needs no process into DIRECTORY/current, for nginx or a CDN.
 
     The bytes are those the service would send, with a gzip file beside each. Only what changed is
-    written; search, history and MCP still need the service.
+    written; search, history and MCP still need the service. Nothing is published, and the last tree
+    stays, while a file that governs has an error, while history is lost or cannot be read, or when
+    many addresses would be gone.
     """
     app = current_app._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's way
-    if not (app.extensions["settings"].base_url or _store(app).snapshot.catalogue.site.base_url):
+    try:
+        snapshot = _store(app).snapshot
+    except (DataDirectoryError, HistoryError) as error:
+        raise click.ClickException(f"Nothing was published: {error}") from None
+    if not (app.extensions["settings"].base_url or snapshot.catalogue.site.base_url):
         raise click.ClickException(
             "BASE_URL is not set, and every exported address begins with it; set it, or base_url "
             "in site.json."
         )
+    _refuse(_faults(snapshot))
     try:
         with closing(Tree(directory)) as tree:
             manifest = tree.fill(app)
+            accepted = set(_paths(app, {"best": _store(app).history.accepted()}))
+            gone = tree.before.addresses - manifest.addresses - accepted
+            _refuse(_vanishing(gone, len(tree.before.addresses), even_if))
             written = tree.publish(manifest)
     except OSError as error:
         raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
@@ -89,6 +116,28 @@ def export(directory: Path) -> None:
         f"{len(manifest.files):,} answers and {len(manifest.redirects):,} redirects in "
         f"{directory / 'current'}; {written:,} answers changed."
     )
+
+
+def _refuse(reasons: list[str]) -> None:
+    if reasons:
+        listed = "".join(f"\n  {reason}" for reason in reasons)
+        raise click.ClickException(f"Nothing was published, the last tree stays:{listed}")
+
+
+def _faults(snapshot: Snapshot) -> list[str]:
+    """What in the data keeps it from being published."""
+    unread = {snapshot.fault_of(slug) for slug in snapshot.damage.keys() - snapshot.ledgers.keys()}
+    return list(map(str, [*snapshot.catalogue.governing_errors, *sorted(filter(None, unread))]))
+
+
+def _vanishing(gone: AbstractSet[str], published: int, even_if: int | None) -> list[str]:
+    """Why so many addresses may not go, unless the operator has named their number."""
+    if len(gone) <= max(FEW, published // SHARE) or even_if == len(gone):
+        return []
+    shown = ", ".join(sorted(gone)[:3])
+    named = "" if even_if is None else f", not {even_if:,}"
+    count = f"{len(gone):,} of {published:,} published addresses would be gone"
+    return [f"{count}{named}: {shown}, …; if that is meant: --even-if {len(gone)}"]
 
 
 class Tree:
@@ -101,10 +150,10 @@ class Tree:
             raise click.ClickException(
                 f"{directory} holds other files; name a new or an exported directory."
             )
+        self.before = _manifest_in(directory / "current")
         self._new = self._trees / ".new"
         shutil.rmtree(self._new, ignore_errors=True)
         self._new.mkdir(parents=True)
-        self._before = _manifest_in(directory / "current")
         self._written = 0
 
     def fill(self, app: Flask) -> Manifest:
@@ -115,7 +164,9 @@ class Tree:
         shared = SharedHeaders()
         for path in static_paths(app, snapshot):
             with client.get(path) as answer:
-                if answer.status_code == 200 and "no-store" not in _kept(answer):  # noqa: PLR2004
+                if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                    _refuse([f"{path} cannot be made: {answer.status}"])
+                if answer.status_code == HTTPStatus.OK and "no-store" not in _kept(answer):
                     files[path] = self._write(path, answer, client)
                     shared.meet(answer)
         for path in moved_paths(app, snapshot):
@@ -166,7 +217,7 @@ class Tree:
             sha256=hashlib.sha256(body).hexdigest(),
             gzip=gzipped is not None,
         )
-        known = self._before.files.get(path) == exported
+        known = self.before.files.get(path) == exported
         self._written += not known
         for suffix, data in (("", body), (".gz", gzipped)):
             if data is not None:
@@ -260,10 +311,20 @@ def _kept(answer: Response) -> str:
 
 
 def _manifest_in(tree: Path) -> Manifest:
+    """What the last tree holds; nothing before the first.
+
+    Raises:
+        click.ClickException: there is one and nobody knows what it holds.
+    """
+    if not os.path.lexists(tree):
+        return Manifest({}, {}, {})
     try:
         return msgspec.json.decode((tree / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.MsgspecError):
-        return Manifest({}, {}, {})
+        raise click.ClickException(
+            f"{tree / MANIFEST} cannot be read, so nobody can say which addresses would be gone; "
+            f"put it back, or remove {tree} to begin anew."
+        ) from None
 
 
 def _store(app: Flask) -> Store:

@@ -9,7 +9,7 @@ from store.cli.naming import Unpublished
 from store.memory import claimed_at, read_logs
 from store.rankings import curation
 from store.rankings import names as naming
-from store.snapshot import rebuild
+from store.snapshot import deleted_slugs, rebuild
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +29,10 @@ def remarks(
     """What each product file makes of the names in history, beyond its own name and aliases."""
     if not catalogue.products:
         return
-    fresh = ((slug, read_logs(history, slug, catalogue)) for slug in catalogue.categories)
-    snapshot = rebuild(None, catalogue, names, fresh, Unpublished())
+    deleted = deleted_slugs(catalogue, history.signatures())
+    slugs = sorted({*catalogue.categories, *deleted})
+    fresh = ((slug, read_logs(history, slug, catalogue)) for slug in slugs)
+    snapshot = rebuild(None, catalogue, deleted, names, fresh, Unpublished())
     yield from _taken_in(snapshot, files)
     yield from _detached(snapshot, files)
     yield from _contested(snapshot, files)

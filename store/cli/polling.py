@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from store.cli import with_data
 from store.cli.slugs import unknown_category
-from store.files import Catalogue, DataDirectoryError, Files
+from store.files import REQUIRED, Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.polls.asking import Unready, key_of, request_for
 from store.polls.assistants import mistakes
@@ -165,20 +165,25 @@ class Desk(Struct, frozen=True):
 
 
 def _catalogue(settings: Settings) -> Catalogue:
-    """The data directory's files, of which models.json must be without a mistake."""
+    """The data directory's files; those that say whom to ask and at what cost are good."""
     files = Files(settings.data_dir)
     try:
         catalogue = files.scan()
     except DataDirectoryError as error:
         raise click.ClickException(str(error)) from None
-    problems = [p for p in catalogue.problems if p.file == "models.json"]
+    problems = [p for p in catalogue.governing_errors if p.file in REQUIRED]
+    problems += catalogue.ungoverned
+    problems += [p for p in catalogue.problems if p.file == "models.json"]
     problems += mistakes(catalogue, files)
     for problem in problems:
         if problem.severity == "warning":
             click.echo(f"warning: {problem}", err=True)
-    if found := [problem for problem in problems if problem.severity == "error"]:
+    if found := sorted({problem for problem in problems if problem.severity == "error"}):
+        files_named = sorted({problem.file for problem in found})
+        names = " and ".join(files_named)
+        have = "has" if len(files_named) == 1 else "have"
         listed = "\n".join(f"  {problem}" for problem in found)
-        raise click.ClickException(f"Nothing was asked, for models.json has mistakes:\n{listed}")
+        raise click.ClickException(f"Nothing was asked, for {names} {have} mistakes:\n{listed}")
     return catalogue
 
 
@@ -226,7 +231,8 @@ def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> list[str]:
         unread = agenda.look(files)
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
-    return [f"{each}; its category is left alone" for each in unread]
+    sentences = dict.fromkeys(map(str, unread))
+    return [f"{each}; its category is left alone" for each in sentences]
 
 
 def _check_writable(settings: Settings) -> None:

@@ -10,6 +10,7 @@ from flask import current_app
 
 from store.cli import with_data
 from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_member
+from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def withhold(poll_id: str, reason: str) -> None:
         poll = _find(directory, poll_id)
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
+    _refuse_if_lost(directory)
     entry = {"reason": reason, "date": datetime.now(UTC).date().isoformat()}
     try:
         before = text_of(directory, NAME) if (directory / NAME).exists() else None
@@ -48,6 +50,17 @@ def withhold(poll_id: str, reason: str) -> None:
         raise click.ClickException(str(error)) from None
     click.echo(edit.diff, nl=False)
     click.echo(f"Withheld: {poll.model} on {poll.slug}, {poll.polled_at}.", err=True)
+
+
+def _refuse_if_lost(directory: Path) -> None:
+    """Leave a missing withheld.json alone that withheld other polls: a new one would show them."""
+    try:
+        errors = Files(directory).scan().governing_errors
+    except DataDirectoryError as error:
+        raise click.ClickException(str(error)) from None
+    for problem in errors:
+        if problem.file == NAME:
+            raise click.ClickException(f"Mend this first: {problem}")
 
 
 def _find(directory: Path, poll_id: str) -> Poll:

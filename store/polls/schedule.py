@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from store.files import Catalogue
     from store.memory import Store
     from store.polls.runner import Tally
-    from store.records import Assistant
+    from store.records import Assistant, Problem
     from store.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -87,6 +87,7 @@ class Schedule:
         self._thread = threading.Thread(target=self._stand_by, name="schedule", daemon=True)
         self._agenda = Agenda(store.history)
         self._elected = False
+        self._unsettled: Problem | None = None
 
     def start(self) -> None:
         """Begin to stand for election, and to poll once elected."""
@@ -193,6 +194,10 @@ class Schedule:
     def _keep_jobs(self, scheduler: BackgroundScheduler) -> None:
         """Give every assistant a job, and none to what is no assistant any more."""
         self._store.keep_current()
+        unsettled = _unsettled(self._store.snapshot.catalogue)
+        if unsettled and unsettled != self._unsettled:
+            log.warning("nothing is polled until this is mended: %s", unsettled)
+        self._unsettled = unsettled
         wanted = {assistant.name for assistant in self._store.snapshot.catalogue.assistants}
         running = {job.id for job in scheduler.get_jobs()}
         for name in sorted(running - wanted):
@@ -212,7 +217,7 @@ class Schedule:
         """One assistant's job: poll a few of its due pairs, or rest if that is of no use."""
         catalogue = self._store.snapshot.catalogue
         assistant = next((a for a in catalogue.assistants if a.name == name), None)
-        if assistant is None or self._stop.is_set():
+        if assistant is None or self._stop.is_set() or _unsettled(catalogue):
             return
         try:
             tally = self._run(catalogue, assistant)
@@ -270,3 +275,8 @@ class Schedule:
         except JobLookupError:
             log.info("%s left models.json while it was polled", name)
             self._paused.pop(name, None)
+
+
+def _unsettled(catalogue: Catalogue) -> Problem | None:
+    """What leaves open how much may be spent: site.json holds the cap, and is bad just now."""
+    return next((p for p in catalogue.governing_errors if p.file == "site.json"), None)

@@ -49,8 +49,8 @@ class Overview(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
     ``ranked`` is by title, ``changes`` newest first, ``mentioned`` most mentioned first.
-    ``successes`` counts successful polls, ``tracked`` categories with at least one. ``readings``
-    are there for what is only made when it is needed.
+    ``successes`` counts successful polls, those of deleted categories too; ``tracked`` counts
+    categories with at least one. ``readings`` are there for what is only made when it is needed.
     """
 
     readings: tuple[Reading, ...]
@@ -89,8 +89,13 @@ def survey(
     named: Mapping[ProductId, Named],
     before: Overview | None,
 ) -> Overview:
-    """Survey all readings and boards; the search index of before is kept while titles stay."""
+    """Survey all readings and boards; the search index of before is kept while titles stay.
+
+    Readings of what is no category any more count in what is of all time, and nowhere else.
+    """
     every = tuple(readings.values())
+    current = {slug: reading for slug, reading in readings.items() if slug in curated.categories}
+    living = tuple(current.values())
     models = {model for reading in every for model in reading.models}
     last_poll = max((r.last_poll for r in every if r.last_poll), default=None)
     ranked = tuple(sorted(boards.values(), key=lambda b: (b.category.title.casefold(), b.slug)))
@@ -98,16 +103,16 @@ def survey(
     return Overview(
         readings=every,
         ranked=ranked,
-        changes=_newest_first(readings),
+        changes=_newest_first(current),
         successes=sum(reading.successes for reading in every),
-        tracked=sum(reading.successes > 0 for reading in every),
+        tracked=sum(reading.successes > 0 for reading in living),
         last_poll=last_poll,
         trends=Trends(
-            (cell for reading in every for cell in reading.recent.values()),
+            (cell for reading in living for cell in reading.recent.values()),
             dt.date.fromisoformat((last_poll or _EPOCH)[:10]),
         ),
         mentioned=tuple(sorted(named.values(), key=lambda p: (-p.mentions, p.slug))),
-        experiments=experiments.compute(ranked, every),
+        experiments=experiments.compute(ranked, living),
         retired=tuple(sorted(models.difference(curated.models))),
         category_redirects={
             former: slug

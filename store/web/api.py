@@ -9,7 +9,7 @@ import msgspec
 from flask import Blueprint, Response, current_app, request
 
 from store.snapshot import Prepared
-from store.web import health
+from store.web import absent, health
 from store.web.answers import Passing, answer, moved
 from store.web.errors import NotFound
 from store.web.parameters import Parameters, path_slug
@@ -194,6 +194,8 @@ class Api:
         """Where an unknown category's slug leads: to its new one, or to the closest."""
         if current := snapshot.overview.category_redirects.get(slug):
             return moved(address(current))
+        if reason := absent.category(slug, snapshot):
+            raise reason
         if slug in snapshot.catalogue.categories:
             raise NotFound(f'The category "{slug}" has no successful poll yet.')
         raise NotFound(

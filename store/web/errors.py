@@ -57,6 +57,18 @@ class NotFound(ApiError):
     status = HTTPStatus.NOT_FOUND
 
 
+class Gone(ApiError):
+    """Something was there and was taken away on purpose."""
+
+    status = HTTPStatus.GONE
+
+
+class Unavailable(ApiError):
+    """Something is there and cannot be shown until somebody mends a file."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
 class UntrustedHost(ApiError):
     """The Host header names a host that is not this service."""
 

@@ -31,7 +31,9 @@ _PROBLEMS = {
     400: "A parameter is missing or malformed (errors says which and why), or the Host header is "
     "not this service's.",
     404: "Nothing is known by that slug (suggestions holds the closest), or it has no ranking yet.",
+    410: "The category is gone; detail names the day of its last answer. Its history stays.",
     500: "Something went wrong on our side.",
+    503: "A file that this is made from cannot be used just now; detail says which, and why.",
 }
 _ALWAYS = (400, 500)
 """Problems that any operation can answer: the Host is checked everywhere."""

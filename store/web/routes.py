@@ -99,7 +99,7 @@ ROUTES: tuple[Route, ...] = (
         "The merged ranking of a category, how far the models agree, and what each one said.",
         wire.CategoryVerdict,
         (_slug("path", "Category slug, as search returns it."),),
-        (400, 404),
+        (400, 404, 410, 503),
         redirects=True,
     ),
     Route(
@@ -134,10 +134,10 @@ ROUTES: tuple[Route, ...] = (
         "getHistory",
         "The poll history of a category",
         "Every poll, newest first, failed ones included. A record is the line of the history "
-        "file as it stands.",
+        "file as it stands. A category that is gone keeps its history.",
         list[wire.PollRecord],
         (_slug("query", "Category slug, as search returns it."), MODEL, LIMIT),
-        (400, 404),
+        (400, 404, 503),
         redirects=True,
     ),
     Route(

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from store.records import MAX_SLUG, SLUG_PATTERN
+from store.web import absent
 from store.web import resources as wire
 from store.web.mcp.arguments import BadCall, input_schema, read
 from store.web.routes import MAX_LIMIT, MODEL, QUERY, Parameter
@@ -196,6 +197,8 @@ def list_categories(view: View, given: Mapping[str, Any]) -> bytes:
 
 
 def _no_category(view: View, slug: str) -> BadCall:
+    if reason := absent.category(slug, view.snapshot):
+        return BadCall(reason.detail)
     if slug in view.snapshot.catalogue.categories:
         return BadCall(
             f'The category "{slug}" has no successful poll yet. get_poll_history shows the '

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 from flask import Blueprint, Response, request
 
+from store.web import absent
 from store.web.addresses import category_path, product_path
 from store.web.answers import answer, moved
 from store.web.errors import NotFound
@@ -301,6 +302,8 @@ def _no_category(slug: str, now: Moment, address: Callable[[str], str]) -> Respo
     slug = path_slug(slug)
     if current := now.snapshot.overview.category_redirects.get(slug):
         return moved(address(current))
+    if reason := absent.category(slug, now.snapshot):
+        raise reason
     if category := now.snapshot.catalogue.categories.get(slug):
         raise NotFound(
             f'"{category.title}" has no successful poll yet. Its ranking appears here as soon as '

@@ -1,0 +1,185 @@
+"""What outlives the process: ``DATA_DIR/.last-good``, written by servers, read by everybody.
+
+It holds a plain copy of every good hand-edited file under its own relative name and with its
+modification time, so that an operator can compare it and copy it back, and ``history.json``, which
+says where each history file ended. Nothing in it is needed while all is well.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from pathlib import Path
+
+FOLDER = ".last-good"
+MARKS = "history.json"
+
+Version = tuple[int, int]
+"""Modification time in ns and size in bytes of a file."""
+
+
+class Copy(Struct, frozen=True):
+    """A file's bytes, and when it was modified, in ns."""
+
+    data: bytes
+    modified: int
+
+    @property
+    def version(self) -> Version:
+        """What tells it from the copy of another version."""
+        return self.modified, len(self.data)
+
+
+class LastGood:
+    """The copies of one data directory; ``names`` are those of its files, relative to it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._home = directory / FOLDER
+
+    def is_there(self) -> bool:
+        """Whether there are any copies yet."""
+        return self._home.is_dir()
+
+    def read(self, name: str) -> Copy | None:
+        """The copy of a file, if there is one that can be read."""
+        with suppress(OSError):
+            handle = os.open(self._home / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                found = os.fstat(handle)
+                if stat.S_ISREG(found.st_mode):
+                    return Copy(os.pread(handle, found.st_size, 0), found.st_mtime_ns)
+            finally:
+                os.close(handle)
+        return None
+
+    def versions(self, folders: Collection[str]) -> dict[str, Version]:
+        """What there are copies of, directly and in these folders, and of which version."""
+        found: dict[str, Version] = {}
+        for folder in ("", *folders):
+            with suppress(OSError), os.scandir(self._home / folder) as entries:
+                for entry in entries:
+                    name = f"{folder}/{entry.name}" if folder else entry.name
+                    if entry.name.endswith(".json") and name != MARKS:
+                        status = entry.stat(follow_symlinks=False)
+                        found[name] = (status.st_mtime_ns, status.st_size)
+        return found
+
+    def keep(self, copies: Mapping[str, Copy], gone: Collection[str]) -> None:
+        """Write these copies, and take away those of files that are gone.
+
+        Raises:
+            OSError: something could not be written.
+        """
+        with self._locked():
+            for name, copy in copies.items():
+                self._place(name, copy.data, copy.modified)
+            for name in gone:
+                (self._home / name).unlink(missing_ok=True)
+
+    def marks(self) -> dict[str, Mark]:
+        """Where each history file ended, by slug.
+
+        Raises:
+            ValueError: the file does not say it any more.
+        """
+        copy = self.read(MARKS)
+        return dict(msgspec.json.decode(copy.data, type=_Marks).files) if copy else {}
+
+    def marks_version(self) -> tuple[int, ...] | None:
+        """What changes when the marks do; ``None`` if there are none."""
+        try:
+            found = (self._home / MARKS).lstat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def change_marks(self, change: Callable[[dict[str, Mark]], Mapping[str, Mark]]) -> None:
+        """Write what ``change`` makes of the marks that are there, nobody else writing meanwhile.
+
+        Raises:
+            OSError: they could not be written.
+        """
+        with self._locked():
+            try:
+                before = self.marks()
+            except ValueError:
+                before = {}
+            after = change(dict(before))
+            if after != before:
+                body = msgspec.json.encode(_Marks(version=1, files=dict(after)), order="sorted")
+                self._place(MARKS, body, None)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """The folder, made if need be, while no other process changes anything in it."""
+        if not self._home.is_dir():
+            _make_folder(self._home)
+        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _place(self, name: str, data: bytes, modified: int | None) -> None:
+        """Put a file in place whole, with its time if one is given, by a draft and a rename."""
+        path = self._home / name
+        if not path.parent.is_dir():
+            _make_folder(path.parent)
+        draft = path.with_name(f".{path.name}.draft")
+        draft.unlink(missing_ok=True)
+        try:
+            with draft.open("xb") as file:
+                os.fchmod(file.fileno(), 0o640)
+                _give(file.fileno(), path.parent)
+                file.write(data)
+                file.flush()
+                if modified is not None:
+                    os.utime(file.fileno(), ns=(modified, modified))
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except OSError:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+
+
+class Mark(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a history file's last sealed line ended, in bytes, and that record's id and crc.
+
+    One that ends at 0 stands for a file that an operator accepted to be empty or gone.
+    """
+
+    end: int
+    id: str
+    crc: str
+
+
+class _Marks(Struct, frozen=True, forbid_unknown_fields=True):
+    version: Literal[1]
+    files: dict[str, Mark]
+
+
+def _make_folder(path: Path) -> None:
+    path.mkdir(mode=0o750, exist_ok=True)
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        _give(handle, path.parent)
+    finally:
+        os.close(handle)
+
+
+def _give(handle: int, folder: Path) -> None:
+    """Let what root has made belong to the owner of the folder it is in."""
+    if os.geteuid() == 0:
+        owner = folder.stat()
+        os.fchown(handle, owner.st_uid, owner.st_gid)

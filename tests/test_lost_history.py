@@ -1,0 +1,344 @@
+"""History that shrank or vanished: missed by name, served while it is known, never paid again."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import answered, app_over, append, bodies, command, prepared, write_data
+from small_world import write_small_world
+
+from store.history import History
+from store.last_good import FOLDER, MARKS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from store.memory import Store
+
+SLUG = "crm-software"
+BEST = f"/api/v1/best/{SLUG}.json"
+TIMES = ("2026-11-02T06:00:00Z", "2026-11-09T06:00:00Z")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Two categories with four polls each, and one that was never polled."""
+    slugs = (SLUG, "help-desk")
+    return write_data(
+        tmp_path / "data",
+        categories={slug: {"title": f"Best {slug}"} for slug in (*slugs, "new")},
+        models=("A", "B"),
+        polls=[
+            answered(model, ["Zoho CRM", "HubSpot"], at, slug=slug)
+            for slug in slugs
+            for at in TIMES
+            for model in "AB"
+        ],
+    )
+
+
+def store_over(data: Path) -> Store:
+    """The store of a server that has just started."""
+    store: Store = app_over(data).extensions["store"]
+    return store
+
+
+def serve(data: Path) -> Store:
+    """A server that has kept what it saw."""
+    store = store_over(data)
+    store.keep()
+    assert store.problems == ()
+    return store
+
+
+def first_lines(path: Path, count: int) -> bytes:
+    """The first lines of a file, newlines included."""
+    return b"".join(path.read_bytes().splitlines(keepends=True)[:count])
+
+
+def edit_last(path: Path) -> None:
+    """Change a word of the last line, as a person may who finds it wrong."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:-1], lines[-1].replace(b"HubSpot", b"Hub Spot")]))
+
+
+def make_a_folder(path: Path) -> None:
+    """Put a folder in a file's place."""
+    path.unlink()
+    path.mkdir()
+
+
+LOSSES: dict[str, Callable[[Path], object]] = {
+    "deleted": lambda path: path.unlink(),
+    "cut at a line": lambda path: path.write_bytes(first_lines(path, 2)),
+    "cut inside a line": lambda path: path.write_bytes(path.read_bytes()[:-300]),
+    "emptied": lambda path: path.write_bytes(b""),
+    "replaced by another": lambda path: shutil.copy(path.with_name("help-desk.jsonl"), path),
+    "last line edited": edit_last,
+    "made a folder": make_a_folder,
+}
+
+
+def problem_of(store: Store) -> str:
+    """The one problem of a store, which is an error that names the file."""
+    (problem,) = store.problems
+    assert (problem.file, problem.severity) == (f"history/{SLUG}.jsonl", "error")
+    return problem.message
+
+
+@pytest.mark.parametrize("way", LOSSES)
+def test_what_was_known_stays_served(data: Path, way: str) -> None:
+    """Every byte stays while the process lives; healthz names the file and says what to do."""
+    store = serve(data)
+    before = bodies(store)
+    LOSSES[way](data / f"history/{SLUG}.jsonl")
+    for _ in range(2):
+        store.reload()
+        assert bodies(store) == before
+    if way != "made a folder":
+        assert f"flask check --accept-history {SLUG}" in problem_of(store)
+    store.keep()
+    assert problem_of(store_over(data)) == problem_of(store)
+
+
+@pytest.mark.parametrize("way", LOSSES)
+def test_after_a_restart_it_is_unavailable_and_nothing_of_it_is_polled(
+    data: Path, way: str
+) -> None:
+    """503 with the reason everywhere, never "no successful poll"; the others go on."""
+    serve(data)
+    path = data / f"history/{SLUG}.jsonl"
+    LOSSES[way](path)
+    left = path.read_bytes() if path.is_file() else None
+    app = app_over(data)
+    client = app.test_client()
+    for address in (BEST, f"/best/{SLUG}", f"/feeds/best/{SLUG}.atom"):
+        answer = client.get(address)
+        assert answer.status_code == 503, address
+        assert f"history/{SLUG}.jsonl" in answer.text
+    history = client.get(f"/api/v1/history?slug={SLUG}")
+    assert (history.status_code, history.mimetype) == (503, "application/problem+json")
+    told = call(client, "get_best_in_category", {"slug": SLUG})
+    assert told["isError"]
+    assert f"history/{SLUG}.jsonl" in told["content"][0]["text"]
+    assert client.get("/api/v1/best/help-desk.json").status_code == 200
+    assert client.get("/healthz").get_json()["status"] == "degraded"
+    for chosen in (("--due",), (SLUG,), ("--all",)):
+        done = command(data, "poll", *chosen)
+        assert done.exit_code == 1
+        assert f"history/{SLUG}.jsonl:1:1: " in done.output
+        assert "its category is left alone" in done.output
+    assert (path.read_bytes() if path.is_file() else None) == left
+    check = command(data, "check")
+    assert check.exit_code == 1
+    assert check.output.count(f"history/{SLUG}.jsonl:1:1: ") == 1
+
+
+def call(client: Any, tool: str, arguments: dict[str, Any]) -> Any:
+    """A tool's result over MCP."""
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments},
+    }
+    headers = {"Accept": "application/json, text/event-stream"}
+    return client.post("/mcp", json=message, headers=headers).get_json()["result"]
+
+
+@pytest.mark.parametrize("way", LOSSES)
+def test_what_is_restored_is_served_again(data: Path, way: str) -> None:
+    """The file back in its place ends the error by itself, in a running and in a new process."""
+    store = serve(data)
+    before, path = bodies(store), data / f"history/{SLUG}.jsonl"
+    backup = path.read_bytes()
+    LOSSES[way](path)
+    other = store_over(data)
+    for held in (store, other):
+        held.reload()
+        held.keep()
+    if path.is_dir():
+        path.rmdir()
+    path.write_bytes(backup)
+    for held in (store, other, store_over(data)):
+        held.reload()
+        assert held.problems == ()
+        assert bodies(held) == before
+
+
+@pytest.mark.parametrize("way", [way for way in LOSSES if way != "made a folder"])
+def test_what_is_accepted_counts_as_it_is(data: Path, way: str) -> None:
+    """By a command; running servers take it in, and none of them brings the loss back."""
+    servers = [serve(data), store_over(data)]
+    path = data / f"history/{SLUG}.jsonl"
+    LOSSES[way](path)
+    for held in servers:
+        held.reload()
+        held.keep()
+    done = command(data, "check", "--accept-history", SLUG)
+    polls = len(History(data / "history").read(SLUG).polls)
+    noun = "poll" if polls == 1 else "polls"
+    assert done.output == f"history/{SLUG}.jsonl counts as it is: {polls} {noun}.\n"
+    for held in servers:
+        held.reload()
+        held.keep()
+    fresh = store_over(data)
+    for held in servers:
+        assert bodies(held) == bodies(fresh)
+        assert held.problems == fresh.problems
+    assert not [p for p in fresh.problems if "--accept-history" in p.message]
+    assert command(data, "poll", "--due", "--at", "2027-01-01T06:00:00Z").exit_code == 0
+
+
+def test_the_folder_gone_is_one_error_and_nothing_at_all_is_polled(data: Path) -> None:
+    """A disk that is not mounted: also a category that was never polled is left alone."""
+    before = bodies(store := serve(data))
+    for away in (data / "history").rename(data / "away"), None:
+        if away is None:
+            (data / "history").mkdir()  # the mount point
+        store.reload()
+        assert bodies(store) == before
+        (problem,) = store.problems
+        assert problem.file == "history"
+        client = app_over(data).test_client()
+        for slug in (SLUG, "help-desk", "new"):
+            assert client.get(f"/api/v1/best/{slug}.json").status_code == 503
+        done = command(data, "poll", "--due")
+        assert done.exit_code == 1
+        assert done.output.count("its category is left alone") == 1
+        assert not list((data / "history").glob("*"))
+    (data / "history").rmdir()
+    (data / "away").rename(data / "history")
+    store.reload()
+    assert store.problems == ()
+
+
+def test_all_of_it_can_be_accepted(data: Path) -> None:
+    """An operator who begins anew says so once."""
+    serve(data)
+    shutil.rmtree(data / "history")
+    done = command(data, "check", "--accept-history", "--all")
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.output.splitlines()] == [
+        f"history/{SLUG}.jsonl",
+        "history/help-desk.jsonl",
+    ]
+    assert app_over(data).test_client().get(BEST).status_code == 404
+    assert command(data, "check", "--accept-history", "--all").output == "No history is lost.\n"
+
+
+def test_accepting_says_what_it_cannot_do(data: Path) -> None:
+    """A slug that nobody knows, a file that has lost nothing, no slug at all."""
+    serve(data)
+    assert "No history was ever seen" in command(data, "check", "--accept-history", "crm").output
+    assert command(data, "check", "--accept-history", SLUG).output == (
+        f"history/{SLUG}.jsonl has lost nothing.\n"
+    )
+    for odd in (["--accept-history"], [SLUG], ["--all"]):
+        assert command(data, "check", *odd).exit_code == 2
+
+
+def test_a_torn_tail_and_its_repair_are_no_loss(data: Path) -> None:
+    """Half a line that a writer left, and its setting aside, change no mark."""
+    store = serve(data)
+    path = data / f"history/{SLUG}.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"v":1,"id":')
+    store.reload()
+    store.keep()
+    assert [problem.severity for problem in store.problems] == ["warning"]
+    append(data, [answered("A", ["Zoho CRM"], "2026-11-16T06:00:00Z")])
+    store.reload()
+    store.keep()
+    assert store.problems == ()
+    assert store_over(data).problems == ()
+
+
+def test_a_deleted_categorys_history_is_missed_too(data: Path) -> None:
+    """What is served as gone is served from a file that may not vanish unseen."""
+    (data / f"categories/{SLUG}.json").unlink()
+    store = serve(data)
+    (data / f"history/{SLUG}.jsonl").unlink()
+    store.reload()
+    assert "the file is gone" in problem_of(store)
+    client = app_over(data).test_client()
+    assert client.get(BEST).status_code == 503
+    command(data, "check", "--accept-history", SLUG)
+    store.reload()
+    assert app_over(data).test_client().get(BEST).status_code == 404
+    assert bodies(store) == bodies(store_over(data))
+
+
+def test_marks_that_cannot_be_read_hide_nothing_else(data: Path) -> None:
+    """A spoilt file of marks is written anew from what is there."""
+    serve(data)
+    for spoilt in (b"", b"{", b'{"version":2,"files":{}}', b"[" * 9999):
+        (data / FOLDER / MARKS).write_bytes(spoilt)
+        serve(data)
+        marks = json.loads((data / FOLDER / MARKS).read_bytes())
+        assert marks["files"].keys() == {SLUG, "help-desk"}
+
+
+@pytest.mark.parametrize("spoil", [None, b"{"], ids=["gone", "spoilt"])
+def test_marks_that_go_while_a_server_runs_are_written_again(
+    data: Path, spoil: bytes | None
+) -> None:
+    """Whoever clears the folder away loses nothing that a running server knows."""
+    store = serve(data)
+    marks, copies = (data / FOLDER / MARKS).read_bytes(), sorted((data / FOLDER).rglob("*"))
+    if spoil is None:
+        shutil.rmtree(data / FOLDER)
+    else:
+        (data / FOLDER / MARKS).write_bytes(spoil)
+    store.reload()
+    store.keep()
+    assert (data / FOLDER / MARKS).read_bytes() == marks
+    assert sorted((data / FOLDER).rglob("*")) == copies
+    (data / f"history/{SLUG}.jsonl").unlink()
+    store.reload()
+    assert "the file is gone" in problem_of(store)
+
+
+def test_a_loss_before_the_marks_are_written_is_missed_while_the_process_lives(data: Path) -> None:
+    """Also what only this process has seen cannot vanish unseen."""
+    store = store_over(data)
+    before = bodies(store)
+    (data / f"history/{SLUG}.jsonl").unlink()
+    store.reload()
+    assert bodies(store) == before
+    store.keep()
+    assert "the file is gone" in problem_of(store_over(data))
+    command(data, "check", "--accept-history", SLUG)
+    store.reload()
+    assert f"best/{SLUG}.json" not in prepared(store.snapshot)
+
+
+def keep_on(data: Path, rounds: int) -> None:
+    """A server's looks, in a process of its own."""
+    store = store_over(data)
+    for number in range(rounds):
+        append(data, [answered("A", [f"P {number}"], TIMES[-1], slug="new")])
+        store.reload()
+        store.keep()
+        assert store.problems == ()
+
+
+def test_servers_on_one_directory_do_not_fight(tmp_path: Path) -> None:
+    """Two processes that append, look and keep side by side end up with one truth."""
+    data = write_small_world(tmp_path / "data")
+    context = multiprocessing.get_context("fork")
+    servers = [context.Process(target=keep_on, args=(data, 15)) for _ in range(2)]
+    for server in servers:
+        server.start()
+    for server in servers:
+        server.join(60)
+        assert server.exitcode == 0
+    store = serve(data)
+    last = store.history.read("new").polls[-1]
+    mark = json.loads((data / FOLDER / MARKS).read_bytes())["files"]["new"]
+    assert mark == {"end": last.end, "id": last.poll.id, "crc": last.poll.crc}
