@@ -137,7 +137,8 @@ def test_it_needs_an_address(data: Path, tmp_path: Path) -> None:
     result = export(data, tmp_path / "tree", base_url=None)
     assert result.exit_code == 1
     assert "BASE_URL is not set" in result.output
-    write_json(data / "site.json", {"version": 1, "name": "X", "base_url": BASE_URL})
+    site = {"version": 1, "name": "X", "sample": True, "base_url": BASE_URL}
+    write_json(data / "site.json", site)
     assert export(data, tmp_path / "tree", base_url=None).exit_code == 0
 
 
@@ -288,5 +289,5 @@ def test_a_directory_without_data_is_one_sentence(data: Path, tmp_path: Path) ->
     """As every command says it."""
     shutil.rmtree(data)
     result = export(data, tmp_path / "tree")
-    assert (result.exit_code, result.output.count("\n")) == (1, 1)
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 2)
     assert "does not exist" in result.output

@@ -257,7 +257,11 @@ def test_nothing_is_asked_that_could_not_be_asked_paid_or_recorded(
 @pytest.mark.parametrize(
     ("fields", "arguments", "sentence"),
     [
-        ({"key_env": "OTHER"}, (), "GPT: the environment variable OTHER is not set.\n"),
+        (
+            {"key_env": "OTHER"},
+            (),
+            "GPT: the environment variable that its key_env names is not set.\n",
+        ),
         ({"usd_per_million_input": None}, ("--max-usd", "5"), "gives no price for GPT"),
     ],
 )
@@ -268,6 +272,7 @@ def test_who_cannot_be_asked_stops_nobody_else(
     told = json.loads((real / "models.json").read_text())
     told["models"][1:] = [{"name": "A", "api": "sample"}]
     (real / "models.json").write_text(json.dumps(told))
+    write_json(real / "site.json", {"version": 1, "name": "X", "sample": True})
     change(real, **fields)
     done = run(real, "crm", *arguments)
     assert done.exit_code == 1

@@ -163,7 +163,7 @@ def test_without_a_good_version_of_what_governs_nothing_is_shown_or_asked(
         assert done.exit_code == 1, option
         assert f"Nothing was asked, for {name} has mistakes" in done.output
     done = command(data, "names", "queue")
-    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 2)
     assert name in done.output
     done = command(data, "check")
     assert done.exit_code == 1
@@ -224,7 +224,7 @@ def test_withholding_does_not_replace_what_is_lost(data: Path) -> None:
     (data / "withheld.json").unlink()
     done = command(data, "withhold", polls[0].poll.id, "--reason", "Wrong.")
     assert done.exit_code == 1
-    assert done.output.startswith("Error: Mend this first: withheld.json:1:1: the file is missing")
+    assert "Error: Mend this first: withheld.json:1:1: the file is missing" in done.stderr
     assert not (data / "withheld.json").exists()
     assert withheld
 

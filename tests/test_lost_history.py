@@ -183,7 +183,7 @@ def test_what_is_accepted_counts_as_it_is(data: Path, way: str) -> None:
     done = command(data, "check", "--accept-history", SLUG)
     polls = len(History(data / "history").read(SLUG).polls)
     noun = "poll" if polls == 1 else "polls"
-    assert done.output == f"history/{SLUG}.jsonl counts as it is: {polls} {noun}.\n"
+    assert done.stdout == f"history/{SLUG}.jsonl counts as it is: {polls} {noun}.\n"
     for held in servers:
         held.reload()
         held.keep()
@@ -224,19 +224,19 @@ def test_all_of_it_can_be_accepted(data: Path) -> None:
     shutil.rmtree(data / "history")
     done = command(data, "check", "--accept-history", "--all")
     assert done.exit_code == 0
-    assert [line.split()[0] for line in done.output.splitlines()] == [
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
         f"history/{SLUG}.jsonl",
         "history/help-desk.jsonl",
     ]
     assert app_over(data).test_client().get(BEST).status_code == 404
-    assert command(data, "check", "--accept-history", "--all").output == "No history is lost.\n"
+    assert command(data, "check", "--accept-history", "--all").stdout == "No history is lost.\n"
 
 
 def test_accepting_says_what_it_cannot_do(data: Path) -> None:
     """A slug that nobody knows, a file that has lost nothing, no slug at all."""
     serve(data)
     assert "No history was ever seen" in command(data, "check", "--accept-history", "crm").output
-    assert command(data, "check", "--accept-history", SLUG).output == (
+    assert command(data, "check", "--accept-history", SLUG).stdout == (
         f"history/{SLUG}.jsonl has lost nothing.\n"
     )
     for odd in (["--accept-history"], [SLUG], ["--all"]):

@@ -418,7 +418,7 @@ def test_what_is_no_business_of_readers_is_only_in_the_log(
     bare = msgspec.structs.replace(schedule._settings, environ={})  # noqa: SLF001 - without a key
     keyless = Schedule(schedule._store, bare)  # noqa: SLF001 - likewise
     keyless.start()
-    until(lambda: "POLL_TEST_KEY is not set" in caplog.text)
+    until(lambda: "that its key_env names is not set" in caplog.text)
     until(lambda: keyless.status().reasons)
     keyless.stop()
     assert "it lacks what it needs; see the log" in keyless.status().reasons[0]
