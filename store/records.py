@@ -244,9 +244,8 @@ class Failure(Struct, frozen=True):
 class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """One line of history: one question put to one model, and what came of it.
 
-    ``polled_at`` is RFC 3339 in UTC, whole seconds. ``id`` is the first 16 hex digits of the
-    SHA-256 of the record without ``id`` and ``crc``. A poll that has not been appended yet has
-    neither. A failed poll has no ``pick``, an empty ``ranking``, an ``error`` and a ``failure``.
+    ``polled_at`` is RFC 3339 in UTC, whole seconds. A poll that has not been appended yet has no
+    ``id`` and no ``crc``; see :mod:`store.sealing`. A failed poll has no ``pick``, an empty ``ranking``, an ``error`` and a ``failure``.
     """
 
     v: Literal[1] = 1

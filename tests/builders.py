@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from app import create_app
-from store.history import History, seal
+from store.history import History
 from store.records import Category, NearMiss, Pick, Poll
+from store.sealing import seal
 from store.settings import Settings
 
 if TYPE_CHECKING:
@@ -77,6 +80,22 @@ def failed(
         failure=kind,  # type: ignore[arg-type]
     )
     return seal(poll, at)[0]
+
+
+def line_of(members: Mapping[str, Any] | bytes) -> bytes:
+    """A line of history that says anything at all, with an id and a checksum that fit it.
+
+    ``members`` are those of a record, or the bytes of a JSON object that begins as a record does.
+    """
+    if isinstance(members, bytes):
+        bare = members
+    else:
+        rest = {key: value for key, value in members.items() if key not in ("v", "id", "crc")}
+        said = {"v": members.get("v", 1), **rest}
+        bare = json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    identity = hashlib.sha256(bare).hexdigest()[:16]
+    body = bare[:7] + b'"id":"%b",' % identity.encode() + bare[7:]
+    return body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body)
 
 
 def write_json(path: Path, value: object) -> Path:

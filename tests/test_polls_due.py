@@ -12,10 +12,11 @@ from faults import UnreadableFiles
 
 from store import history
 from store.files import Files
-from store.history import History, Log, seal
+from store.history import History, Log
 from store.polls.due import ALWAYS, RESTS, Agenda, Pair, due_at, standing
 from store.polls.edges import files_of
 from store.records import Assistant, FailureKind, Poll, Usage
+from store.sealing import seal
 
 if TYPE_CHECKING:
     from pathlib import Path

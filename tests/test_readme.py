@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -32,6 +33,15 @@ def test_the_programs_run(program: str) -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_an_id_can_be_checked_in_a_shell() -> None:
+    """The given line of shell prints the id that the record itself says."""
+    [program] = blocks("bash")
+    done = subprocess.run(["bash", "-c", program], cwd=ROOT, capture_output=True, check=True)
+    file = ROOT / "data" / "history" / "humidifier.jsonl"
+    record = json.loads(file.read_bytes().partition(b"\n")[0])
+    assert done.stdout.decode().strip() == record["id"]
 
 
 def test_every_route_is_listed() -> None:

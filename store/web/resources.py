@@ -327,7 +327,10 @@ class PollRecord(Resource, frozen=True, kw_only=True):
         str,
         Meta(
             pattern="^[0-9a-f]{16}$",
-            description="First 16 hex digits of the SHA-256 of the record without id and crc.",
+            description=(
+                "First 16 hex digits of the SHA-256 over the record's own bytes without its "
+                "members id and crc."
+            ),
         ),
     ]
     slug: str
