@@ -93,16 +93,15 @@ class History:
 
     def read(self, slug: str) -> Log:
         """Every readable poll of a file, oldest first; a file that is not there is empty."""
-        path = self.path(slug)
-        name = f"history/{path.name}"
         try:
-            with _opened(path) as handle:
+            with _opened(self.path(slug)) as handle:
                 found = os.fstat(handle)
                 data = os.pread(handle, found.st_size, 0)
         except FileNotFoundError:
             return Log()
         except OSError as error:
-            return Log(problems=(Problem(name, 1, 1, f"cannot be read: {error.strerror}"),))
+            why = f"cannot be read: {error.strerror}"
+            return Log(problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
         polls: list[Stored] = []
         problems: list[Problem] = []
         for number, start, line in _lines(data):
@@ -111,7 +110,7 @@ class History:
                 polls.append(Stored(unseal(line), start, end, number))
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
-                problems.append(_damage(name, number, error, torn=torn))
+                problems.append(_unreadable(slug, number, error, torn=torn))
         return Log(tuple(polls), tuple(problems), _signature(found))
 
     def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes | None]:
@@ -336,12 +335,17 @@ def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         start += len(line) + 1
 
 
-def _damage(name: str, number: int, error: ValueError, *, torn: bool) -> Problem:
-    reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+def damage(slug: str, line: int, why: str) -> Problem:
+    """A line of a history file that counts nowhere."""
+    return Problem(f"history/{slug}.jsonl", line, 1, f"a damaged record is left out: {why}")
+
+
+def _unreadable(slug: str, line: int, error: ValueError, *, torn: bool) -> Problem:
+    why = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
     if torn:
-        message = f"an unfinished record (the next poll sets it aside): {reason}"
-        return Problem(name, number, 1, message, "warning")
-    return Problem(name, number, 1, f"a damaged record is left out: {reason}")
+        message = f"an unfinished record (the next poll sets it aside): {why}"
+        return Problem(f"history/{slug}.jsonl", line, 1, message, "warning")
+    return damage(slug, line, why)
 
 
 def _signature(found: os.stat_result) -> Signature:

@@ -150,9 +150,7 @@ class Store:
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
         """Append polls of one category to history, then show them; see :meth:`History.append`."""
-        recorded = self.history.append(polls, now)
-        if self._snapshot is None:
-            self.reload()
+        recorded = append(self.history, self.snapshot.catalogue, polls, now)
         with self._lock:
             try:
                 self._advance(self.snapshot.catalogue, {polls[0].slug})
@@ -189,6 +187,7 @@ class Store:
     def _follow(self, catalogue: Catalogue) -> None:
         """Take in what changed in the files and in history, and what could not be read before."""
         known, found = self._signatures, self._found()
+        before = self._snapshot
         changed = {slug for slug, _ in found.items() ^ known.items()}
         if self._snapshot is None or changed or catalogue is not self._snapshot.catalogue:
             self._signatures = found
@@ -198,6 +197,9 @@ class Store:
                 self._signatures = known
                 raise
             self._clashes = tuple(name_clashes(self.snapshot.names, self._files))
+            if before and before.catalogue is not catalogue:
+                for message in reworded(before, self.snapshot):
+                    log.warning("%s", message)
         self.flush()
 
     def _found(self) -> dict[str, Signature | None]:
@@ -251,6 +253,16 @@ class Store:
             if log.signature or log.unread:
                 self._signatures[file] = log.signature
         return Logs(tuple(files), tuple(logs))
+
+
+def append(
+    history: History, catalogue: Catalogue, polls: Sequence[Poll], now: str
+) -> tuple[Poll, ...]:
+    """Append polls of one category to its history; see :meth:`History.append`."""
+    slug = polls[0].slug
+    category = catalogue.categories.get(slug)
+    files = history_files(slug, category, catalogue.categories) if category else [slug]
+    return history.append(polls, now, withheld=catalogue.withheld, beside=files[:-1])
 
 
 @contextmanager
@@ -308,12 +320,27 @@ def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
             )
 
 
+def reworded(before: Snapshot, after: Snapshot) -> Iterator[str]:
+    """What is to be said of every category whose question became another one."""
+    for slug, board in after.boards.items():
+        earlier = before.boards.get(slug)
+        if board.next_question and earlier and earlier.next_question != board.next_question:
+            yield (
+                f"categories/{slug}.json: a new question: each assistant is due to be asked, and "
+                "the answers to the one before stand until all have answered; `flask check` says "
+                "what it costs, and former_questions that both mean the same"
+            )
+
+
 def _to_read_again(
     before: Snapshot | None, catalogue: Catalogue, names: Names, changed_history: set[str]
 ) -> set[str]:
     """The categories whose readings no longer follow from the files."""
     categories = catalogue.categories
-    if before is None or before.catalogue.withheld != catalogue.withheld:
+    if before is None or (before.catalogue.withheld, before.catalogue.former_names) != (
+        catalogue.withheld,
+        catalogue.former_names,
+    ):
         return set(categories)
     old, times = before.catalogue.categories, before.catalogue.modified
     stale = {

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from store import counting
 from store.rankings import boards, overview, products, readings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from store.files import Catalogue
     from store.history import Log
@@ -68,8 +69,9 @@ class Prepared:
 class Ledger(Struct, frozen=True):
     """Where a category's polls stand in its history files, oldest first.
 
-    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` holds, by
-    position, the line to show for a poll whose texts are not shown.
+    ``models`` are the present names of those who were asked. ``file`` indexes ``files``; ``start``
+    and ``end`` are byte offsets. ``withheld`` holds, by position, the line to show for a poll whose
+    texts are not shown.
     """
 
     files: tuple[str, ...]
@@ -260,10 +262,11 @@ class _Rebuild:
         damage: dict[str, tuple[Problem, ...]] = {}
         read: dict[str, Reading] = {}
         for slug, logs in fresh:
-            damage[slug] = tuple(problem for log in logs.logs for problem in log.problems)
+            rows, problems = counting.records(logs.files, logs.logs)
+            damage[slug] = tuple(problems)
             if logs.unread and self._stays(slug):
                 continue
-            ledgers[slug], polls = _in_order(logs, self.catalogue.withheld)
+            ledgers[slug], polls = _in_order(logs.files, rows, self.catalogue)
             read[slug] = readings.read(slug, self.catalogue.categories[slug], polls, self.names)
         gone = self.before.readings.keys() - self.catalogue.categories.keys()
         self.readings = _with(self.before.readings, read, gone)
@@ -383,25 +386,27 @@ def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str])
     return result
 
 
-def _in_order(logs: Logs, withheld: Mapping[str, Withholding]) -> tuple[Ledger, list[Poll]]:
+def _in_order(
+    files: tuple[str, ...], rows: Sequence[counting.Row], catalogue: Catalogue
+) -> tuple[Ledger, list[Poll]]:
     """Where a category's polls stand, and those that count, oldest first over all its files."""
-    rows = [(number, stored) for number, log in enumerate(logs.logs) for stored in log.polls]
-    if len(logs.logs) > 1:
-        rows.sort(key=lambda row: row[1].poll.polled_at)
+    withheld = catalogue.withheld
+    rows = counting.in_order(rows, withheld)
+    polls = [counting.as_known(stored.poll, catalogue.former_names) for _, stored in rows]
     shown = {
         position: _redacted(stored.poll, withheld[stored.poll.id])
         for position, (_, stored) in enumerate(rows)
         if stored.poll.id in withheld
     }
     ledger = Ledger(
-        files=logs.files,
+        files=files,
         file=array("H", [number for number, _ in rows]),
         start=array("Q", [stored.start for _, stored in rows]),
         end=array("Q", [stored.end for _, stored in rows]),
-        models=tuple(sys.intern(stored.poll.model) for _, stored in rows),
+        models=tuple(sys.intern(poll.model) for poll in polls),
         withheld=shown,
     )
-    return ledger, [stored.poll for i, (_, stored) in enumerate(rows) if i not in shown]
+    return ledger, [poll for i, poll in enumerate(polls) if i not in shown]
 
 
 def _redacted(poll: Poll, withholding: Withholding) -> bytes:

@@ -27,6 +27,11 @@ BASE_URL = "https://rankings.example"
 SITE = {"version": 1, "name": "Consensus Test", "sample": True}
 
 
+def question_of(slug: str) -> str:
+    """What a category asks, unless a test says otherwise."""
+    return f"What is the best {slug.replace('crm-software', 'CRM software')}?"
+
+
 def category(title: str = "Best CRM software", **fields: Any) -> Category:
     """A category record; its question follows from the title."""
     topic = title.removeprefix("Best ")
@@ -54,7 +59,7 @@ def answered(
     poll = Poll(
         slug=slug,
         model=model,
-        question=fields.pop("question", "What is the best CRM software?"),
+        question=fields.pop("question", question_of(slug)),
         pick=names[0],
         ranking=ranking,
         reason=fields.pop("reason", ranking[0].reason),
@@ -75,7 +80,7 @@ def failed(
     poll = Poll(
         slug=slug,
         model=model,
-        question="What is the best CRM software?",
+        question=question_of(slug),
         error=f"It failed: {kind}.",
         failure=kind,  # type: ignore[arg-type]
     )
@@ -121,9 +126,8 @@ def write_data(
     write_json(directory / "models.json", {"version": 1, "models": assistants})
     default = {"crm-software": {"title": "Best CRM software", "topic": "CRM software"}}
     for slug, fields in (categories or default).items():
-        title = fields["title"]
-        question = f"What is the best {title.removeprefix('Best ')}?"
-        value = {"version": 1, "title": title, "question": question, **fields}
+        start = {"version": 1, "title": fields["title"], "question": question_of(slug)}
+        value = {**start, **fields}
         write_json(directory / "categories" / f"{slug}.json", value)
     for slug, fields in (products or {}).items():
         write_json(directory / "products" / f"{slug}.json", {"version": 1, **fields})

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 import pytest
-from builders import answered, append, category, failed, write_data
+from builders import answered, append, category, failed, question_of, write_data
 from faults import UnreadableFiles
 
 from store import history
 from store.files import Files
 from store.history import History, Log
 from store.polls.due import ALWAYS, RESTS, Agenda, Pair, due_at, standing
-from store.polls.edges import files_of
+from store.polls.edges import pasts_of
 from store.records import Assistant, FailureKind, Poll, Usage
 from store.sealing import seal
 
@@ -125,10 +125,10 @@ def data(tmp_path: Path) -> Path:
     return write_data(tmp_path / "data", categories=titles, models=("A", "B"), polls=polls)
 
 
-def agenda_of(data: Path) -> Agenda:
+def agenda_of(data: Path, now: datetime = T) -> Agenda:
     """An agenda that has looked."""
     agenda = Agenda(History(data / "history"))
-    agenda.look(files_of(Files(data).scan()))
+    agenda.look(pasts_of(Files(data).scan()), now)
     return agenda
 
 
@@ -157,8 +157,8 @@ def test_the_agenda_reads_only_what_changed(data: Path, monkeypatch: pytest.Monk
     """A second look opens the one file that grew, and sees the new poll."""
     log = History(data / "history")
     agenda = Agenda(log)
-    files = files_of(Files(data).scan())
-    agenda.look(files)
+    files = pasts_of(Files(data).scan())
+    agenda.look(files, T)
     read: list[str] = []
     original = log.read
 
@@ -167,10 +167,10 @@ def test_the_agenda_reads_only_what_changed(data: Path, monkeypatch: pytest.Monk
         return original(slug)
 
     monkeypatch.setattr(log, "read", reading)
-    agenda.look(files)
+    agenda.look(files, T)
     assert read == []
     append(data, [answered("A", ["X"], at(), slug="old")])
-    agenda.look(files)
+    agenda.look(files, T)
     assert read == ["old"]
     stands = agenda.of("old", "A")
     assert stands is not None
@@ -179,17 +179,17 @@ def test_the_agenda_reads_only_what_changed(data: Path, monkeypatch: pytest.Monk
 
 def test_what_cannot_be_read_is_not_due(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody knows what was asked nothing is paid for again; it is read when it can be."""
-    files = files_of(Files(data).scan())
+    files = pasts_of(Files(data).scan())
     fresh, seasoned = Agenda(History(data / "history")), agenda_of(data)
     append(data, [answered("A", ["X"], at(), slug="old")])
     with monkeypatch.context() as patched:
         patched.setattr(history, "os", UnreadableFiles("old.jsonl"))
         for agenda in (fresh, seasoned):
-            said = [str(error) for error in agenda.look(files)]
+            said = [str(error) for error in agenda.look(files, T)]
             assert said == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
             assert agenda.due([pair("old")], 7, T + timedelta(days=30)) == []
     for agenda in (fresh, seasoned):
-        assert agenda.look(files) == []
+        assert agenda.look(files, T) == []
         assert agenda.due([pair("old")], 7, T) == []
         assert slugs(agenda.due([pair("old")], 7, T + timedelta(days=7))) == ["old"]
 
@@ -200,13 +200,13 @@ def test_former_slugs_count(tmp_path: Path) -> None:
         tmp_path / "data",
         categories={"new": {"title": "Best new", "former_slugs": ["old"]}},
         polls=[
-            answered("A", ["X"], at(), slug="old"),
-            answered("A", ["X"], at(hours=1), slug="new"),
+            answered("A", ["X"], at(hours=-1), slug="old", question=question_of("new")),
+            answered("A", ["X"], at(), slug="new"),
         ],
     )
     stands = agenda_of(data).of("new", "A")
     assert stands is not None
-    assert (stands.polled_at, stands.failures) == (at(hours=1), 0)
+    assert (stands.polled_at, stands.failures) == (at(), 0)
 
 
 def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
@@ -227,5 +227,6 @@ def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
             paid(None, "2026-11-02T13:00:00Z", slug="b"),
         ],
     )
-    assert agenda_of(data).usd_on("2026-11-02") == 7
-    assert agenda_of(data).usd_on("2026-11-01") == 0
+    agenda = agenda_of(data, T + timedelta(days=1))
+    assert agenda.usd_on("2026-11-02") == 7
+    assert agenda.usd_on("2026-11-01") == 0

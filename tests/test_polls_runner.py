@@ -18,7 +18,7 @@ from replaying import Replaying
 from store import history
 from store.history import History, HistoryError
 from store.polls.claims import Claims, is_held
-from store.polls.due import RESTS, Pair, polls_in
+from store.polls.due import RESTS, Pair, Past, polls_in
 from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally, rfc3339
 from store.polls.sending import Limits
 from store.polls.spending import DailyAccount, RunAccount
@@ -27,6 +27,8 @@ from store.records import Assistant
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from store.records import Poll
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 
@@ -73,7 +75,7 @@ class Desk:
         """Run them at ``NOW``."""
         base: dict[str, Any] = {
             "record": self.history.append,
-            "polls_of": lambda slug: polls_in(self.history, [slug]),
+            "polls_of": self.polls_of,
             "claims": self.claims,
             "secret": {"KEY": "sk-canary"}.get,
             "stop": self.stop,
@@ -82,6 +84,10 @@ class Desk:
         }
         runner = Runner(Edges(**{**base, **edges}), 7)
         return runner.run(pairs, only_due=only_due, done=self._count)
+
+    def polls_of(self, slug: str) -> list[Poll]:
+        """What was asked in a category so far."""
+        return polls_in(self.history, Past([slug], category(), {}, {}), NOW)
 
     def _count(self) -> None:
         self.done += 1

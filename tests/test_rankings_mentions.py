@@ -110,8 +110,9 @@ def test_only_polls_that_can_still_matter_are_kept() -> None:
         answer("A", "Z", "2026-11-20T06:00:00Z"),
     ]
     kept = recent(answers)
-    assert kept["A"] == (
+    b, a = sorted(kept, key=len)
+    assert a == (
         CellPoll(dt.date(2026, 11, 20), tuple("Z")),
         CellPoll(dt.date(2026, 11, 7), tuple("YZ")),
     )
-    assert [poll.day for poll in kept["B"]] == [dt.date(2026, 1, 1)]
+    assert [poll.day for poll in b] == [dt.date(2026, 1, 1)]

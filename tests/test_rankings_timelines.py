@@ -20,7 +20,7 @@ def days(polls: list[Poll]) -> list[Day]:
     """The timeline of polls, every product's slug being its id."""
     reading = readings.read("crm-software", CATEGORY, polls, Names({}))
     slugs = {product: product for product in reading.sightings}
-    return list(follow(polls, reading.resolved, MODELS, SITE, slugs))
+    return list(follow(polls, CATEGORY, reading.resolved, MODELS, SITE, slugs))
 
 
 @given(st.lists(st.tuples(st.sampled_from(MODELS), st.permutations("vwxyz")), min_size=1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -70,7 +71,9 @@ def _problems(directory: Path) -> Iterator[Problem]:
     yield from name_clashes(Names(catalogue.products), files)
     yield from checks.advice(catalogue, files)
     try:
-        census = yield from checks.damage(History(directory / "history"))
+        census = yield from checks.damage(
+            History(directory / "history"), catalogue, datetime.now(UTC)
+        )
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,11 +18,12 @@ from rapidfuzz import process
 
 from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
+from store.memory import append
 from store.polls.asking import Unready, key_of, request_for
 from store.polls.assistants import mistakes
 from store.polls.claims import Claims, is_held
-from store.polls.due import Agenda, Pair
-from store.polls.edges import daily_account, edges_of, files_of, locks_in, other_owner
+from store.polls.due import Agenda, Pair, Past
+from store.polls.edges import daily_account, edges_of, locks_in, other_owner, pasts_of
 from store.polls.providers import Tokens
 from store.polls.runner import ANSWERED, LEFT, SKIPPED, Runner, Tally
 from store.polls.schedule import LOCK
@@ -102,7 +104,7 @@ def poll(  # noqa: PLR0913 - a command's options
     if not (slugs or everything or due):
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
     pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
-    _look(agenda, _read_before(catalogue, pairs))
+    _look(agenda, _read_before(catalogue, pairs), at or datetime.now(UTC))
     known = agenda.known(pairs)
     if due:
         wanted = agenda.due(pairs, catalogue.site.poll_every_days, at or datetime.now(UTC))
@@ -121,7 +123,7 @@ def poll(  # noqa: PLR0913 - a command's options
             settings,
             catalogue,
             history,
-            history.append,
+            partial(append, history, catalogue),
             stop=stop,
             now=lambda: at or datetime.now(UTC),
             accounts=accounts,
@@ -179,18 +181,18 @@ def _pairs(
     return [Pair(slug, catalogue.categories[slug], a) for slug in slugs for a in assistants]
 
 
-def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> dict[str, Sequence[str]]:
-    """The history files to read first: all for a sum over the day, else those of the pairs."""
-    files = files_of(catalogue)
+def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> dict[str, Past]:
+    """The pasts to read first: all for a sum over the day, else those of the pairs."""
+    pasts = pasts_of(catalogue)
     if catalogue.site.daily_usd is not None:
-        return files
-    return {pair.slug: files[pair.slug] for pair in pairs}
+        return pasts
+    return {pair.slug: pasts[pair.slug] for pair in pairs}
 
 
-def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> None:
+def _look(agenda: Agenda, pasts: Mapping[str, Past], now: datetime) -> None:
     """Read what was asked so far, and say what of it cannot be read and so is not polled."""
     try:
-        unread = agenda.look(files)
+        unread = agenda.look(pasts, now)
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
     for each in unread:
@@ -283,7 +285,7 @@ def _show_status(
     settings: Settings, catalogue: Catalogue, chosen: Sequence[Assistant], agenda: Agenda
 ) -> None:
     """One line for each assistant, and whether some process polls on schedule."""
-    _look(agenda, files_of(catalogue))
+    _look(agenda, pasts_of(catalogue), datetime.now(UTC))
     claims = Claims(locks_in(settings))
     for assistant in chosen:
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]

@@ -60,8 +60,8 @@ class Tally(Struct):
 class Edges(Struct, frozen=True, kw_only=True):
     """What polling touches: history, locks, keys, the line, the clock and the money.
 
-    ``record`` appends polls to history, ``polls_of`` reads a category's polls back, oldest first;
-    ``now`` is the time in UTC.
+    ``record`` appends polls to history, ``polls_of`` reads a category's polls of its present
+    question back, oldest first; ``now`` is the time in UTC.
     """
 
     record: Record

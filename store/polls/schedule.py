@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from store.history import HistoryError
 from store.polls.asking import Unready
 from store.polls.due import Agenda, Pair
-from store.polls.edges import daily_account, edges_of, files_of, locks_in, other_owner
+from store.polls.edges import daily_account, edges_of, locks_in, other_owner, pasts_of
 from store.polls.runner import Runner, rfc3339
 from store.settings import SettingsError
 
@@ -171,7 +171,7 @@ class Schedule:
 
     def _run(self, catalogue: Catalogue, assistant: Assistant) -> Tally | None:
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
-        self._agenda.look(files_of(catalogue))
+        self._agenda.look(pasts_of(catalogue), datetime.now(UTC))
         due = self._agenda.due(pairs, catalogue.site.poll_every_days, datetime.now(UTC))
         share = math.ceil(len(pairs) * self._settings.poll_tick / DAY)
         edges = edges_of(

@@ -109,7 +109,13 @@ class CategoryVerdict(Resource, frozen=True, kw_only=True):
 
     slug: Annotated[str, Meta(description="Category identifier.")]
     title: str
-    question: Annotated[str, Meta(description="The question put to the models.")]
+    question: Annotated[
+        str, Meta(description="The question that the models answered, as it was put to them.")
+    ]
+    next_question: Annotated[
+        str | None,
+        Meta(description="The new wording that is being asked, until its answers take over."),
+    ]
     verdict: Verdict | None
     url: Page
     updated: Date

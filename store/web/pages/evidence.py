@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from store.counting import as_known
 from store.rankings import timelines
 from store.records import Poll
 from store.web.pages.charts import DAYS
@@ -46,8 +47,10 @@ class Evidence:
     def days(self, slug: str) -> list[Day]:
         """The last days of a category's polls, oldest first."""
         snapshot = self._snapshot
+        polls = list(self._newest(slug))[::-1]
         days = timelines.follow(
-            reversed(list(self._newest(slug))),
+            [as_known(poll, snapshot.catalogue.former_names) for poll in polls],
+            snapshot.readings[slug].category,
             snapshot.readings[slug].resolved,
             snapshot.models,
             snapshot.catalogue.site,
