@@ -75,12 +75,13 @@ def failed(
     at: str = "2026-11-02T06:00:00Z",
     *,
     slug: str = "crm-software",
+    question: str | None = None,
 ) -> Poll:
     """A failed poll, sealed as in history."""
     poll = Poll(
         slug=slug,
         model=model,
-        question=question_of(slug),
+        question=question or question_of(slug),
         error=f"It failed: {kind}.",
         failure=kind,  # type: ignore[arg-type]
     )

@@ -174,8 +174,8 @@ def test_what_is_sealed_and_yet_damage_is_named_by_line(directory: Path) -> None
 @pytest.mark.parametrize(("sample", "mark"), [(False, ""), (True, "notice: ")])
 def test_a_poll_yet_to_come_is_named_with_what_to_do(
     directory: Path,
-    sample: bool,
-    mark: str,  # noqa: FBT001
+    sample: bool,  # noqa: FBT001
+    mark: str,
 ) -> None:
     """One from under a wrong clock is an error, of invented data a notice, until it is withheld."""
     set_key(directory / "site.json", sample=sample)

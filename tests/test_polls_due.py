@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 import pytest
-from builders import answered, append, category, failed, question_of, write_data
+from builders import answered, append, category, failed, question_of, write_data, write_json
 from faults import UnreadableFiles
 
 from store import history
@@ -207,6 +208,69 @@ def test_former_slugs_count(tmp_path: Path) -> None:
     stands = agenda_of(data).of("new", "A")
     assert stands is not None
     assert (stands.polled_at, stands.failures) == (at(), 0)
+
+
+def test_a_new_question_is_due_at_once(data: Path) -> None:
+    """Polls of another wording hold nobody up, but money spent on them is spent."""
+    files = Files(data)
+    agenda = agenda_of(data)
+    pairs = [pair("new")]
+    assert agenda.due(pairs, 7, T) == []
+    path = data / "categories" / "new.json"
+    asked = json.loads(path.read_text(encoding="utf-8"))
+    write_json(path, {**asked, "question": "Which is best?"})
+    agenda.look(pasts_of(files.scan()), T)
+    assert agenda.due(pairs, 7, T) == pairs
+    assert [stands.failure for stands in agenda.of_model("B")] == ["auth"]
+    tried = failed("A", "timeout", at(hours=-1), slug="new", question="Which is best?")
+    append(data, [tried])
+    agenda.look(pasts_of(files.scan()), T)
+    assert agenda.due(pairs, 7, T) == []
+    assert agenda.due(pairs, 7, T + timedelta(hours=5)) == pairs
+    write_json(path, {**asked, "question": "So?", "former_questions": [asked["question"]]})
+    agenda.look(pasts_of(files.scan()), T)
+    assert agenda.due(pairs, 7, T) == []
+
+
+def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
+    """Until it is withheld; then it is as if it had never been, whatever the calendar allows."""
+    wrong = answered("B", ["X"], "9000-12-31T23:59:59Z", slug="old")
+    append(data, [wrong])
+    files = Files(data)
+    agenda = Agenda(History(data / "history"))
+    [said] = agenda.look(pasts_of(files.scan()), T)
+    assert str(said).startswith("history/old.jsonl:2:1: a poll of 9000-12-31T23:59:59Z, which is")
+    pairs = [pair("old"), pair("old", "B")]
+    assert (agenda.due(pairs, 7, T), agenda.known(pairs)) == ([], [])
+    why = {wrong.id: {"reason": "wrong clock", "date": "2026-11-02"}}
+    write_json(data / "withheld.json", {"version": 1, "withheld": why})
+    assert agenda.look(pasts_of(files.scan()), T) == []
+    assert slugs(agenda.due(pairs, 7, T)) == ["old", "old"]
+    stands = standing([wrong])
+    assert due_at(stands, 3650).year == 9010
+
+
+def test_a_withheld_poll_was_asked_all_the_same(data: Path) -> None:
+    """Taking an answer out of sight does not pay for another one."""
+    [stored, _] = History(data / "history").read("new").polls
+    why = {stored.poll.id: {"reason": "A slur", "date": "2026-11-02"}}
+    write_json(data / "withheld.json", {"version": 1, "withheld": why})
+    assert agenda_of(data).due([pair("new")], 7, T) == []
+
+
+def test_damage_holds_nobody_up(data: Path) -> None:
+    """A copied line is no poll, so what it repeats decides."""
+    path = data / "history" / "new.jsonl"
+    path.write_bytes(path.read_bytes() + (data / "history" / "old.jsonl").read_bytes())
+    assert slugs(agenda_of(data).due([pair("new")], 7, T + timedelta(days=6))) == ["new"]
+
+
+def test_a_renamed_assistant_is_not_asked_again(data: Path) -> None:
+    """Its polls under a former name are its own."""
+    models = [{"name": "Z", "api": "sample", "former_names": ["A"]}]
+    write_json(data / "models.json", {"version": 1, "models": models})
+    assert agenda_of(data).due([pair("new", "Z")], 7, T) == []
+    assert slugs(agenda_of(data).due([pair("old", "Z")], 7, T)) == ["old"]
 
 
 def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
