@@ -53,21 +53,18 @@ def records(files: Sequence[str], logs: Sequence[Log]) -> tuple[list[Row], list[
     before, in this file or in one listed earlier.
     """
     problems = [problem for log in logs for problem in log.problems]
-    seen: dict[str, tuple[str, int]] = {}
-    rows: list[Row] = []
+    rows: dict[str, Row] = {}
     for number, (file, log) in enumerate(zip(files, logs, strict=True)):
         for stored in log.polls:
-            poll = stored.poll
-            if poll.slug not in files:
-                why = f'it is a poll of "{poll.slug}", which is not what this file is about'
+            row = number, stored
+            if stored.poll.slug not in files:
+                why = f'it is a poll of "{stored.poll.slug}", which is not what this file is about'
                 problems.append(damage(file, stored.line, why))
-            elif seen.setdefault(poll.id, (file, stored.line)) != (file, stored.line):
-                first, line = seen[poll.id]
-                why = f"its id stands already in line {line} of history/{first}.jsonl"
+            elif (first := rows.setdefault(stored.poll.id, row)) is not row:
+                line, before = first[1].line, files[first[0]]
+                why = f"its id stands already in line {line} of history/{before}.jsonl"
                 problems.append(damage(file, stored.line, why))
-            else:
-                rows.append((number, stored))
-    return rows, problems
+    return list(rows.values()), problems
 
 
 def in_order(rows: Sequence[Row], withheld: Container[str]) -> list[Row]:
@@ -93,7 +90,11 @@ def _times(rows: Sequence[Row], withheld: Container[str]) -> Iterator[str]:
         yield known
 
 
-def as_known(poll: Poll, former_names: Mapping[str, str]) -> Poll:
-    """A poll under its assistant's present name; ``former_names`` leads from former to present."""
-    name = former_names.get(poll.model)
-    return msgspec.structs.replace(poll, model=name) if name else poll
+def as_known(polls: Iterable[Poll], former_names: Mapping[str, str]) -> list[Poll]:
+    """Polls under their assistants' present names, to which ``former_names`` lead."""
+    if not former_names:
+        return list(polls)
+    return [
+        msgspec.structs.replace(poll, model=former_names.get(poll.model, poll.model))
+        for poll in polls
+    ]

@@ -24,7 +24,7 @@ FIRST_YEAR, LAST_YEAR = "2020", "9000"
 _DECODER = msgspec.json.Decoder(Poll)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII)
 _BEFORE_ID = b'{"v":1,'
-_ID_SIZE = len(b'"id":"0123456789abcdef",')
+_ID_SIZE = 16
 _CRC_SIZE = len(b',"crc":"01234567"}')
 _SHOWN = 40
 
@@ -34,7 +34,7 @@ def seal(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
     members = msgspec.to_builtins(msgspec.structs.replace(poll, polled_at=polled_at))
     del members["id"], members["crc"]
     bare = msgspec.json.encode(members)
-    identity = _digest(bare)
+    identity = hashlib.sha256(bare).hexdigest()[:_ID_SIZE]
     cut = len(_BEFORE_ID)
     body = b'%b"id":"%b",%b' % (bare[:cut], identity.encode(), bare[cut:])
     crc = f"{zlib.crc32(body):08x}"
@@ -65,22 +65,17 @@ def unseal(line: bytes) -> Poll:
 
 def is_sealed(line: bytes) -> bool:
     """Whether a line ends in the checksum of what stands before it."""
-    crc = zlib.crc32(b"}", zlib.crc32(line[:-_CRC_SIZE]))
+    crc = zlib.crc32(b"}", zlib.crc32(memoryview(line)[:-_CRC_SIZE]))
     return line[-_CRC_SIZE:] == b',"crc":"%08x"}' % crc
 
 
 def _is_identified(line: bytes, identity: str) -> bool:
     """Whether a sealed line's id stands in its place and is the start of the line's digest."""
-    start = len(_BEFORE_ID)
-    end = start + _ID_SIZE
-    bare = line[:start] + line[end:-_CRC_SIZE] + b"}"
-    return line[:end] == b'%b"id":"%b",' % (_BEFORE_ID, identity.encode()) and (
-        identity == _digest(bare)
-    )
-
-
-def _digest(bare: bytes) -> str:
-    return hashlib.sha256(bare).hexdigest()[:16]
+    head = b'%b"id":"%b",' % (_BEFORE_ID, identity.encode())
+    digest = hashlib.sha256(_BEFORE_ID)
+    digest.update(memoryview(line)[len(head) : -_CRC_SIZE])  # not copied: all lines come by here
+    digest.update(b"}")
+    return line.startswith(head) and digest.hexdigest()[:_ID_SIZE] == identity
 
 
 def _check_time(text: str) -> None:

@@ -392,7 +392,7 @@ def _in_order(
     """Where a category's polls stand, and those that count, oldest first over all its files."""
     withheld = catalogue.withheld
     rows = counting.in_order(rows, withheld)
-    polls = [counting.as_known(stored.poll, catalogue.former_names) for _, stored in rows]
+    polls = counting.as_known((stored.poll for _, stored in rows), catalogue.former_names)
     shown = {
         position: _redacted(stored.poll, withheld[stored.poll.id])
         for position, (_, stored) in enumerate(rows)

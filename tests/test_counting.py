@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
 from builders import answered
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,5 +111,6 @@ def test_what_is_yet_to_come_is_told_unless_it_is_withheld() -> None:
 def test_a_poll_is_its_assistants_under_the_present_name() -> None:
     """A former name leads to the present one; all else stays as it was written."""
     old = poll(1, "Old")
-    assert as_known(old, {"Old": "New"}).model == "New"
-    assert as_known(old, {"Other": "New"}) is old
+    [known] = as_known([old], {"Old": "New"})
+    assert known == msgspec.structs.replace(old, model="New")
+    assert as_known([old], {"Other": "New"}) == as_known([old], {}) == [old]

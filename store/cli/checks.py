@@ -78,7 +78,7 @@ def damage(
         for problem in counting.beyond(files, rows, catalogue.withheld, now):
             severity: Severity = "notice" if catalogue.site.sample else "error"
             yield msgspec.structs.replace(problem, severity=severity)
-        polls = [counting.as_known(s.poll, catalogue.former_names) for _, s in rows]
+        polls = counting.as_known((s.poll for _, s in rows), catalogue.former_names)
         models.update(poll.model for poll in polls)
         ids.update(poll.id for poll in polls)
         newest |= {files[number]: stored.poll.polled_at for number, stored in rows}

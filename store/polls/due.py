@@ -190,8 +190,8 @@ def polls_in(history: History, past: Past, now: datetime) -> list[Poll]:
     for problem in counting.beyond(past.files, rows, past.withheld, now):
         raise HistoryError(str(problem))
     latest = counting.latest_time(now)
-    polls = [stored.poll for _, stored in counting.in_order(rows, past.withheld)]
-    return [counting.as_known(p, past.former_names) for p in polls if p.polled_at <= latest]
+    polls = (stored.poll for _, stored in counting.in_order(rows, past.withheld))
+    return counting.as_known((p for p in polls if p.polled_at <= latest), past.former_names)
 
 
 def by_model(polls: Iterable[Poll]) -> dict[str, Standing]:

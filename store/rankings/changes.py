@@ -58,8 +58,12 @@ def runs_of(answers: Iterable[Answered]) -> list[list[Run]]:
     """What may be compared, each as its runs of equal #1s, in the order in which they came."""
     daily: dict[tuple[str, str], dict[str, Answered]] = {}
     for answered in answers:
-        of_one = daily.setdefault((answered.model, answered.question), {})
-        of_one.pop(day := answered.poll.polled_at[:10], None)
+        key, day = (answered.model, answered.question), answered.poll.polled_at[:10]
+        of_one = daily.get(key)
+        if of_one is None:
+            of_one = daily[key] = {}
+        elif day in of_one:
+            del of_one[day]
         of_one[day] = answered
     return [_runs(of_one.values()) for of_one in daily.values()]
 

@@ -51,11 +51,15 @@ class Wordings:
 
     def add(self, answered: merging.Answered) -> None:
         """Take in the next answer."""
-        question = answered.question
-        latest = self._latest[question] = self._latest.pop(question, {})
-        latest.pop(answered.model, None)
-        latest[answered.model] = answered
-        self._first_at.setdefault(question, answered.poll.polled_at)
+        question, model = answered.question, answered.model
+        latest = self._latest.pop(question, None)
+        if latest is None:
+            latest = {}
+            self._first_at[question] = answered.poll.polled_at
+        elif model in latest:
+            del latest[model]
+        latest[model] = answered
+        self._latest[question] = latest
 
     def all(self) -> tuple[Wording, ...]:
         """Every wording that was answered: the file's, then the others by their newest answer."""

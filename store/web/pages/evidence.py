@@ -49,7 +49,7 @@ class Evidence:
         snapshot = self._snapshot
         polls = list(self._newest(slug))[::-1]
         days = timelines.follow(
-            [as_known(poll, snapshot.catalogue.former_names) for poll in polls],
+            as_known(polls, snapshot.catalogue.former_names),
             snapshot.readings[slug].category,
             snapshot.readings[slug].resolved,
             snapshot.models,
