@@ -326,9 +326,9 @@ def reworded(before: Snapshot, after: Snapshot) -> Iterator[str]:
         earlier = before.boards.get(slug)
         if board.next_question and earlier and earlier.next_question != board.next_question:
             yield (
-                f"categories/{slug}.json: a new question: each assistant is due to be asked, and "
-                "the answers to the one before stand until all have answered; `flask check` says "
-                "what it costs, and former_questions that both mean the same"
+                f"categories/{slug}.json: a new question: each assistant is due to be asked it "
+                "(`flask check` says what that costs), and the answers to the one before stand "
+                "until all have answered; if both mean the same, list that in former_questions"
             )
 
 
