@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from store.history import Stored, damage
-from store.records import Problem
+from store.records import Problem, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -58,7 +58,8 @@ def records(files: Sequence[str], logs: Sequence[Log]) -> tuple[list[Row], list[
         for stored in log.polls:
             row = number, stored
             if stored.poll.slug not in files:
-                why = f'it is a poll of "{stored.poll.slug}", which is not what this file is about'
+                what = f'"{stored.poll.slug}"' if is_slug(stored.poll.slug) else "something else"
+                why = f"it is a poll of {what}, which is not what this file is about"
                 problems.append(damage(file, stored.line, why))
             elif (first := rows.setdefault(stored.poll.id, row)) is not row:
                 line, before = first[1].line, files[first[0]]
@@ -73,9 +74,9 @@ def in_order(rows: Sequence[Row], withheld: Container[str]) -> list[Row]:
     In one file that is the order of its lines. Between files times decide, but never those of
     polls that are withheld: these stay beside their neighbours.
     """
-    files = [list(own) for _, own in groupby(rows, key=itemgetter(0))]
-    if len(files) <= 1:
+    if not rows or rows[0][0] == rows[-1][0]:  # one file, as nearly always
         return list(rows)
+    files = (list(own) for _, own in groupby(rows, key=itemgetter(0)))
     times = chain.from_iterable(_times(own, withheld) for own in files)
     keyed = sorted(zip(times, rows, strict=True), key=itemgetter(0))
     return [row for _, row in keyed]

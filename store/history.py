@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Signature = tuple[int, int, int, int]
 """Times of modification and of status change in ns, size in bytes, inode."""
 
+_LONGEST = 200
+"""Characters of a reason; the reader of JSON may quote what a line says."""
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 
@@ -342,6 +344,8 @@ def damage(slug: str, line: int, why: str) -> Problem:
 
 def _unreadable(slug: str, line: int, error: ValueError, *, torn: bool) -> Problem:
     why = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+    if len(why) > _LONGEST:
+        why = f"{why[:_LONGEST]}…"
     if torn:
         message = f"an unfinished record (the next poll sets it aside): {why}"
         return Problem(f"history/{slug}.jsonl", line, 1, message, "warning")

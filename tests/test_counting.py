@@ -57,6 +57,12 @@ def test_a_line_counts_once_and_in_its_own_category() -> None:
     ]
 
 
+def test_no_message_is_as_long_as_what_it_is_about() -> None:
+    """A slug that is none is not repeated, however long it is."""
+    _, [problem] = records(["new"], [log(poll(1, slug="x" * 5000))])
+    assert "a poll of something else, which" in problem.message
+
+
 def test_one_file_is_in_the_order_of_its_lines() -> None:
     """Whatever times its lines bear, the one appended last is the newest."""
     assert ordered([poll(9), poll(1), poll(5)]) == ["9", "1", "5"]

@@ -279,6 +279,13 @@ class TestReading:
         log.append(polls("B"), LATER)
         assert written(log).startswith(before)
 
+    def test_what_a_line_says_makes_no_message_endless(self, log: History) -> None:
+        """A kind of failure that is none is quoted by its beginning only."""
+        record = json.loads(seal(failed("A"), NOW)[1])
+        log.path(SLUG).write_bytes(line_of({**record, "failure": "x" * 5000}))
+        [problem] = log.read(SLUG).problems
+        assert len(problem.message) < 300
+
     def test_a_sealed_tail_that_is_damaged_is_not_torn(self, log: History) -> None:
         """What only lacks its newline, or has other line ends, is kept and an error."""
         log.append(polls("A", "B"), NOW)
