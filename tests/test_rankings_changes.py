@@ -94,6 +94,14 @@ def test_one_days_answers_are_one_and_the_newest_counts() -> None:
         assert " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == flips
 
 
+def test_a_day_that_comes_twice_stands_where_its_newest_answer_does() -> None:
+    """The order is that of appending, whatever days the answers bear."""
+    first, second = "2026-01-05T06:00:00Z", "2026-01-12T06:00:00Z"
+    answers = [answer("A", "X", first), answer("A", "Y", second), answer("A", "Z", first)]
+    [change] = changes("pens", runs_of(answers))
+    assert (change.previous, change.current) == ("Y", "Z")
+
+
 def test_a_question_that_comes_back_is_compared_with_its_own_last_answer() -> None:
     """The previous poll is that of the same question, however many others lie between."""
     old, new = weekly("X X Y", question="Old?"), weekly("Z Z Z", question="New?")
