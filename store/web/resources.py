@@ -182,7 +182,7 @@ class Change(Resource, frozen=True, kw_only=True):
     reason: Annotated[str | None, Meta(description="The model's own reason for the new #1.")]
     from_date: Date
     to_date: Date
-    confirmed: Annotated[bool, Meta(description="The model's next answer agreed.")]
+    confirmed: Annotated[bool, Meta(description="The model's next answer, on a later day, agreed.")]
     page: Page
     api: Api
 
@@ -264,8 +264,8 @@ class CategoryItem(Resource, frozen=True, kw_only=True):
 class Mention(Resource, frozen=True, kw_only=True):
     """How often a product is named, and whether that moves.
 
-    The trend counts cells (one category, one model) polled successfully in both of the last two
-    weeks: those that list the product now, before, and in either.
+    The trend counts cells (one category, one model, one question) polled successfully in both of
+    the last two weeks: those that list the product now, before, and in either.
     """
 
     rank: int
