@@ -129,6 +129,11 @@ class Catalogue(Struct, frozen=True):
         errors = (p for p in self.problems if p.severity == "error")
         return next((p for p in errors if p.file in files), None)
 
+    @property
+    def former_names(self) -> dict[str, str]:
+        """The present name of every assistant that had another one."""
+        return {former: a.name for a in self.assistants for former in a.former_names}
+
 
 class Loaded(Struct, frozen=True):
     """One file as it was read: its record unless there are problems, its text, its signature."""
@@ -318,9 +323,8 @@ class Files:
     def _assistants(
         self, listed: tuple[Assistant, ...]
     ) -> tuple[tuple[Assistant, ...], list[Problem]]:
-        """The assistants with a name of their own; of two with one name the first is kept."""
+        """The assistants with names of their own; of two that claim one the first keeps it."""
         names = [assistant.name for assistant in listed]
-        kept = tuple(a for i, a in enumerate(listed) if a.name not in names[:i])
         clashes = [
             self.problem_at(
                 "models.json",
@@ -330,7 +334,24 @@ class Files:
             for i, name in enumerate(names)
             if name in names[:i]
         ]
-        return kept, clashes
+        owners = {name: names.index(name) for name in names}
+        kept: list[Assistant] = []
+        for i, assistant in enumerate(listed):
+            claims = [owners.setdefault(former, i) == i for former in assistant.former_names]
+            own = tuple(f for f, mine in zip(assistant.former_names, claims, strict=True) if mine)
+            clashes += [
+                self.problem_at(
+                    "models.json",
+                    ("models", i, "former_names", place),
+                    "another assistant bears or claims this former name, and keeps it; "
+                    "take it out of one",
+                )
+                for place, mine in enumerate(claims)
+                if not mine
+            ]
+            if assistant.name not in names[:i]:
+                kept.append(msgspec.structs.replace(assistant, former_names=own))
+        return tuple(kept), clashes
 
     def _contradictions(self, site: Site, models: Models) -> Iterator[Problem]:
         """The assistants whose answers the site does not call what they are: invented, or not."""

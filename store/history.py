@@ -1,42 +1,39 @@
 """The append-only poll log: one file for each category, one JSON line for each poll.
 
-A line ends in its own checksum: ``crc`` is the CRC-32 of the line without that member, so a line
-stays ordinary JSON and anybody can check it. A newline commits a record. What is acknowledged has
+What a line is, :mod:`store.sealing` says. A newline commits a record. What is acknowledged has
 been written in one piece and fsynced; what has been written is never changed. Readers take the
 file as it is and repair nothing; the writer, who holds the file's lock, first sets a torn tail
-aside in ``<slug>.jsonl.torn``. Damage further up is skipped, counted and reported.
+aside in ``<slug>.jsonl.torn``. Other damage is kept, skipped and reported.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
-import re
 import stat
-import zlib
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct
 
 from store.last_good import LastGood, Mark
 from store.marks import NOTHING, Marks
-from store.records import Poll, Problem
+from store.records import Problem
+from store.sealing import is_sealed, seal, unseal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
+
+    from store.records import Poll
 
 Signature = tuple[int, int, int, int]
 """Times of modification and of status change in ns, size in bytes, inode."""
 
-_CRC_SIZE = len(b',"crc":"00000000"}')
-_DECODER = msgspec.json.Decoder(Poll)
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_LONGEST = 200
+"""Characters of a reason; the reader of JSON may quote what a line says."""
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 
@@ -46,11 +43,12 @@ class HistoryError(Exception):
 
 
 class Stored(Struct, frozen=True):
-    """A poll and where its line stands, in byte offsets, the newline excluded."""
+    """A poll and where its line stands, in byte offsets, the newline excluded, and by number."""
 
     poll: Poll
     start: int
     end: int
+    line: int
 
 
 class Log(Struct, frozen=True):
@@ -64,36 +62,6 @@ class Log(Struct, frozen=True):
     def unread(self) -> bool:
         """Whether nobody knows what the file held: it cannot be read, or has lost some of it."""
         return self.signature is None and bool(self.problems)
-
-
-def seal(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
-    """Give a poll its time, id and checksum; return it with its line, newline included.
-
-    ``id`` is the first 16 hex digits of the SHA-256 of the compact JSON without ``id`` and ``crc``.
-    """
-    bare = msgspec.to_builtins(msgspec.structs.replace(poll, polled_at=polled_at))
-    del bare["id"], bare["crc"]
-    identity = hashlib.sha256(msgspec.json.encode(bare)).hexdigest()[:16]
-    body = msgspec.json.encode({"v": bare.pop("v"), "id": identity, **bare})
-    crc = f"{zlib.crc32(body):08x}"
-    sealed = msgspec.structs.replace(poll, polled_at=polled_at, id=identity, crc=crc)
-    return sealed, body[:-1] + b',"crc":"' + crc.encode() + b'"}\n'
-
-
-def unseal(line: bytes) -> Poll:
-    """Read one line, newline excluded; raise ``ValueError`` with a sentence when it is damaged."""
-    poll = _DECODER.decode(line)
-    if not _is_sealed(line):
-        raise ValueError("the checksum does not fit the record")
-    if not _TIME.fullmatch(poll.polled_at):
-        raise ValueError(f'polledAt is "{poll.polled_at}", not a time such as 2026-11-02T06:00:00Z')
-    datetime.fromisoformat(poll.polled_at)
-    for place, pick in enumerate(poll.ranking, start=1):
-        if pick.rank != place:
-            raise ValueError("the ranks in ranking are not 1, 2, 3 and so on")
-    if (poll.pick is None) != (not poll.ranking):
-        raise ValueError("pick and ranking contradict each other")
-    return poll
 
 
 class History:
@@ -134,17 +102,16 @@ class History:
 
         One that has lost what it once held is as one that cannot be read.
         """
-        path = self.path(slug)
-        name = f"history/{path.name}"
         mark = self._marks.of(slug)
         try:
-            with _opened(path) as handle:
+            with _opened(self.path(slug)) as handle:
                 found = os.fstat(handle)
                 data = os.pread(handle, found.st_size, 0)
         except FileNotFoundError:
             return self._log_without_file(slug)
         except OSError as error:
-            return Log(problems=(Problem(name, 1, 1, f"cannot be read: {error.strerror}"),))
+            why = f"cannot be read: {error.strerror}"
+            return Log(problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
         if mark and not _holds(data, mark):
             return Log(problems=(_lost(slug, mark, "it was cut short or changed"),))
         polls: list[Stored] = []
@@ -152,9 +119,10 @@ class History:
         for number, start, line in _lines(data):
             end = start + len(line)
             try:
-                polls.append(Stored(unseal(line), start, end))
+                polls.append(Stored(unseal(line), start, end, number))
             except ValueError as error:
-                problems.append(_damage(name, number, error, torn=end == len(data)))
+                torn = end == len(data) and _is_torn(line)
+                problems.append(_unreadable(slug, number, error, torn=torn))
         if polls:
             self._marks.see(slug, _mark(polls[-1]))
         return Log(tuple(polls), tuple(problems), _signature(found))
@@ -227,13 +195,22 @@ class History:
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be read: {error.strerror}") from error
         lines = (block[start - first : end - first] for start, end in spans)
-        return [line if _is_sealed(line) else None for line in lines]
+        return [line if is_sealed(line) else None for line in lines]
 
-    def append(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
+    def append(
+        self,
+        polls: Sequence[Poll],
+        now: str,
+        *,
+        withheld: Collection[str] = (),
+        beside: Sequence[str] = (),
+    ) -> tuple[Poll, ...]:
         """Make polls of one category durable, then return them with their times and ids.
 
-        ``now`` is RFC 3339 in UTC; no record gets an earlier time than the one before it. One
-        write and one fsync; when this returns, the records survive a power cut.
+        ``now`` is RFC 3339 in UTC; no record gets an earlier time than the one before it that is
+        neither damaged nor among the ids ``withheld``, and none an id that a line of this file or
+        of those ``beside`` it has: its time is then moved on. One write and one fsync; when this
+        returns, the records survive a power cut.
 
         Raises:
             HistoryError: nothing was acknowledged, and the sentence says why.
@@ -243,16 +220,28 @@ class History:
         if slug in self._broken:
             raise HistoryError(f"{path.name}: an earlier fsync failed; restart after a disk check")
         try:
+            others = [self._bytes(file) for file in beside]
             with self._locked(path) as handle:
-                end, last, unfinished = _clean_end(handle, path)
-                if end == 0:
+                data, unfinished = _clean_end(handle, path)
+                if not data:
                     self._sync_names()
-                time = max(now, last)
-                sealed = [seal(poll, time) for poll in polls]
-                self._write(handle, end, unfinished + b"".join(line for _, line in sealed), slug)
+                time = max(now, _last_time(data, (slug, *beside), withheld))
+                sealed = _sealed_anew(polls, time, b"".join([*others, data]))
+                lines = unfinished + b"".join(line for _, line in sealed)
+                self._write(handle, len(data), lines, slug)
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be written: {error.strerror}") from error
+        except ValueError as error:
+            raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
         return tuple(poll for poll, _ in sealed)
+
+    def _bytes(self, slug: str) -> bytes:
+        """What a file holds; one that is not there holds nothing."""
+        try:
+            with _opened(self.path(slug)) as handle:
+                return os.pread(handle, os.fstat(handle).st_size, 0)
+        except FileNotFoundError:
+            return b""
 
     @contextmanager
     def _locked(self, path: Path) -> Iterator[int]:
@@ -345,28 +334,27 @@ def _is_in_place(path: Path, handle: int) -> bool:
         return False
 
 
-def _is_sealed(line: bytes) -> bool:
-    """Whether a line ends in the checksum of what stands before it."""
-    crc = zlib.crc32(b"}", zlib.crc32(line[:-_CRC_SIZE]))
-    return line[-_CRC_SIZE:] == b',"crc":"%08x"}' % crc
+def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
+    """Bring a locked file to a clean end: what it holds then, and what is to be written first.
 
-
-def _clean_end(handle: int, path: Path) -> tuple[int, str, bytes]:
-    """Bring a locked file to a clean end: its size, its last poll's time and what is to go first.
-
-    A last line without a newline is torn and set aside, unless it is whole, as an editor may have
-    left it: then the newline that it lacks goes first.
+    A torn last line is set aside. One that only lacks its newline, as an editor may have left it,
+    stays: then the newline goes first.
     """
-    size = os.fstat(handle).st_size
-    data = os.pread(handle, size, 0)
+    data = os.pread(handle, os.fstat(handle).st_size, 0)
     cut = data.rfind(b"\n") + 1
-    if tail := data[cut:]:
-        try:
-            return size, unseal(tail).polled_at, b"\n"
-        except ValueError:
-            _set_aside(path, tail)
-            os.ftruncate(handle, cut)
-    return cut, _last_time(data[:cut]), b""
+    tail = data[cut:]
+    if not tail:
+        return data, b""
+    if not _is_torn(tail):
+        return data, b"\n"
+    _set_aside(path, tail)
+    os.ftruncate(handle, cut)
+    return data[:cut], b""
+
+
+def _is_torn(tail: bytes) -> bool:
+    """Whether what stands after the last newline is no record, nor records with other line ends."""
+    return not any(map(is_sealed, tail.split(b"\r")))
 
 
 def _set_aside(path: Path, tail: bytes) -> None:
@@ -381,16 +369,46 @@ def _set_aside(path: Path, tail: bytes) -> None:
     _sync_directory(path.parent)
 
 
-def _last_time(data: bytes) -> str:
-    """The time of the last readable poll, or an empty string that sorts before any time."""
+def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -> str:
+    """The time of the last poll that counts, or an empty string that sorts before any time."""
     end = len(data)
     while end > 0:
         start = data.rfind(b"\n", 0, end - 1) + 1
-        try:
-            return unseal(data[start : end - 1]).polled_at
-        except ValueError:
-            end = start
+        with suppress(ValueError):
+            poll = unseal(data[start:end].rstrip(b"\n"))
+            repeated = _names(poll.id, data[:start])
+            if poll.slug in slugs and poll.id not in withheld and not repeated:
+                return poll.polled_at
+        end = start
     return ""
+
+
+def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Poll, bytes]]:
+    """Polls sealed at a time, each a second later as long as its id is held already.
+
+    Raises:
+        ValueError: a poll would be damage as soon as it is written.
+    """
+    sealed: list[tuple[Poll, bytes]] = []
+    for poll in polls:
+        record, line = seal(poll, time)
+        while _names(record.id, held):
+            time = _a_second_after(time)
+            record, line = seal(poll, time)
+        unseal(line[:-1])
+        sealed.append((record, line))
+        held += line
+    return sealed
+
+
+def _names(identity: str, data: bytes) -> bool:
+    """Whether a line of a file has this id."""
+    return b'"id":"%b"' % identity.encode() in data
+
+
+def _a_second_after(time: str) -> str:
+    later = datetime.fromisoformat(time) + timedelta(seconds=1)
+    return later.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
@@ -402,12 +420,19 @@ def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         start += len(line) + 1
 
 
-def _damage(name: str, number: int, error: ValueError, *, torn: bool) -> Problem:
-    reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+def damage(slug: str, line: int, why: str) -> Problem:
+    """A line of a history file that counts nowhere."""
+    return Problem(f"history/{slug}.jsonl", line, 1, f"a damaged record is left out: {why}")
+
+
+def _unreadable(slug: str, line: int, error: ValueError, *, torn: bool) -> Problem:
+    why = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+    if len(why) > _LONGEST:
+        why = f"{why[:_LONGEST]}…"
     if torn:
-        message = f"an unfinished record (the next poll sets it aside): {reason}"
-        return Problem(name, number, 1, message, "warning")
-    return Problem(name, number, 1, f"a damaged record is left out: {reason}")
+        message = f"an unfinished record (the next poll sets it aside): {why}"
+        return Problem(f"history/{slug}.jsonl", line, 1, message, "warning")
+    return damage(slug, line, why)
 
 
 def _signature(found: os.stat_result) -> Signature:

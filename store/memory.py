@@ -176,9 +176,7 @@ class Store:
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
         """Append polls of one category to history, then show them; see :meth:`History.append`."""
-        recorded = self.history.append(polls, now)
-        if self._snapshot is None:
-            self.reload()
+        recorded = append(self.history, self.snapshot.catalogue, polls, now)
         with self._lock:
             try:
                 self._swap(self._next(self.snapshot.catalogue, {polls[0].slug}))
@@ -218,7 +216,7 @@ class Store:
             try:
                 following = self._next(catalogue, changed)
                 if self._snapshot and catalogue is not self._snapshot.catalogue:
-                    _tell_moves(self._snapshot, following)
+                    _tell_edits(self._snapshot, following)
                 self._swap_whole(following)
             except BaseException:
                 self._signatures = known
@@ -289,6 +287,16 @@ class Store:
         return logs
 
 
+def append(
+    history: History, catalogue: Catalogue, polls: Sequence[Poll], now: str
+) -> tuple[Poll, ...]:
+    """Append polls of one category to its history; see :meth:`History.append`."""
+    slug = polls[0].slug
+    category = catalogue.categories.get(slug)
+    files = history_files(slug, category, catalogue.categories) if category else [slug]
+    return history.append(polls, now, withheld=catalogue.withheld, beside=files[:-1])
+
+
 @contextmanager
 def _collector_paused() -> Iterator[None]:
     """While everything is built for the first time, looking for garbage would take half of it."""
@@ -334,8 +342,10 @@ def read_logs(history: History, slug: str, catalogue: Catalogue) -> Logs:
     return Logs(tuple(files), tuple(history.read(file) for file in files))
 
 
-def _tell_moves(before: Snapshot, after: Snapshot) -> None:
-    """Log what an edit made of the names in history: a warning, which no server leaves out."""
+def _tell_edits(before: Snapshot, after: Snapshot) -> None:
+    """Log what an edit made of names and questions: warnings, which no server leaves out."""
+    for message in reworded(before, after):
+        log.warning("%s", message)
     held = [
         curation.addressed(
             {slug: reading.resolved for slug, reading in each.readings.items()},
@@ -371,6 +381,18 @@ def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
             )
 
 
+def reworded(before: Snapshot, after: Snapshot) -> Iterator[str]:
+    """What is to be said of every category whose question became another one."""
+    for slug, board in after.boards.items():
+        earlier = before.boards.get(slug)
+        if board.next_question and earlier and earlier.next_question != board.next_question:
+            yield (
+                f"categories/{slug}.json: a new question: each assistant is due to be asked it "
+                "(`flask check` says what that costs), and the answers to the one before stand "
+                "until all have answered; if both mean the same, list that in former_questions"
+            )
+
+
 def _to_read_again(
     before: Snapshot | None,
     catalogue: Catalogue,
@@ -380,7 +402,10 @@ def _to_read_again(
 ) -> set[str]:
     """The categories whose readings no longer follow from the files, deleted ones among them."""
     categories = catalogue.categories
-    if before is None or before.catalogue.withheld != catalogue.withheld:
+    if before is None or (before.catalogue.withheld, before.catalogue.former_names) != (
+        catalogue.withheld,
+        catalogue.former_names,
+    ):
         return {*categories, *deleted}
     old, times = before.catalogue.categories, before.catalogue.modified
     stale = {

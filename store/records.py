@@ -109,11 +109,13 @@ class Site(DataFile, frozen=True, kw_only=True):
 class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One assistant of ``models.json``: its public name, its wire format and its limits.
 
+    Its polls under ``former_names`` are its own; a model of another maker is another assistant.
     ``key_env`` names the environment variable that holds the key; a key itself never stands in a
     file. ``rpm`` is requests per minute; prices are US dollars.
     """
 
     name: Line
+    former_names: tuple[Line, ...] = ()
     api: Literal["responses", "chat", "messages", "gemini", "sample"]
     base_url: HttpUrl | None = None
     model: Line | None = None
@@ -145,10 +147,14 @@ class Models(DataFile, frozen=True, kw_only=True):
 
 
 class Category(DataFile, frozen=True, kw_only=True):
-    """``categories/<slug>.json``: one question and the words people use for it."""
+    """``categories/<slug>.json``: one question and the words people use for it.
+
+    ``former_questions`` are wordings that mean the same as ``question``: answers to them count.
+    """
 
     title: Line
     question: Line
+    former_questions: tuple[Line, ...] = ()
     topic: Line | None = None
     aliases: tuple[Line, ...] = ()
     nouns: tuple[Line, ...] = ()
@@ -158,6 +164,10 @@ class Category(DataFile, frozen=True, kw_only=True):
     def subject(self) -> str:
         """What stands after "for" in a verdict: the topic, else the title without "Best"."""
         return self.topic or self.title.removeprefix("Best ")
+
+    def wording(self, question: str) -> str:
+        """What a question that was asked comes to: the present one if it means the same."""
+        return self.question if question in self.former_questions else question
 
 
 class Product(DataFile, frozen=True, kw_only=True):
@@ -261,9 +271,9 @@ class Failure(Struct, frozen=True):
 class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """One line of history: one question put to one model, and what came of it.
 
-    ``polled_at`` is RFC 3339 in UTC, whole seconds. ``id`` is the first 16 hex digits of the
-    SHA-256 of the record without ``id`` and ``crc``. A poll that has not been appended yet has
-    neither. A failed poll has no ``pick``, an empty ``ranking``, an ``error`` and a ``failure``.
+    ``polled_at`` is RFC 3339 in UTC, whole seconds. A poll that has not been appended yet has no
+    ``id`` and no ``crc``; see :mod:`store.sealing`. A failed poll has no ``pick``, an empty
+    ``ranking``, an ``error`` and a ``failure``.
     """
 
     v: Literal[1] = 1
@@ -294,6 +304,9 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
         return self.pick is not None
 
 
+Severity = Literal["error", "warning", "notice"]
+
+
 class Problem(Struct, frozen=True, order=True):
     """A mistake in a data file, where it stands and what to do about it. Lines start at 1.
 
@@ -304,7 +317,7 @@ class Problem(Struct, frozen=True, order=True):
     line: int
     column: int
     message: str
-    severity: Literal["error", "warning", "notice"] = "error"
+    severity: Severity = "error"
 
     def __post_init__(self) -> None:
         """See that it can be shown: one line, without half characters, whatever a file holds."""

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from store import counting
 from store.files import GOVERNING
 from store.rankings import boards, overview, products, readings
 from store.records import Category, is_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from store.files import Catalogue
@@ -76,8 +77,9 @@ class Prepared:
 class Ledger(Struct, frozen=True):
     """Where a category's polls stand in its history files, oldest first.
 
-    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` holds, by
-    position, the line to show for a poll whose texts are not shown.
+    ``models`` are the present names of those who were asked. ``file`` indexes ``files``; ``start``
+    and ``end`` are byte offsets. ``withheld`` holds, by position, the line to show for a poll whose
+    texts are not shown.
     """
 
     files: tuple[str, ...]
@@ -209,12 +211,12 @@ class Logs(Struct, frozen=True):
     @property
     def unread(self) -> bool:
         """Whether nobody knows what a file of it held."""
-        return any(log.unread for log in self.logs)
+        return bool(self.losses)
 
     @property
-    def worst_first(self) -> list[Log]:
-        """The logs, those of which nobody knows what they held before the others."""
-        return sorted(self.logs, key=lambda log: not log.unread)
+    def losses(self) -> list[Problem]:
+        """Why nobody knows what files of it held."""
+        return [problem for log in self.logs if log.unread for problem in log.problems]
 
 
 def history_files(slug: str, category: Category, categories: Mapping[str, Category]) -> list[str]:
@@ -304,9 +306,10 @@ class _Rebuild:
         read: dict[str, Reading] = {}
         gone = self.before.readings.keys() - self.categories.keys()
         for slug, logs in fresh:
-            damage[slug] = tuple(problem for log in logs.worst_first for problem in log.problems)
+            rows, problems = counting.records(logs.files, logs.logs)
+            damage[slug] = tuple(dict.fromkeys([*logs.losses, *problems]))
             if not logs.unread:
-                ledgers[slug], polls = _in_order(logs, self.catalogue.withheld)
+                ledgers[slug], polls = _in_order(logs.files, rows, self.catalogue)
                 read[slug] = readings.read(slug, self.categories[slug], polls, self.names)
             elif not self._stays(slug):
                 gone.add(slug)
@@ -447,25 +450,27 @@ def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str])
     return result
 
 
-def _in_order(logs: Logs, withheld: Mapping[str, Withholding]) -> tuple[Ledger, list[Poll]]:
+def _in_order(
+    files: tuple[str, ...], rows: Sequence[counting.Row], catalogue: Catalogue
+) -> tuple[Ledger, list[Poll]]:
     """Where a category's polls stand, and those that count, oldest first over all its files."""
-    rows = [(number, stored) for number, log in enumerate(logs.logs) for stored in log.polls]
-    if len(logs.logs) > 1:
-        rows.sort(key=lambda row: row[1].poll.polled_at)
+    withheld = catalogue.withheld
+    rows = counting.in_order(rows, withheld)
+    polls = counting.as_known((stored.poll for _, stored in rows), catalogue.former_names)
     shown = {
         position: _redacted(stored.poll, withheld[stored.poll.id])
         for position, (_, stored) in enumerate(rows)
         if stored.poll.id in withheld
     }
     ledger = Ledger(
-        files=logs.files,
+        files=files,
         file=array("H", [number for number, _ in rows]),
         start=array("Q", [stored.start for _, stored in rows]),
         end=array("Q", [stored.end for _, stored in rows]),
-        models=tuple(sys.intern(stored.poll.model) for _, stored in rows),
+        models=tuple(sys.intern(poll.model) for poll in polls),
         withheld=shown,
     )
-    return ledger, [stored.poll for i, (_, stored) in enumerate(rows) if i not in shown]
+    return ledger, [poll for i, poll in enumerate(polls) if i not in shown]
 
 
 def _redacted(poll: Poll, withholding: Withholding) -> bytes:

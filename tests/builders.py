@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from app import create_app
-from store.history import History, seal
+from store.history import History
 from store.records import Category, NearMiss, Pick, Poll
+from store.sealing import seal
 from store.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
 BASE_URL = "https://rankings.example"
 
 SITE = {"version": 1, "name": "Consensus Test", "sample": True}
+
+
+def question_of(slug: str) -> str:
+    """What a category asks, unless a test says otherwise."""
+    return f"What is the best {slug.replace('crm-software', 'CRM software')}?"
 
 
 def category(title: str = "Best CRM software", **fields: Any) -> Category:
@@ -54,7 +62,7 @@ def answered(
     poll = Poll(
         slug=slug,
         model=model,
-        question=fields.pop("question", "What is the best CRM software?"),
+        question=fields.pop("question", question_of(slug)),
         pick=names[0],
         ranking=ranking,
         reason=fields.pop("reason", ranking[0].reason),
@@ -70,16 +78,33 @@ def failed(
     at: str = "2026-11-02T06:00:00Z",
     *,
     slug: str = "crm-software",
+    question: str | None = None,
 ) -> Poll:
     """A failed poll, sealed as in history."""
     poll = Poll(
         slug=slug,
         model=model,
-        question="What is the best CRM software?",
+        question=question or question_of(slug),
         error=f"It failed: {kind}.",
         failure=kind,  # type: ignore[arg-type]
     )
     return seal(poll, at)[0]
+
+
+def line_of(members: Mapping[str, Any] | bytes) -> bytes:
+    """A line of history that says anything at all, with an id and a checksum that fit it.
+
+    ``members`` are those of a record, or the bytes of a JSON object that begins as a record does.
+    """
+    if isinstance(members, bytes):
+        bare = members
+    else:
+        rest = {key: value for key, value in members.items() if key not in ("v", "id", "crc")}
+        said = {"v": members.get("v", 1), **rest}
+        bare = json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    identity = hashlib.sha256(bare).hexdigest()[:16]
+    body = bare[:7] + b'"id":"%b",' % identity.encode() + bare[7:]
+    return body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body)
 
 
 def write_json(path: Path, value: object) -> Path:
@@ -105,9 +130,8 @@ def write_data(
     write_json(directory / "models.json", {"version": 1, "models": assistants})
     default = {"crm-software": {"title": "Best CRM software", "topic": "CRM software"}}
     for slug, fields in (categories or default).items():
-        title = fields["title"]
-        question = f"What is the best {title.removeprefix('Best ')}?"
-        value = {"version": 1, "title": title, "question": question, **fields}
+        start = {"version": 1, "title": fields["title"], "question": question_of(slug)}
+        value = {**start, **fields}
         write_json(directory / "categories" / f"{slug}.json", value)
     for slug, fields in (products or {}).items():
         write_json(directory / "products" / f"{slug}.json", {"version": 1, **fields})

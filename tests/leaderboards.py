@@ -42,7 +42,7 @@ def answer(model: str, products: str | Sequence[str | None], at: str = AT, **pol
         caveat=said.caveat,
         id=f"{model} {at}",
     )
-    return Answered(model, said, tuple(pick.product for pick in picks), ())
+    return Answered(model, said.question, said, tuple(pick.product for pick in picks), ())
 
 
 def counted(

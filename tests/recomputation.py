@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import unicodedata
+import zlib
 from collections import Counter
 from fractions import Fraction
 from functools import cache
@@ -144,6 +145,29 @@ def _all(number: int) -> str:
     return "both" if number == 2 else f"all {number}"
 
 
+# ------------------------------------------------------------------ records (sections 3 and 9)
+
+
+def record_of(line: bytes) -> Json | None:
+    """A line of history, unless it is damage by itself."""
+    body = line[: -len(b',"crc":"00000000"}')] + b"}"
+    if not line.endswith(b',"crc":"%08x"}' % zlib.crc32(body)):
+        return None
+    poll: Json = json.loads(line)
+    bare = body.replace(b'"id":"%b",' % poll["id"].encode(), b"", 1)
+    if hashlib.sha256(bare).hexdigest()[:16] != poll["id"] or "withheld" in poll:
+        return None
+    ranks = [row["rank"] for row in poll["ranking"]]
+    named = [row["product"] for row in poll["ranking"]]
+    if ranks != [1, 2, 3, 4, 5][: len(ranks)] or not 2020 <= int(poll["polledAt"][:4]) <= 9000:
+        return None
+    failed = poll["error"] is not None and poll["failure"] is not None and not named
+    answered = poll["error"] is None and poll["failure"] is None and bool(named)
+    if poll["pick"] != (named[0] if named else None) or not (failed or answered):
+        return None
+    return poll
+
+
 # ------------------------------------------------------------------ everything
 
 
@@ -154,7 +178,9 @@ class Recomputation:
         self.base = base
         self.site: Json = {"licence": "CC BY 4.0", "stale_after_days": 30, "drop_after_days": 90}
         self.site |= _json(directory / "site.json")
-        self.models = [model["name"] for model in _json(directory / "models.json")["models"]]
+        models = _json(directory / "models.json")["models"]
+        self.models = [model["name"] for model in models]
+        self.renamed = {old: m["name"] for m in models for old in m.get("former_names", [])}
         self.categories = _folder(directory / "categories")
         self.files = _folder(directory / "products")
         withheld = directory / "withheld.json"
@@ -178,14 +204,27 @@ class Recomputation:
         self._given = self._give_slugs()
 
     def _polls(self, directory: Path, slug: str, hidden: Json) -> list[Json]:
+        """Section 9: a category's records without damage, by order of appending."""
         former = self.categories.get(slug, {}).get("former_slugs", [])
-        lines = []
-        for file in [*(f for f in former if f not in self.categories), slug]:
+        files = [*(f for f in former if f not in self.categories), slug]
+        ids: set[str] = set()
+        polls = []
+        for file in files:
             path = directory / "history" / f"{file}.jsonl"
-            lines += path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        polls = [json.loads(line) for line in lines]
-        polls.sort(key=lambda poll: str(poll["polledAt"]))
-        return [poll for poll in polls if poll["id"] not in hidden]
+            for line in path.read_bytes().split(b"\n") if path.exists() else []:
+                poll = record_of(line)
+                if poll and poll["slug"] in files and poll["id"] not in ids:
+                    ids.add(poll["id"])
+                    if poll["id"] not in hidden:
+                        polls.append(self._attributed(slug, poll))
+        return sorted(polls, key=lambda poll: str(poll["polledAt"])) if len(files) > 1 else polls
+
+    def _attributed(self, slug: str, poll: Json) -> Json:
+        """A poll under its assistant's name of today and with the wording it answers."""
+        category = self.categories.get(slug, {"question": poll["question"]})
+        same = poll["question"] in category.get("former_questions", [])
+        wording = category["question"] if same else poll["question"]
+        return {**poll, "model": self.renamed.get(poll["model"], poll["model"]), "wording": wording}
 
     def _see_products(self) -> None:
         for slug, poll in self.successes:
@@ -296,13 +335,37 @@ class Recomputation:
             rows.setdefault(self.product(slug, row["product"], row["domain"]), row)
         return rows
 
+    def wording(self, slug: str) -> str | None:
+        """Section 9: the wording that stands, None where no configured model answered any."""
+        answers = [poll for poll in self.polls[slug] if poll["pick"] is not None]
+        current = self.categories[slug]["question"]
+        by_age = list(dict.fromkeys(poll["wording"] for poll in reversed(answers)))[::-1]
+        in_turn = [w for w in by_age if w != current] + [w for w in by_age if w == current]
+        stands = None
+        for new in in_turn:
+            if not self.counted_of(slug, new):
+                continue
+            to_it = [poll for poll in answers if poll["wording"] == new]
+            waited = _time(answers[-1]) - _time(to_it[0]) >= dt.timedelta(days=7)
+            asked = {poll["model"] for poll in to_it}
+            if stands is None or waited or self.counted_of(slug, stands).keys() <= asked:
+                stands = new
+        return stands
+
     def counted(self, slug: str) -> dict[str, tuple[Json, bool]]:
         """The polls that count, by model in configured order, and whether they are stale."""
-        latest = {}
+        return self.counted_of(slug, self.wording(slug))
+
+    def counted_of(self, slug: str, wording: str | None) -> dict[str, tuple[Json, bool]]:
+        """The polls that would count if this wording stood."""
+        latest: dict[str, Json] = {}
+        newest = None
         for poll in self.polls[slug]:
-            if poll["pick"] is not None and poll["model"] in self.models:
+            if poll["wording"] != wording or poll["model"] not in self.models:
+                continue
+            if poll["pick"] is not None:
                 latest[poll["model"]] = poll
-        newest = max((_time(poll) for poll in latest.values()), default=None)
+                newest = _time(poll)
         counted = {}
         for model in self.models:
             if model in latest and newest:
@@ -322,9 +385,13 @@ class Recomputation:
         lists = {model: self.list_of(slug, poll) for model, (poll, _) in counted.items()}
         combined = self._combined(lists)
         firsts = {model: next(iter(rows)) for model, rows in lists.items()}
-        updated = max(poll["polledAt"] for poll, _ in counted.values())[:10]
+        of_counted = [poll["id"] for poll, _ in counted.values()]
+        updated = [p["polledAt"] for p in self.polls[slug] if p["id"] in of_counted][-1][:10]
+        asked, current = self.wording(slug), self.categories[slug]["question"]
         shown = [{k: v for k, v in entry.items() if k not in ("id", "whole")} for entry in combined]
         return {
+            "question": asked,
+            "nextQuestion": None if asked == current else current,
             "updated": updated,
             "models": list(counted),
             "missing": [model for model in self.models if model not in counted],
@@ -488,8 +555,10 @@ class Recomputation:
         return " ".join([*map(_stop, parts), self._source(f"best/{slug}")])
 
     def topic(self, slug: str) -> str:
-        """What a verdict says a category is about."""
+        """What a verdict says a category is about: what was asked, if that is another question."""
         category = self.categories[slug]
+        if self.wording(slug) != category["question"]:
+            return f"“{self.wording(slug)}”"
         return str(category.get("topic") or category["title"].removeprefix("Best "))
 
     def _source(self, path: str) -> str:
@@ -501,12 +570,18 @@ class Recomputation:
         """Every change by the id of the poll that brought it, with its time."""
         found: dict[str, Json] = {}
         for slug, polls in self.polls.items():
-            for model, question in {(p["model"], p["question"]) for p in polls}:
-                row = [
-                    (next(iter(self.list_of(slug, poll))), poll)
+            for model, wording in {(p["model"], p["wording"]) for p in polls}:
+                answers = [
+                    poll
                     for poll in polls
                     if poll["pick"] is not None
-                    and (poll["model"], poll["question"]) == (model, question)
+                    and (poll["model"], poll["wording"]) == (model, wording)
+                ]
+                last_of_day = {poll["polledAt"][:10]: poll["id"] for poll in answers}
+                row = [
+                    (next(iter(self.list_of(slug, poll))), poll)
+                    for poll in answers
+                    if poll["id"] in last_of_day.values()
                 ]
                 found |= self._changes_in(slug, model, row)
         return found
@@ -538,18 +613,24 @@ class Recomputation:
             }
         return found
 
+    def last_poll(self) -> str:
+        """The time of the newest poll of the site: of each category the one appended last."""
+        return max(str(polls[-1]["polledAt"]) for polls in self.polls.values() if polls)
+
     def mentions(self) -> dict[str, Json]:
         """The mentions of every product, by its slug; ``delta`` is exact."""
         listed = [(slug, poll, set(self.list_of(slug, poll))) for slug, poll in self.successes]
         counts = Counter(product for _, _, products in listed for product in products)
-        today = dt.date.fromisoformat(max(poll["polledAt"] for poll in self.asked)[:10])
-        cells: dict[tuple[str, str], dict[str, set[str]]] = {}
+        today = dt.date.fromisoformat(self.last_poll()[:10])
+        cells: dict[tuple[str, str, str], dict[str, set[str]]] = {}
         for slug, poll, products in listed:
             if slug not in self.categories:
                 continue
             age = (today - dt.date.fromisoformat(poll["polledAt"][:10])).days
             window = "now" if age < 7 else "before" if age < 14 else "long ago"
-            cells.setdefault((slug, poll["model"]), {})[window] = products
+            if age >= 0:
+                cell = (slug, poll["model"], poll["wording"])
+                cells.setdefault(cell, {})[window] = products
         both = [(c["now"], c["before"]) for c in cells.values() if {"now", "before"} <= c.keys()]
         now = Counter(product for new, _ in both for product in new)
         before = Counter(product for _, old in both for product in old)

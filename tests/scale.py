@@ -23,10 +23,10 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from store.files import Files
-from store.history import seal
 from store.polls.asking import Asked, ask
 from store.polls.sending import Sender
 from store.polls.spending import Budget
+from store.sealing import seal
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ if __name__ == "__main__":
 
 from builders import answered, write_data
 
-from store.history import seal
 from store.rankings.search import Index, Titled
+from store.sealing import seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

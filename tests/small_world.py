@@ -20,8 +20,8 @@ CATEGORIES: dict[str, dict[str, Any]] = {
         "nouns": ["CRM"],
         "former_slugs": ["crm", "crm-tools"],
     },
-    "green-tea": {"title": "Best green tea"},
-    "tea-kettle": {"title": "Best tea kettle"},
+    "green-tea": {"title": "Best green tea", "question": "What is the best green tea?"},
+    "tea-kettle": {"title": "Best tea kettle", "question": "What is the best tea kettle?"},
     "unpolled": {"title": "Best unpolled thing"},
 }
 PRODUCTS = {"alpha": {"name": "Alpha", "domain": "alpha.example", "aliases": ["Alfa", "Alpha One"]}}

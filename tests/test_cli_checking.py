@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import zlib
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 from broken import KINDS, write_one_of_each
-from builders import app_over, command, write_json
+from builders import answered, app_over, append, command, write_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -153,20 +154,67 @@ def test_withholding_a_poll_that_is_not_there_is_a_warning(directory: Path) -> N
     assert check(directory).stdout == line
 
 
-def test_a_forged_record_is_found_by_its_id(directory: Path) -> None:
-    """Whoever changes a record and mends its checksum is found out: the id is a hash of it."""
+def test_what_is_sealed_and_yet_damage_is_named_by_line(directory: Path) -> None:
+    """A forged record, a repeated one and another category's are errors, each in its line."""
     path = directory / "history" / "vpn.jsonl"
-    first, second = path.read_bytes().splitlines()
-    body = second.replace(b'"product":"Pipe"', b'"product":"Pope"')[: -len(b',"crc":"00000000"}')]
-    body += b"}"
-    forged = body[:-1] + f',"crc":"{zlib.crc32(body):08x}"}}'.encode()
-    path.write_bytes(first + b"\n" + forged + b"\n")
+    first, second = path.read_bytes().splitlines(keepends=True)
+    body = second.replace(b'"product":"Pipe"', b'"product":"Pope"')[: -len(b',"crc":"00000000"}\n')]
+    forged = body + b',"crc":"%08x"}\n' % zlib.crc32(body + b"}")
+    foreign = (directory / "history" / "crm-software.jsonl").read_bytes().splitlines()[1]
+    path.write_bytes(first + forged + second + first + foreign + b"\n")
     done = check(directory)
     assert done.exit_code == 1
-    assert done.stdout == (
-        "history/vpn.jsonl:2:1: the record is not what its id says: "
-        "it was changed after it was written\n"
+    assert [line.split("damaged record is left out: ")[1] for line in done.stdout.splitlines()] == [
+        "it is not what its id says: it was changed after it was written",
+        "its id stands already in line 1 of history/vpn.jsonl",
+        'it is a poll of "crm-software", which is not what this file is about',
+    ]
+    lines = [line.split(":")[1] for line in done.stdout.splitlines()]
+    assert lines == ["2", "4", "5"]
+
+
+@pytest.mark.parametrize(("sample", "mark"), [(False, ""), (True, "notice: ")])
+def test_a_poll_yet_to_come_is_named_with_what_to_do(
+    directory: Path,
+    sample: bool,  # noqa: FBT001
+    mark: str,
+) -> None:
+    """One from under a wrong clock is an error, of invented data a notice, until it is withheld."""
+    set_key(directory / "site.json", sample=sample)
+    append(directory, [answered("A", ["Pipe"], "2999-01-01T00:00:00Z", slug="vpn")])
+    done = check(directory)
+    [line] = done.stdout.splitlines()
+    assert line.startswith(
+        f"history/vpn.jsonl:3:1: {mark}a poll of 2999-01-01T00:00:00Z, which is yet to come"
     )
+    assert done.exit_code == (0 if sample else 1)
+    command = line.partition("flask ")[2]
+    shell = app_over(directory).test_cli_runner()
+    assert shell.invoke(args=shlex.split(command)).exit_code == 0
+    assert check(directory).stdout == ""
+
+
+def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> None:
+    """Who has not answered it yet, what they may cost at most, and how to say it is no new one."""
+    priced = {"usd_per_million_input": 1.0, "usd_per_million_output": 100.0, "model": "m"}
+    real = {"api": "chat", "base_url": "https://api.example/v1", "max_output_tokens": 4000}
+    models = [{"name": "A", **real, **priced}, {"name": "B", "api": "sample"}]
+    set_key(directory / "models.json", models=models)
+    vpn = directory / "categories" / "vpn.json"
+    old = json.loads(vpn.read_text(encoding="utf-8"))["question"]
+    set_key(vpn, question="Which VPN is best?")
+    done = check(directory)
+    assert done.exit_code == 0
+    [line] = done.stdout.splitlines()
+    assert line.startswith(
+        "categories/vpn.json:4:3: notice: a new question, yet to be answered by A and B: "
+        "2 polls for at most 0.40"
+    )
+    new = answered("A", ["Pipe"], "2026-11-04T06:00:00Z", slug="vpn", question="Which VPN is best?")
+    append(directory, [new])
+    assert "yet to be answered by B: 1 poll for at most 0.0000 USD" in check(directory).stdout
+    set_key(vpn, former_questions=[old])
+    assert check(directory).stdout == ""
 
 
 class TestFormats:

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from builders import answered, append
 from processes import (
     CANARY,
     Provider,
@@ -52,9 +53,13 @@ def top(url: str) -> str | None:
 
 
 def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Provider) -> None:
-    """`flask poll` asks four formats over HTTP; a running server shows what they said, twice."""
+    """`flask poll` asks four formats over HTTP; a running server shows what they said, twice.
+
+    Of two answers on one day the newest counts as the change from an earlier day's.
+    """
+    append(data, [answered("GPT", ["Gamma"], "2026-01-05T06:00:00Z")])
     with served(data) as (url, _):
-        assert top(url) is None
+        assert top(url) == "Gamma"
         asked.follow(everybody("Alpha", "Beta"))
         first = flask(data, "poll", "crm-software")
         assert first.returncode == 0, first.stderr
@@ -66,14 +71,18 @@ def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Prov
 
         asked.follow(everybody("Beta", "Alpha"))
         assert flask(data, "poll", "crm-software", "--model", "GPT").returncode == 0
-        changes = until(lambda: call(f"{url}/api/v1/changes.json")["changes"])
-        assert [(c["model"], c["from"], c["to"]) for c in changes] == [("GPT", "Alpha", "Beta")]
+
+        def changed() -> list[tuple[str, str, str]]:
+            listed = call(f"{url}/api/v1/changes.json")["changes"]
+            return [(change["model"], change["from"], change["to"]) for change in listed]
+
+        until(lambda: changed() == [("GPT", "Gamma", "Beta")])
 
         def mentioned() -> dict[str, int]:
             listed = call(f"{url}/api/v1/mentions.json")["products"]
             return {one["name"]: one["mentions"] for one in listed}
 
-        until(lambda: mentioned() == {"Alpha": 5, "Beta": 5})
+        until(lambda: mentioned() == {"Alpha": 5, "Beta": 5, "Gamma": 1})
 
 
 def test_a_failure_leaves_the_last_good_answer_in_place(data: Path, asked: Provider) -> None:

@@ -46,6 +46,8 @@ PRODUCTS = (
 DOMAINS = ("zoho.example", "acme.example", "mail.example")
 TIMES = tuple(f"2026-{day}T06:00:00Z" for day in ("07-01", "10-03", "10-26", "11-02", "11-03"))
 
+QUESTIONS = ("What is the best?", "Which is best?", "Which is the finest?")
+
 names = st.sampled_from(SPELLINGS)
 domains = st.sampled_from(DOMAINS)
 
@@ -62,7 +64,7 @@ def polls(draw: st.DrawFn, slug: str) -> Poll:
         slug=slug,
         domains=draw(st.dictionaries(names, domains, max_size=2)),
         missed=draw(st.lists(names, max_size=1)),
-        question=draw(st.sampled_from(["What is the best?", "Which is best?"])),
+        question=draw(st.sampled_from(QUESTIONS)),
     )
 
 
@@ -72,6 +74,8 @@ def category_files() -> st.SearchStrategy[dict[str, Any]]:
         optional={
             "topic": st.sampled_from(["CRM software", "customer software"]),
             "nouns": st.lists(st.sampled_from(["CRM", "Desk", "2"]), max_size=2),
+            "question": st.sampled_from(QUESTIONS),
+            "former_questions": st.lists(st.sampled_from(QUESTIONS), max_size=2),
             "aliases": st.lists(st.sampled_from(["tickets", "sales"]), max_size=2),
             "former_slugs": st.lists(st.sampled_from(SLUGS), max_size=2, unique=True),
         },
@@ -145,10 +149,13 @@ class Edits(RuleBasedStateMachine):
         """The curator changes the rules or the name."""
         self.write("site.json", {"version": 1, **fields})
 
-    @rule(models=st.lists(st.sampled_from(MODELS), min_size=1, max_size=4, unique=True))
-    def edit_models(self, models: list[str]) -> None:
-        """Assistants come, go and change places."""
-        listed = [{"name": model, "api": "sample"} for model in models]
+    @rule(
+        models=st.lists(st.sampled_from(MODELS), min_size=1, max_size=4, unique=True),
+        former=st.lists(st.sampled_from(MODELS), max_size=2, unique=True),
+    )
+    def edit_models(self, models: list[str], former: list[str]) -> None:
+        """Assistants come, go, change places and are renamed."""
+        listed = [{"name": model, "api": "sample", "former_names": former} for model in models]
         self.write("models.json", {"version": 1, "models": listed})
 
     @rule(slug=st.sampled_from(SLUGS), fields=category_files())
@@ -221,6 +228,14 @@ class Edits(RuleBasedStateMachine):
         at %= len(data)
         path.write_bytes(data[: at + 1] if torn else data[:at] + b"#" + data[at + 1 :])
         self.store.history.accept(slug)
+
+    @rule(slug=st.sampled_from(SLUGS), other=st.sampled_from(SLUGS))
+    def copy_history(self, slug: str, other: str) -> None:
+        """Lines of a history file are put into another one, or into itself."""
+        source = self.data / f"history/{other}.jsonl"
+        assume(source.exists())
+        with (self.data / f"history/{slug}.jsonl").open("ab") as file:
+            file.write(source.read_bytes()[:10_000])
 
     @rule()
     def look(self) -> None:

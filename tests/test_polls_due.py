@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 import pytest
-from builders import answered, append, category, failed, write_data
+from builders import answered, append, category, failed, question_of, write_data, write_json
 from faults import UnreadableFiles
 
 from store import history
 from store.files import Files
-from store.history import History, Log, seal
+from store.history import History, Log
 from store.polls.due import ALWAYS, RESTS, Agenda, Pair, Standing, due_at, standing
-from store.polls.edges import files_of
+from store.polls.edges import pasts_of
 from store.records import Assistant, FailureKind, Poll, Usage
+from store.sealing import seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,10 +127,10 @@ def data(tmp_path: Path) -> Path:
     return write_data(tmp_path / "data", categories=titles, models=("A", "B"), polls=polls)
 
 
-def agenda_of(data: Path) -> Agenda:
+def agenda_of(data: Path, now: datetime = T) -> Agenda:
     """An agenda that has looked."""
     agenda = Agenda(History(data / "history"))
-    agenda.look(files_of(Files(data).scan()))
+    agenda.look(pasts_of(Files(data).scan()), now)
     return agenda
 
 
@@ -157,8 +159,8 @@ def test_the_agenda_reads_only_what_changed(data: Path, monkeypatch: pytest.Monk
     """A second look opens the one file that grew, and sees the new poll."""
     log = History(data / "history")
     agenda = Agenda(log)
-    files = files_of(Files(data).scan())
-    agenda.look(files)
+    files = pasts_of(Files(data).scan())
+    agenda.look(files, T)
     read: list[str] = []
     original = log.read
 
@@ -167,10 +169,10 @@ def test_the_agenda_reads_only_what_changed(data: Path, monkeypatch: pytest.Monk
         return original(slug)
 
     monkeypatch.setattr(log, "read", reading)
-    agenda.look(files)
+    agenda.look(files, T)
     assert read == []
     append(data, [answered("A", ["X"], at(), slug="old")])
-    agenda.look(files)
+    agenda.look(files, T)
     assert read == ["old"]
     stands = agenda.of("old", "A")
     assert stands is not None
@@ -179,17 +181,17 @@ def test_the_agenda_reads_only_what_changed(data: Path, monkeypatch: pytest.Monk
 
 def test_what_cannot_be_read_is_not_due(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody knows what was asked nothing is paid for again; it is read when it can be."""
-    files = files_of(Files(data).scan())
+    files = pasts_of(Files(data).scan())
     fresh, seasoned = Agenda(History(data / "history")), agenda_of(data)
     append(data, [answered("A", ["X"], at(), slug="old")])
     with monkeypatch.context() as patched:
         patched.setattr(history, "os", UnreadableFiles("old.jsonl"))
         for agenda in (fresh, seasoned):
-            said = [str(error) for error in agenda.look(files)]
+            said = [str(error) for error in agenda.look(files, T)]
             assert said == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
             assert agenda.due([pair("old")], 7, T + timedelta(days=30)) == []
     for agenda in (fresh, seasoned):
-        assert agenda.look(files) == []
+        assert agenda.look(files, T) == []
         assert agenda.due([pair("old")], 7, T) == []
         assert slugs(agenda.due([pair("old")], 7, T + timedelta(days=7))) == ["old"]
 
@@ -200,13 +202,76 @@ def test_former_slugs_count(tmp_path: Path) -> None:
         tmp_path / "data",
         categories={"new": {"title": "Best new", "former_slugs": ["old"]}},
         polls=[
-            answered("A", ["X"], at(), slug="old"),
-            answered("A", ["X"], at(hours=1), slug="new"),
+            answered("A", ["X"], at(hours=-1), slug="old", question=question_of("new")),
+            answered("A", ["X"], at(), slug="new"),
         ],
     )
     stands = agenda_of(data).of("new", "A")
     assert stands is not None
-    assert (stands.polled_at, stands.failures) == (at(hours=1), 0)
+    assert (stands.polled_at, stands.failures) == (at(), 0)
+
+
+def test_a_new_question_is_due_at_once(data: Path) -> None:
+    """Polls of another wording hold nobody up, but money spent on them is spent."""
+    files = Files(data)
+    agenda = agenda_of(data)
+    pairs = [pair("new")]
+    assert agenda.due(pairs, 7, T) == []
+    path = data / "categories" / "new.json"
+    asked = json.loads(path.read_text(encoding="utf-8"))
+    write_json(path, {**asked, "question": "Which is best?"})
+    agenda.look(pasts_of(files.scan()), T)
+    assert agenda.due(pairs, 7, T) == pairs
+    assert [stands.failure for stands in agenda.of_model("B")] == ["auth"]
+    tried = failed("A", "timeout", at(hours=-1), slug="new", question="Which is best?")
+    append(data, [tried])
+    agenda.look(pasts_of(files.scan()), T)
+    assert agenda.due(pairs, 7, T) == []
+    assert agenda.due(pairs, 7, T + timedelta(hours=5)) == pairs
+    write_json(path, {**asked, "question": "So?", "former_questions": [asked["question"]]})
+    agenda.look(pasts_of(files.scan()), T)
+    assert agenda.due(pairs, 7, T) == []
+
+
+def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
+    """Until it is withheld; then it is as if it had never been, whatever the calendar allows."""
+    wrong = answered("B", ["X"], "9000-12-31T23:59:59Z", slug="old")
+    append(data, [wrong])
+    files = Files(data)
+    agenda = Agenda(History(data / "history"))
+    [said] = agenda.look(pasts_of(files.scan()), T)
+    assert str(said).startswith("history/old.jsonl:2:1: a poll of 9000-12-31T23:59:59Z, which is")
+    pairs = [pair("old"), pair("old", "B")]
+    assert (agenda.due(pairs, 7, T), agenda.known(pairs)) == ([], [])
+    why = {wrong.id: {"reason": "wrong clock", "date": "2026-11-02"}}
+    write_json(data / "withheld.json", {"version": 1, "withheld": why})
+    assert agenda.look(pasts_of(files.scan()), T) == []
+    assert slugs(agenda.due(pairs, 7, T)) == ["old", "old"]
+    stands = standing([wrong])
+    assert due_at(stands, 3650).year == 9010
+
+
+def test_a_withheld_poll_was_asked_all_the_same(data: Path) -> None:
+    """Taking an answer out of sight does not pay for another one."""
+    [stored, _] = History(data / "history").read("new").polls
+    why = {stored.poll.id: {"reason": "A slur", "date": "2026-11-02"}}
+    write_json(data / "withheld.json", {"version": 1, "withheld": why})
+    assert agenda_of(data).due([pair("new")], 7, T) == []
+
+
+def test_damage_holds_nobody_up(data: Path) -> None:
+    """A copied line is no poll, so what it repeats decides."""
+    path = data / "history" / "new.jsonl"
+    path.write_bytes(path.read_bytes() + (data / "history" / "old.jsonl").read_bytes())
+    assert slugs(agenda_of(data).due([pair("new")], 7, T + timedelta(days=6))) == ["new"]
+
+
+def test_a_renamed_assistant_is_not_asked_again(data: Path) -> None:
+    """Its polls under a former name are its own."""
+    models = [{"name": "Z", "api": "sample", "former_names": ["A"]}]
+    write_json(data / "models.json", {"version": 1, "models": models})
+    assert agenda_of(data).due([pair("new", "Z")], 7, T) == []
+    assert slugs(agenda_of(data).due([pair("old", "Z")], 7, T)) == ["old"]
 
 
 def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
@@ -227,8 +292,9 @@ def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
             paid(None, "2026-11-02T13:00:00Z", slug="b"),
         ],
     )
-    assert agenda_of(data).usd_on("2026-11-02") == 7
-    assert agenda_of(data).usd_on("2026-11-01") == 0
+    agenda = agenda_of(data, T + timedelta(days=1))
+    assert agenda.usd_on("2026-11-02") == 7
+    assert agenda.usd_on("2026-11-01") == 0
 
 
 class _Read(dict[str, Standing]):
@@ -244,11 +310,13 @@ class _Read(dict[str, Standing]):
 
 def test_who_reads_is_not_disturbed_by_who_looks(tmp_path: Path) -> None:
     """A look that finds new categories changes nothing under a reader's hands."""
-    append(tmp_path, [answered("A", ["X"], at(), slug="c-0"), answered("A", ["X"], slug="c-1")])
+    slugs = {slug: {"title": f"Best {slug}"} for slug in ("c-0", "c-1")}
+    polls = [answered("A", ["X"], at(), slug="c-0"), answered("A", ["X"], slug="c-1")]
+    pasts = pasts_of(Files(write_data(tmp_path, categories=slugs, polls=polls)).scan())
     agenda = Agenda(History(tmp_path / "history"))
-    agenda.look({"c-0": ["c-0"]})
-    held = _Read(agenda._standings["c-0"])  # noqa: SLF001 - the race is staged, not waited for
-    held.meanwhile = lambda: agenda.look({"c-0": ["c-0"], "c-1": ["c-1"]})
-    agenda._standings = {"c-0": held}  # noqa: SLF001 - likewise
+    agenda.look({"c-0": pasts["c-0"]}, T + timedelta(days=1))
+    held = _Read(agenda._ever["c-0"])  # noqa: SLF001 - the race is staged, not waited for
+    held.meanwhile = lambda: agenda.look(pasts, T + timedelta(days=1))
+    agenda._ever = {"c-0": held}  # noqa: SLF001 - likewise
     assert agenda.usd_on(at()[:10]) == 0
     assert len(agenda.of_model("A")) == 2

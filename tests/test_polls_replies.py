@@ -20,7 +20,7 @@ from store.history import History
 from store.polls.asking import UNEXPECTED
 from store.polls.claims import Claims
 from store.polls.clocks import Clock
-from store.polls.due import Pair, due_at, polls_in, standing
+from store.polls.due import Pair, Past, due_at, polls_in, standing
 from store.polls.runner import Edges, Runner
 from store.polls.sending import Limits
 from store.polls.spending import UNBELIEVABLE, RunAccount
@@ -60,7 +60,7 @@ class Desk:
         account = RunAccount(100)
         edges = Edges(
             record=self.history.append,
-            polls_of=lambda slug: polls_in(self.history, [slug]),
+            polls_of=lambda slug: polls_in(self.history, Past([slug], category(), {}, {}), NOW),
             claims=Claims(self.directory / ".locks"),
             secret=lambda _: CANARY,
             stop=threading.Event(),

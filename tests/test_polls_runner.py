@@ -21,15 +21,17 @@ from store.history import History, HistoryError
 from store.polls import answers
 from store.polls.claims import Claims, is_held
 from store.polls.clocks import Clock
-from store.polls.due import RESTS, Pair, polls_in
+from store.polls.due import RESTS, Pair, Past, polls_in
 from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally, rfc3339
 from store.polls.sending import Limits
 from store.polls.spending import DailyAccount, RunAccount
-from store.records import Assistant, Usage
+from store.records import Assistant, Usage, Withholding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from store.records import Poll
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 
@@ -76,7 +78,7 @@ class Desk:
         """Run them at ``NOW``."""
         base: dict[str, Any] = {
             "record": self.history.append,
-            "polls_of": lambda slug: polls_in(self.history, [slug]),
+            "polls_of": self.polls_of,
             "claims": self.claims,
             "secret": {"KEY": "sk-canary"}.get,
             "stop": self.stop,
@@ -85,6 +87,10 @@ class Desk:
         }
         runner = Runner(Edges(**{**base, **edges}), 7)
         return runner.run(pairs, only_due=only_due, done=self._count)
+
+    def polls_of(self, slug: str) -> list[Poll]:
+        """What was asked in a category so far."""
+        return polls_in(self.history, Past([slug], category(), {}, {}), NOW)
 
     def _count(self) -> None:
         self.done += 1
@@ -405,10 +411,12 @@ def test_nothing_is_asked_behind_a_categorys_newest_record(desk: Desk) -> None:
         tally = desk.run(desk.pairs(2, "a", concurrency=1), only_due=only_due)["a"]
         assert tally.outcomes[LEFT] == 1
         assert tally.paused is None
-        assert tally.reasons[LEFT].startswith("c-00: Its newest record is from 2026-11-20T06:11")
+        assert "history/c-00.jsonl:1:1: a poll of 2026-11-20T06:11" in tally.reasons[LEFT]
     assert {one["question"] for one in desk.server.seen} == {"What is the best CRM software?"}
     assert {slug for slug, model, _ in desk.recorded() if model == "a"} == {"c-01"}
-    tally = desk.run(desk.pairs(1, "a"), withheld={ahead.id})["a"]
+    gone = {ahead.id: Withholding(reason="Wrong clock.", date=NOW.date())}
+    past = Past(["c-00"], category(), {}, gone)
+    tally = desk.run(desk.pairs(1, "a"), polls_of=lambda _: polls_in(desk.history, past, NOW))["a"]
     assert dict(tally.outcomes) == {"answered": 1}
 
 

@@ -431,7 +431,7 @@ def test_a_poll_that_cannot_be_recorded_pauses(
     """What cannot be written is not asked again and again; one line tells why."""
     schedule, _, server = here
 
-    def refuse(self: History, polls: Sequence[Poll], now: str) -> None:
+    def refuse(self: History, polls: Sequence[Poll], now: str, **_: object) -> None:
         raise HistoryError("c-0.jsonl cannot be written: No space left on device")
 
     monkeypatch.setattr(History, "append", refuse)

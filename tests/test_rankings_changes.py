@@ -6,6 +6,7 @@ import datetime as dt
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,11 @@ def weekly(picks: str, model: str = "A", question: str = "What is best?") -> lis
         )
         for i, pick in enumerate(picks.split())
     ]
+
+
+def asking(answers: list[Answered], question: str = "What is best?") -> list[Answered]:
+    """The same answers to this question."""
+    return [msgspec.structs.replace(each, question=question) for each in answers]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +77,29 @@ def test_models_and_questions_are_followed_apart() -> None:
     """Another model's pick or another wording of the question is no change."""
     answers = [*weekly("X X"), *weekly("Y Y", "B"), *weekly("Z Z", question="What is finest?")]
     assert changes("pens", runs_of(answers)) == ()
+
+
+def test_one_days_answers_are_one_and_the_newest_counts() -> None:
+    """Asking again on the same day neither confirms a change nor is one; the next day does."""
+    monday, later, tuesday = "2026-01-12T06:00:00Z", "2026-01-12T09:00:00Z", "2026-01-13T06:00:00Z"
+    start = weekly("X")
+    twice = [answer("A", "Y", monday), answer("A", "Y", later)]
+    for answers, flips in (
+        (twice, "XY"),
+        ([*twice, answer("A", "Y", tuesday)], "XY!"),
+        ([answer("A", "Y", monday), answer("A", "X", later)], ""),
+        ([answer("A", "Y", monday), answer("A", "Z", later)], "XZ"),
+    ):
+        found = changes("pens", runs_of([*start, *asking(answers)]))
+        assert " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == flips
+
+
+def test_a_day_that_comes_twice_stands_where_its_newest_answer_does() -> None:
+    """The order is that of appending, whatever days the answers bear."""
+    first, second = "2026-01-05T06:00:00Z", "2026-01-12T06:00:00Z"
+    answers = [answer("A", "X", first), answer("A", "Y", second), answer("A", "Z", first)]
+    [change] = changes("pens", runs_of(answers))
+    assert (change.previous, change.current) == ("Y", "Z")
 
 
 def test_a_question_that_comes_back_is_compared_with_its_own_last_answer() -> None:

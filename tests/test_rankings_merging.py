@@ -97,7 +97,11 @@ def test_a_reason_is_from_the_model_that_ranks_highest() -> None:
 
 
 def latest(**times: str) -> dict[str, Answered]:
-    return {model: answer(model, "X", f"2026-{day}T06:00:00Z") for model, day in times.items()}
+    """Each model's latest answer by its day, the newest last."""
+    return {
+        model: answer(model, "X", f"2026-{day}T06:00:00Z")
+        for model, day in sorted(times.items(), key=lambda item: item[1])
+    }
 
 
 def test_ages_are_measured_from_the_newest_answer_of_the_category() -> None:
@@ -108,6 +112,18 @@ def test_ages_are_measured_from_the_newest_answer_of_the_category() -> None:
     later = {**answers, "A": answer("A", "X", "2026-10-01T06:00:01Z")}
     kept = count(later, ["A", "B", "C"], 30, 90)
     assert [(each.model, each.stale) for each in kept] == [("A", False), ("B", True)]
+
+
+def test_the_newest_answer_is_the_one_appended_last() -> None:
+    """One appended before it under a later time makes nobody look old."""
+    odd = {
+        "A": answer("A", "X", "2099-01-01T06:00:00Z"),
+        "B": answer("B", "X", "2026-10-01T06:00:00Z"),
+    }
+    assert [(each.model, each.stale) for each in count(odd, ["A", "B"], 30, 90)] == [
+        ("A", False),
+        ("B", False),
+    ]
 
 
 def test_a_category_that_nobody_polls_keeps_its_ranking() -> None:

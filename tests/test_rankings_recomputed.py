@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
+from builders import BASE_URL, answered, app_over, append, failed, line_of, write_data, write_json
 from recomputation import Recomputation
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def _odd_world(directory: Path, names: tuple[str, ...], gap: int) -> Path:
             "question": f"What is the best CRM {i}?",
             "nouns": [[], ["CRM"], ["CRM", "software", "CRM software"]][i % 3],
             "former_slugs": ["crm-old"] if i == 7 else [],
+            "former_questions": ["What was asked before?"] if i % 4 == 3 else [],
         }
         for i in range(40)
     }
@@ -105,9 +107,24 @@ def _odd_world(directory: Path, names: tuple[str, ...], gap: int) -> Path:
     asked = {slug: fields["question"] for slug, fields in categories.items()}
     polls = list(_polls(gap, {**asked, "crm-old": asked["crm-7"]}, names, gap))
     append(directory, polls)
+    assistants: list[dict[str, Any]] = [{"name": name, "api": "sample"} for name in "ABCD"]
+    assistants[1]["former_names"] = ["Retired"] if gap > 9 else []
+    write_json(directory / "models.json", {"version": 1, "models": assistants})
+    _damage(directory / "history")
     hidden = {poll.id: {"reason": "a test", "date": "2026-11-20"} for poll in polls[::25]}
     write_json(directory / "withheld.json", {"version": 1, "withheld": hidden})
     return directory
+
+
+def _damage(history: Path) -> None:
+    """Put what counts nowhere behind sound lines: repeats, other files' lines, what cannot be."""
+    lines = {path: path.read_bytes().splitlines(keepends=True) for path in history.iterdir()}
+    for path, own in lines.items():
+        other = lines[history / "crm-3.jsonl"]
+        impossible = {**json.loads(own[0]), "withheld": True}
+        beyond = {**json.loads(own[-1]), "polledAt": "9999-01-01T00:00:00Z"}
+        bad = [own[0], other[-1], line_of(impossible), line_of(beyond), b"{\n"]
+        path.write_bytes(b"".join([*own[:-1], *bad, own[-1]]))
 
 
 @pytest.fixture(scope="module", params=WORLDS)
@@ -150,9 +167,9 @@ def test_the_list_holds_exactly_the_ranked_categories(world: World) -> None:
     recomputed, client = world
     listed = {c["slug"]: c["updated"] for c in client.get("/api/v1/categories.json").get_json()}
     assert listed == {
-        slug: max(poll["polledAt"] for poll, _ in counted.values())[:10]
+        slug: figures["updated"]
         for slug in recomputed.categories
-        if (counted := recomputed.counted(slug))
+        if (figures := recomputed.category(slug))
     }
 
 
@@ -171,7 +188,7 @@ def test_every_change_is_as_recomputed(world: World) -> None:
     )
     for change in shown:
         assert {**change, "at": expected[change["id"]]["at"]} == expected[change["id"]]
-    assert body["lastChecked"] == max(poll["polledAt"] for poll in recomputed.asked)
+    assert body["lastChecked"] == recomputed.last_poll()
     assert body["tracked"] == len({slug for slug, _ in recomputed.successes})
 
 
@@ -180,7 +197,7 @@ def test_every_mention_is_as_recomputed(world: World) -> None:
     recomputed, client = world
     expected, body = recomputed.mentions(), client.get("/api/v1/mentions.json").get_json()
     assert body["polls"] == len(recomputed.successes)
-    assert body["asOf"] == max(poll["polledAt"] for poll in recomputed.asked)
+    assert body["asOf"] == recomputed.last_poll()
     assert [product["mentions"] for product in body["products"]] == sorted(
         (product["mentions"] for product in expected.values()), reverse=True
     )[:100]

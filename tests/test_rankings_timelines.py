@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from builders import answered, failed
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ def days(polls: list[Poll]) -> list[Day]:
     """The timeline of polls, every product's slug being its id."""
     reading = readings.read("crm-software", CATEGORY, polls, Names({}))
     slugs = {product: product for product in reading.sightings}
-    return list(follow(polls, reading.resolved, MODELS, SITE, slugs))
+    return list(follow(polls, CATEGORY, reading.resolved, MODELS, SITE, slugs))
 
 
 @given(st.lists(st.tuples(st.sampled_from(MODELS), st.permutations("vwxyz")), min_size=1))
@@ -57,6 +58,29 @@ def test_an_answer_of_the_day_outweighs_a_failure_of_the_day() -> None:
     ):
         (day,) = days(polls)
         assert day.marks["A"].kind == "first"
+
+
+def test_a_day_shows_the_wording_that_stood_then() -> None:
+    """Old answers and new are never in one day's ranking."""
+    found = days(
+        [
+            answered("A", ["x"], "2026-01-01T06:00:00Z", question="Old?"),
+            answered("B", ["y"], "2026-01-01T06:00:00Z", question="Old?"),
+            answered("A", ["z"], "2026-01-02T06:00:00Z"),
+            answered("B", ["z"], "2026-01-03T06:00:00Z"),
+        ]
+    )
+    assert [sorted(day.ranks) for day in found] == [["=x", "=y"], ["=x", "=y"], ["=z"]]
+
+
+def test_a_withheld_poll_under_a_wrong_clock_makes_no_day() -> None:
+    """It is left out where a poll after it is earlier, and shown on its day otherwise."""
+    hidden = msgspec.structs.replace(failed("A", at="2099-01-01T06:00:00Z"), withheld=True)
+    usual = msgspec.structs.replace(hidden, polled_at="2026-01-02T06:00:00Z")
+    last = answered("B", ["x"], "2026-01-03T06:00:00Z")
+    assert [day.date for day in days([hidden, last])] == ["2026-01-03"]
+    before, _ = days([usual, last])
+    assert before.marks["A"].kind == "withheld"
 
 
 def test_tied_products_share_the_better_place() -> None:

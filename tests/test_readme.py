@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -61,6 +62,15 @@ def test_going_live_works_as_printed(tmp_path: Path) -> None:
     for path in ("etc/nginx/conf.d/rankings.conf", "etc/systemd/system/rankings.service"):
         told = (tmp_path / path).read_text(encoding="utf-8")
         assert f" /{path}" in told.partition("\n")[0], "it names the file that it was put into"
+
+
+def test_an_id_can_be_checked_in_a_shell() -> None:
+    """The given line of shell prints the id that the record itself says."""
+    [program] = blocks("bash")
+    done = subprocess.run(["bash", "-c", program], cwd=ROOT, capture_output=True, check=True)
+    file = ROOT / "data" / "history" / "humidifier.jsonl"
+    record = json.loads(file.read_bytes().partition(b"\n")[0])
+    assert done.stdout.decode().strip() == record["id"]
 
 
 def test_every_route_is_listed() -> None:

@@ -8,8 +8,18 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from builders import answered, app_over, failed, prepared, same_as_fresh, write_data, write_json
+from builders import (
+    answered,
+    app_over,
+    append,
+    failed,
+    prepared,
+    same_as_fresh,
+    write_data,
+    write_json,
+)
 
+from store.history import History
 from store.rankings import names
 from store.snapshot import Prepared, history_files
 
@@ -85,6 +95,26 @@ class TestLedger:
         assert store.snapshot.ledgers["crm"].models == ("A", "B")
         assert "best/crm-software.json" not in prepared(store.snapshot)
         assert store.snapshot.overview.category_redirects == {"crm-software": "crm"}
+
+    def test_a_withheld_poll_is_not_the_newest_of_a_renamed_category(self, data: Path) -> None:
+        """What was appended to the new file comes before it, whatever time it bears."""
+        append(data, [answered("A", ["Z"], "2099-01-01T06:00:00Z")])
+        wrong = History(data / "history").read("crm-software").polls[-1].poll
+        why = {wrong.id: {"reason": "wrong clock", "date": "2026-11-20"}}
+        write_json(data / "withheld.json", {"version": 1, "withheld": why})
+        category = data / "categories" / "crm-software.json"
+        fields = json.loads(category.read_text(encoding="utf-8"))
+        category.unlink()
+        fields["former_slugs"] = ["crm-software"]
+        write_json(data / "categories" / "crm.json", fields)
+        append(data, [answered("A", ["X"], "2026-11-09T06:00:00Z", slug="crm")])
+        found: Store = app_over(data).extensions["store"]
+        ledger = found.snapshot.ledgers["crm"]
+        assert [ledger.files[ledger.file[i]] for i in ledger.newest(None, 2)] == [
+            "crm",
+            "crm-software",
+        ]
+        assert set(ledger.withheld) == {1}
 
     def test_a_former_slug_that_lives_again_keeps_its_own_file(self, store: Store) -> None:
         """A slug in the catalogue is nobody else's history."""

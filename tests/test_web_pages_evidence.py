@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from builders import answered, app_over, failed, write_data
 
-from store.history import seal
 from store.memory import Store
+from store.sealing import seal
 from store.web.pages.evidence import MOST_POLLS, PIECE, Evidence
 
 if TYPE_CHECKING:

@@ -38,8 +38,8 @@ CATEGORY_VERDICT = {
     "perModel": "object",
     "missedByModel": "object",
 }
-CATEGORY_VERDICT_MORE = {"missing": "array of string", "agreement": "object or null",
-                         "answers": "object"}  # fmt: skip
+CATEGORY_VERDICT_MORE = {"nextQuestion": "string or null", "missing": "array of string",
+                         "agreement": "object or null", "answers": "object"}  # fmt: skip
 # Spec 2.2
 RANKED_ENTRY = {
     "rank": "integer",

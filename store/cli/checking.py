@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -107,7 +108,7 @@ def _problems(directory: Path) -> Iterator[Problem]:
     yield from checks.advice(catalogue, files)
     try:
         history = History(directory / "history")
-        census = yield from checks.damage(history)
+        census = yield from checks.damage(history, catalogue, datetime.now(UTC))
         yield from name_checks.remarks(catalogue, names, files, history)
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -10,15 +9,21 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.records import Problem
+from store import counting
+from store.polls.asking import cost_at_most
+from store.rankings import wordings
+from store.rankings.sentences import listed
+from store.records import Problem, Severity
 from store.snapshot import history_files
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from store.files import Catalogue, Files
-    from store.history import History, Log
+    from store.history import History
     from store.positions import JsonPath
+    from store.records import Assistant, Category, Poll
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
@@ -31,11 +36,14 @@ class Census(Struct, frozen=True):
     """What all history files hold: polls per model, newest poll per file, all ids.
 
     Of a file that cannot be read, or that lost some, the newest poll is :data:`UNKNOWN`.
+    ``unasked`` are, by category, the assistants that have not answered its present question where
+    another one was answered.
     """
 
     models: Mapping[str, int]
     newest: Mapping[str, str]
     ids: frozenset[str]
+    unasked: Mapping[str, Sequence[Assistant]]
 
 
 def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
@@ -58,22 +66,49 @@ def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
         yield files.problem_at("site.json", ("drop_after_days",), message, "warning")
 
 
-def damage(history: History) -> Generator[Problem, None, Census]:
-    """Every line of history that is damaged or not what its id says; returns the census."""
+def damage(
+    history: History, catalogue: Catalogue, now: datetime
+) -> Generator[Problem, None, Census]:
+    """Every line of history that is damaged or yet to come; returns the census."""
     models: Counter[str] = Counter()
-    newest: dict[str, str] = {}
+    newest = dict.fromkeys({*history.signatures(), *history.remembered()}, "")
     ids: set[str] = set()
-    for slug in sorted({*history.signatures(), *history.remembered()}):
-        log = history.read(slug)
-        yield from log.problems
-        if log.unread:
-            newest[slug] = UNKNOWN
-            continue
-        yield from _forged(history, slug, log)
-        models.update(stored.poll.model for stored in log.polls)
-        ids.update(stored.poll.id for stored in log.polls)
-        newest[slug] = max((stored.poll.polled_at for stored in log.polls), default="")
-    return Census(models, newest, frozenset(ids))
+    unasked: dict[str, Sequence[Assistant]] = {}
+    for slug, files in _files(catalogue, newest).items():
+        logs = [history.read(file) for file in files]
+        rows, problems = counting.records(files, logs)
+        yield from problems
+        for problem in counting.beyond(files, rows, catalogue.withheld, now):
+            severity: Severity = "notice" if catalogue.site.sample else "error"
+            yield msgspec.structs.replace(problem, severity=severity)
+        polls = counting.as_known((s.poll for _, s in rows), catalogue.former_names)
+        models.update(poll.model for poll in polls)
+        ids.update(poll.id for poll in polls)
+        newest |= {files[number]: stored.poll.polled_at for number, stored in rows}
+        newest |= {file: UNKNOWN for file, log in zip(files, logs, strict=True) if log.unread}
+        if category := catalogue.categories.get(slug):
+            unasked[slug] = _unasked(category, catalogue.assistants, polls)
+    return Census(models, newest, frozenset(ids), unasked)
+
+
+def _files(catalogue: Catalogue, found: Iterable[str]) -> dict[str, Sequence[str]]:
+    """The history files of each category, and those found that are no category's."""
+    files: dict[str, Sequence[str]] = {
+        slug: history_files(slug, category, catalogue.categories)
+        for slug, category in sorted(catalogue.categories.items())
+    }
+    held = {file for own in files.values() for file in own}
+    return files | {slug: [slug] for slug in sorted(found) if slug not in held}
+
+
+def _unasked(
+    category: Category, assistants: Sequence[Assistant], polls: Sequence[Poll]
+) -> list[Assistant]:
+    """Who has not answered a category's present question, if anybody answered another one."""
+    answered = {(category.wording(p.question), p.model) for p in polls if p.succeeded}
+    if all(question == category.question for question, _ in answered):
+        return []
+    return [a for a in assistants if (category.question, a.name) not in answered]
 
 
 def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Problem]:
@@ -85,6 +120,7 @@ def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Prob
     for model in sorted(census.models.keys() - names) if names else ():
         message = f'"{model}" is retired: its {census.models[model]:,} polls count in no ranking'
         yield Problem("models.json", 1, 1, message, "notice")
+    yield from _rewordings(catalogue, census, files)
     read = {
         slug: history_files(slug, category, catalogue.categories)
         for slug, category in catalogue.categories.items()
@@ -101,35 +137,34 @@ def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Prob
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
 
 
+def _rewordings(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Problem]:
+    """What asking each new wording takes, until its answers are there."""
+    for slug, assistants in census.unasked.items():
+        if assistants:
+            costs = [cost_at_most(each, catalogue.categories[slug]) for each in assistants]
+            price = "at a price that models.json does not give"
+            if None not in costs:
+                price = f"for at most {sum(filter(None, costs)):.4f} USD"
+            message = (
+                f"a new question, yet to be answered by {listed([a.name for a in assistants])}: "
+                f"{_number(len(assistants), 'poll')} {price}; the answers to the one before stand "
+                f"until all have answered, {wordings.DAYS} days after the first at most; if both "
+                "mean the same, list the one before in former_questions"
+            )
+            yield files.problem_at(f"categories/{slug}.json", ("question",), message, "notice")
+
+
 def _fault_of_topic(topic: str) -> str | None:
     if start := _NO_TOPIC.match(topic):
         return f'does not start with "{start.group()}"'
     return "does not end in punctuation" if topic.endswith(_STOPS) else None
 
 
-def _forged(history: History, slug: str, log: Log) -> Iterator[Problem]:
-    """The polls whose id is not the hash of what they say (CONTRACT section 3)."""
-    if not log.polls:
-        return
-    lines = history.lines(slug, [(stored.start, stored.end) for stored in log.polls])
-    for stored, line in zip(log.polls, lines, strict=True):
-        if line is None:  # set aside since it was read
-            continue
-        bare = msgspec.json.decode(line)
-        del bare["id"], bare["crc"]
-        identity = hashlib.sha256(msgspec.json.encode(bare)).hexdigest()[:16]
-        if identity != stored.poll.id:
-            number = _line_number(history, slug, stored.start)
-            message = "the record is not what its id says: it was changed after it was written"
-            yield Problem(f"history/{slug}.jsonl", number, 1, message)
-
-
-def _line_number(history: History, slug: str, start: int) -> int:
-    with history.path(slug).open("rb") as file:
-        return file.read(start).count(b"\n") + 1
-
-
 def _counted(slugs: list[str]) -> str:
     """``3 categories (a, b, c) have`` …, the first few by name."""
     shown = ", ".join(slugs[:_NAMED]) + (", …" if len(slugs) > _NAMED else "")
     return f"1 slug ({shown}) has" if len(slugs) == 1 else f"{len(slugs):,} slugs ({shown}) have"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -9,6 +9,7 @@ import sys
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,12 +21,13 @@ from store.cli import with_data
 from store.cli.slugs import unknown_category
 from store.files import REQUIRED, Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
+from store.memory import append
 from store.polls.asking import Unready, key_of, request_for
 from store.polls.assistants import mistakes
 from store.polls.claims import Claims, is_held
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.due import Agenda, Pair
-from store.polls.edges import daily_account, edges_of, files_of, locks_in, other_owner
+from store.polls.due import Agenda, Pair, Past
+from store.polls.edges import daily_account, edges_of, locks_in, other_owner, pasts_of
 from store.polls.providers import Tokens
 from store.polls.runner import ANSWERED, LEFT, Runner, Tally
 from store.polls.schedule import LOCK
@@ -134,7 +136,7 @@ def poll(  # noqa: PLR0913 - a command's options
     if not (slugs or everything or due):
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
     pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
-    for unread in _look(desk.agenda, _read_before(catalogue, pairs)):
+    for unread in _look(desk, _read_before(catalogue, pairs)):
         click.echo(unread, err=True)
     known = desk.agenda.known(pairs)
     if due:
@@ -217,18 +219,18 @@ def _pairs(
     return [Pair(slug, catalogue.categories[slug], a) for slug in slugs for a in assistants]
 
 
-def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> dict[str, Sequence[str]]:
-    """The history files to read first: all for a sum over the day, else those of the pairs."""
-    files = files_of(catalogue)
+def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> dict[str, Past]:
+    """The pasts to read first: all for a sum over the day, else those of the pairs."""
+    pasts = pasts_of(catalogue)
     if catalogue.site.daily_usd is not None:
-        return files
-    return {pair.slug: files[pair.slug] for pair in pairs}
+        return pasts
+    return {pair.slug: pasts[pair.slug] for pair in pairs}
 
 
-def _look(agenda: Agenda, files: Mapping[str, Sequence[str]]) -> list[str]:
+def _look(desk: Desk, pasts: Mapping[str, Past]) -> list[str]:
     """Read what was asked so far; in sentences what of it cannot be read and so is not polled."""
     try:
-        unread = agenda.look(files)
+        unread = desk.agenda.look(pasts, desk.clock.now())
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
     sentences = dict.fromkeys(map(str, unread))
@@ -290,7 +292,7 @@ def _ask(
         desk.settings,
         desk.catalogue,
         desk.history,
-        desk.history.append,
+        partial(append, desk.history, desk.catalogue),
         stop=stop,
         clock=desk.clock,
         accounts=accounts,
@@ -365,7 +367,7 @@ def _quote(pairs: Sequence[Pair]) -> None:
 def _overview(desk: Desk, chosen: Sequence[Assistant]) -> Overview:
     """How polling stands, from the files alone."""
     settings, catalogue, agenda, now = desk.settings, desk.catalogue, desk.agenda, desk.clock.now()
-    unread = _look(agenda, files_of(catalogue))
+    unread = _look(desk, pasts_of(catalogue))
     claims = Claims(locks_in(settings))
     found = [
         status(

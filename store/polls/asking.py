@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 
 from store.cleaning import clean
-from store.history import seal, unseal
 from store.polls import answers, secrets
 from store.polls.prompt import prompt
 from store.polls.providers import (
@@ -28,8 +27,9 @@ from store.polls.providers import (
     sample,
 )
 from store.polls.sending import Sent, Unsent
-from store.polls.spending import Meter, usd
+from store.polls.spending import Meter, at_most, usd
 from store.records import Answer, Failure, Poll, Usage
+from store.sealing import seal, unseal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -119,6 +119,15 @@ def looks_like_a_key(name: str | None) -> bool:
 def request_for(assistant: Assistant, category: Category, key: str | None) -> Request:
     """The request that puts a category's question to an assistant of a real provider."""
     return PROVIDERS[assistant.api].build_request(assistant, prompt(category.question), key)
+
+
+def cost_at_most(assistant: Assistant, category: Category) -> float | None:
+    """What asking once may cost at most in US dollars, if the assistant's prices are known."""
+    if assistant.api == "sample":
+        return 0
+    if lacking(assistant):
+        return None
+    return usd(assistant, at_most(assistant, request_for(assistant, category, None).body))
 
 
 def ask(

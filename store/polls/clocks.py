@@ -7,11 +7,10 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from store.counting import LEEWAY
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-SLACK = timedelta(minutes=10)
-"""How far a clock may be from another one, or behind what was recorded."""
 
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 LATEST = datetime(9000, 1, 1, tzinfo=UTC)
@@ -52,7 +51,7 @@ class Clock:
                 return None
             date, at = self._misfit
             theirs = date + timedelta(seconds=self._elapsed() - at)
-            if abs(now - theirs) <= SLACK:
+            if abs(now - theirs) <= LEEWAY:
                 self._misfit = None
                 return None
         return f"{_differ(now, theirs)} Nothing is sent until they agree."
@@ -66,20 +65,10 @@ class Clock:
         if not EARLIEST <= date < LATEST:
             return None
         now = self.now()
-        fits = began - SLACK <= date <= now + SLACK
+        fits = began - LEEWAY <= date <= now + LEEWAY
         with self._lock:
             self._misfit = None if fits else (date, self._elapsed())
         return None if fits else f"{_differ(now, date)} The answer was not counted."
-
-
-def behind(now: datetime, newest: datetime | None) -> str | None:
-    """Why nothing may be sent about a category whose newest record is from ``newest``, if so."""
-    if newest is None or now >= newest - SLACK:
-        return None
-    return (
-        f"Its newest record is from {_stamp(newest)}, but this machine's clock says "
-        f"{_stamp(now)}; set the clock, or withhold the record."
-    )
 
 
 def _differ(ours: datetime, theirs: datetime) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store import counting
 from store.history import HistoryError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from store.history import History, Signature
-    from store.records import Assistant, Category, FailureKind, Poll
+    from store.records import Assistant, Category, FailureKind, Poll, Withholding
 
 RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota", "auth"})
 FIRST_RETRY = timedelta(hours=6)
@@ -31,6 +32,19 @@ class Pair(Struct, frozen=True):
     slug: str
     category: Category
     assistant: Assistant
+
+
+class Past(Struct, frozen=True):
+    """What beside history decides how a category's pairs stand; ``files`` are its history files."""
+
+    files: Sequence[str]
+    category: Category
+    former_names: Mapping[str, str]
+    withheld: Mapping[str, Withholding]
+
+    def answers_now(self, poll: Poll) -> bool:
+        """Whether a poll was asked the category's present question, or one that means the same."""
+        return self.category.wording(poll.question) == self.category.question
 
 
 class Standing(Struct, frozen=True):
@@ -92,53 +106,56 @@ def due_at(stands: Standing | None, every_days: int) -> datetime:
 class Agenda:
     """Where every pair stands; only history files that changed are read again.
 
-    ``files`` names the history files of a category, the oldest first.
+    A pair stands by its polls of the present question: another wording is due at once.
     """
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._signatures: dict[str, tuple[Signature | None, ...]] = {}
+        self._read: dict[str, tuple[Past, tuple[Signature | None, ...]]] = {}
         self._standings: Mapping[str, Mapping[str, Standing]] = {}
+        self._ever: Mapping[str, Mapping[str, Standing]] = {}
         self._unread: AbstractSet[str] = frozenset()
         self._lock = threading.Lock()
 
-    def look(self, files: Mapping[str, Sequence[str]]) -> list[HistoryError]:
-        """Bring the agenda up to date; ``files`` are the history files of each category.
+    def look(self, pasts: Mapping[str, Past], now: datetime) -> list[HistoryError]:
+        """Bring the agenda up to date, for each category of which there is a past.
 
-        Returns what could not be read: its category stands as it last did, if it did, is not due,
-        and is read again at the next look.
+        Returns what could not be read, or holds a poll beyond ``now``: its category stands as it
+        last did, if it did, is not due, and is read again at the next look.
         """
         found = self._history.signatures()
         errors: list[HistoryError] = []
         with self._lock:
             # Others read meanwhile what is there, so it is replaced and never changed.
-            standings, unread = dict(self._standings), set(self._unread)
-            for slug, names in files.items():
-                signatures = tuple(found.get(name) for name in names)
-                if self._signatures.get(slug) != signatures:
+            standings, ever, unread = dict(self._standings), dict(self._ever), set(self._unread)
+            for slug, past in pasts.items():
+                state = past, tuple(found.get(name) for name in past.files)
+                if self._read.get(slug) != state:
                     try:
-                        standings[slug] = by_model(polls_in(self._history, names))
-                        self._signatures[slug] = signatures
+                        polls = polls_in(self._history, past, now)
+                        ever[slug] = by_model(polls)
+                        standings[slug] = by_model(filter(past.answers_now, polls))
+                        self._read[slug] = state
                         unread.discard(slug)
                     except HistoryError as error:
                         unread.add(slug)
                         errors.append(error)
-            self._standings, self._unread = standings, unread
+            self._standings, self._ever, self._unread = standings, ever, unread
         return errors
 
     def of(self, slug: str, model: str) -> Standing | None:
-        """Where a pair stands."""
+        """Where a pair stands with the present question."""
         return self._standings.get(slug, {}).get(model)
 
     def of_model(self, model: str) -> list[Standing]:
-        """Where an assistant's pairs stand, those that were ever polled."""
-        return [held[model] for held in self._standings.values() if model in held]
+        """Where an assistant's pairs stand with whatever question, those that were ever polled."""
+        return [held[model] for held in self._ever.values() if model in held]
 
     def usd_on(self, day: str) -> float:
         """What the polls of a UTC day cost, as far as it is known, if no later day has polls."""
         return sum(
             stands.usd
-            for held in self._standings.values()
+            for held in self._ever.values()
             for stands in held.values()
             if stands.polled_at[:10] == day
         )
@@ -166,18 +183,25 @@ class Agenda:
         return sorted(pairs, key=last)
 
 
-def polls_in(history: History, files: Iterable[str]) -> list[Poll]:
-    """Every poll in a category's history files, oldest first.
+def polls_in(history: History, past: Past, now: datetime) -> list[Poll]:
+    """Every poll in a category's history files, oldest first, under present names.
+
+    One that is withheld counts as asked, unless it lies beyond ``now``.
 
     Raises:
-        HistoryError: a file cannot be read, so that nobody knows what was asked.
+        HistoryError: a file cannot be read, or holds a poll beyond ``now`` that is not withheld,
+            so that nobody knows what was asked and when.
     """
-    logs = [history.read(file) for file in files]
+    logs = [history.read(file) for file in past.files]
     for log in logs:
         if log.unread:
             raise HistoryError(str(log.problems[0]))
-    polls = [stored.poll for log in logs for stored in log.polls]
-    return sorted(polls, key=lambda poll: poll.polled_at)
+    rows, _ = counting.records(past.files, logs)
+    for problem in counting.beyond(past.files, rows, past.withheld, now):
+        raise HistoryError(str(problem))
+    latest = counting.latest_time(now)
+    polls = (stored.poll for _, stored in counting.in_order(rows, past.withheld))
+    return counting.as_known((p for p in polls if p.polled_at <= latest), past.former_names)
 
 
 def by_model(polls: Iterable[Poll]) -> dict[str, Standing]:

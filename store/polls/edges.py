@@ -7,7 +7,7 @@ import pwd
 from typing import TYPE_CHECKING
 
 from store.polls.claims import Claims
-from store.polls.due import polls_in
+from store.polls.due import Past, polls_in
 from store.polls.runner import Edges
 from store.polls.spending import DailyAccount
 from store.snapshot import history_files
@@ -44,10 +44,16 @@ def other_owner(settings: Settings) -> str | None:
         return None
 
 
-def files_of(catalogue: Catalogue) -> dict[str, Sequence[str]]:
-    """The history files of every category, those of former slugs first."""
+def pasts_of(catalogue: Catalogue) -> dict[str, Past]:
+    """What beside history decides how each category's pairs stand."""
+    former_names = catalogue.former_names
     return {
-        slug: history_files(slug, category, catalogue.categories)
+        slug: Past(
+            files=history_files(slug, category, catalogue.categories),
+            category=category,
+            former_names=former_names,
+            withheld=catalogue.withheld,
+        )
         for slug, category in catalogue.categories.items()
     }
 
@@ -77,10 +83,11 @@ def edges_of(
     accounts: Sequence[Account] = (),
 ) -> Edges:
     """The edges of one data directory; ``record`` appends, ``history`` reads back."""
-    files = files_of(catalogue)
+    pasts = pasts_of(catalogue)
 
     def polls_of(slug: str) -> list[Poll]:
-        return polls_in(history, files[slug])
+        past = pasts[slug]
+        return list(filter(past.answers_now, polls_in(history, past, clock.now())))
 
     return Edges(
         record=record,
@@ -89,7 +96,6 @@ def edges_of(
         secret=settings.secret,
         stop=stop,
         clock=clock,
-        withheld=catalogue.withheld,
         accounts=accounts,
         proxy=settings.proxy,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,6 @@ from msgspec import Struct, field
 
 from store.history import HistoryError
 from store.polls.asking import Asked, ask, key_of
-from store.polls.clocks import Clock, behind
 from store.polls.due import RESTS, Pair, by_model, due_at
 from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget
@@ -27,6 +26,7 @@ from store.records import Poll
 
 if TYPE_CHECKING:
     from store.polls.claims import Claims
+    from store.polls.clocks import Clock
     from store.polls.spending import Account
     from store.records import Assistant
 
@@ -82,8 +82,8 @@ class NotAsked(Struct, frozen=True):
 class Edges(Struct, frozen=True, kw_only=True):
     """What polling touches: history, locks, keys, the line, the clock and the money.
 
-    ``record`` appends polls to history, ``polls_of`` reads a category's polls back, oldest first,
-    of which ``withheld`` are not shown, by id.
+    ``record`` appends polls to history, ``polls_of`` reads a category's polls of its present
+    question back, oldest first.
     """
 
     record: Record
@@ -92,7 +92,6 @@ class Edges(Struct, frozen=True, kw_only=True):
     secret: Callable[[str], str | None]
     stop: threading.Event
     clock: Clock
-    withheld: Container[str] = frozenset()
     accounts: Sequence[Account] = ()
     proxy: str | None = None
     limits: Limits = Limits()
@@ -207,8 +206,8 @@ class _Run:
     def _barred(self, pair: Pair, every_days: int | None) -> NotAsked | Unsent | None:
         """Why a pair is not to be asked, if so.
 
-        Where history cannot be read it may have been asked, and where its newest record is ahead
-        of the clock nobody knows when, so it is left for another time.
+        Where history cannot be read, or has a record yet to come, nobody knows when it was asked,
+        so it is left for another time.
         """
         if why := self._edges.clock.fault():
             return Unsent(why)
@@ -218,17 +217,11 @@ class _Run:
             polls = self._edges.polls_of(pair.slug)
         except HistoryError as error:
             return NotAsked(LEFT, str(error))
-        now = self._edges.clock.now()
-        if every_days is not None:
-            stands = by_model(polls).get(pair.assistant.name)
-            if due_at(stands, every_days) > now:
-                return NotAsked(SKIPPED)
-        if pair.assistant.api == "sample":
+        if every_days is None:
             return None
-        times = (poll.polled_at for poll in polls if poll.id not in self._edges.withheld)
-        newest = max(times, default=None)
-        why = behind(now, datetime.fromisoformat(newest) if newest else None)
-        return NotAsked(LEFT, f"{pair.slug}: {why}") if why else None
+        stands = by_model(polls).get(pair.assistant.name)
+        is_due = due_at(stands, every_days) <= self._edges.clock.now()
+        return None if is_due else NotAsked(SKIPPED)
 
     def _sender(self, assistant: Assistant) -> Sender:
         return Sender(

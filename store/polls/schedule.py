@@ -26,7 +26,7 @@ from store.history import HistoryError
 from store.polls.asking import Unready
 from store.polls.clocks import Clock
 from store.polls.due import Agenda, Pair
-from store.polls.edges import daily_account, edges_of, files_of, locks_in, other_owner
+from store.polls.edges import daily_account, edges_of, locks_in, other_owner, pasts_of
 from store.polls.runner import Runner, rfc3339
 from store.settings import SettingsError
 
@@ -248,8 +248,9 @@ class Schedule:
 
     def _run(self, catalogue: Catalogue, assistant: Assistant) -> Tally | None:
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
-        self._agenda.look(files_of(catalogue))
-        due = self._agenda.due(pairs, catalogue.site.poll_every_days, self._clock.now())
+        now = self._clock.now()
+        self._agenda.look(pasts_of(catalogue), now)
+        due = self._agenda.due(pairs, catalogue.site.poll_every_days, now)
         share = math.ceil(len(pairs) * self._settings.poll_tick / DAY)
         edges = edges_of(
             self._settings,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings import agreement, merging
+from store.rankings import agreement, merging, wordings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,15 +17,25 @@ if TYPE_CHECKING:
 
 
 class Board(Struct, frozen=True):
-    """A ranked category. ``newest`` is the time of the newest counted poll."""
+    """A ranked category. ``newest`` is the time of the newest counted poll.
+
+    ``question`` is the wording that was answered, ``next_question`` the file's where it is another.
+    """
 
     slug: str
     category: Category
+    question: str
+    next_question: str | None
     counted: tuple[merging.Counted, ...]
     missing: tuple[str, ...]
     entries: tuple[merging.Entry, ...]
     agreement: agreement.Agreement | None
     newest: str
+
+    @property
+    def topic(self) -> str:
+        """What the ranking is for: the category's subject, or what was really asked before it."""
+        return f"“{self.question}”" if self.next_question else self.category.subject
 
     @property
     def updated(self) -> str:
@@ -41,18 +51,22 @@ class Board(Struct, frozen=True):
 def board(
     reading: Reading, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
 ) -> Board | None:
-    """Merge a category's answers of the configured models; ``None`` when there are none."""
-    counted = merging.count(reading.latest, models, site.stale_after_days, site.drop_after_days)
-    if not counted:
+    """Merge what the configured models answered to the wording that stands; ``None`` if nothing."""
+    stands = wordings.standing(reading.wordings, reading.last_success, models, site)
+    if stands is None:
         return None
+    question, current = stands.wording.question, reading.category.question
+    counted = stands.counted
     entries = merging.merge(counted, slugs)
     present = {answer.model for answer in counted}
     return Board(
         slug=reading.slug,
         category=reading.category,
+        question=question,
+        next_question=None if question == current else current,
         counted=counted,
         missing=tuple(model for model in models if model not in present),
         entries=entries,
         agreement=agreement.measure(counted, entries),
-        newest=max(answer.answered.poll.polled_at for answer in counted),
+        newest=merging.newest_of((a.answered for a in counted), stands.wording.latest),
     )

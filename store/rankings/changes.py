@@ -1,7 +1,8 @@
 """Changes: when a model's #1 for a category became another product (CONTRACT section 5).
 
 Works on products, not spellings, so that a renamed or merged product is no change; one sequence
-is one model's successful polls of one category and one wording of the question.
+is one model's answers to one wording of a category's question. Of the answers that it gave on one
+UTC day only the newest counts, so that asking twice confirms nothing.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class Change(Struct, frozen=True):
 
 
 class Reign(Struct, frozen=True):
-    """How long one #1 of one model held: ``polls`` answers in a row, ``over`` once another came.
+    """How long one #1 of one model held: ``polls`` answers in a row, one a day.
 
-    The last of each sequence is not over.
+    It is ``over`` once another came; the last of each sequence is not over.
     """
 
     model: str
@@ -55,14 +56,27 @@ class Reign(Struct, frozen=True):
 
 def runs_of(answers: Iterable[Answered]) -> list[list[Run]]:
     """What may be compared, each as its runs of equal #1s, in the order in which they came."""
-    sequences: dict[tuple[str, str], list[Run]] = {}
+    daily: dict[tuple[str, str], dict[str, Answered]] = {}
     for answered in answers:
-        runs = sequences.setdefault((answered.model, answered.poll.question), [])
+        key, day = (answered.model, answered.question), answered.poll.polled_at[:10]
+        of_one = daily.get(key)
+        if of_one is None:
+            of_one = daily[key] = {}
+        elif day in of_one:
+            del of_one[day]
+        of_one[day] = answered
+    return [_runs(of_one.values()) for of_one in daily.values()]
+
+
+def _runs(answers: Iterable[Answered]) -> list[Run]:
+    """Answers in the order in which they came, those in a row with one #1 together."""
+    runs: list[Run] = []
+    for answered in answers:
         if runs and runs[-1][0].first == answered.first:
             runs[-1].append(answered)
         else:
             runs.append([answered])
-    return list(sequences.values())
+    return runs
 
 
 def changes(slug: str, sequences: Iterable[Sequence[Run]]) -> tuple[Change, ...]:

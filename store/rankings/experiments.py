@@ -136,10 +136,10 @@ def _reigns(readings: Sequence[Reading]) -> Iterator[Experiment]:
         slug="how-long-a-first-place-lasts",
         title="How long does an assistant's #1 last?",
         method=(
-            "Follow each assistant's #1 through its successful polls of one question. A reign ends "
-            "when another product takes over; its length is the number of its polls and the days "
-            "from its first to its last. Reigns seen in one poll only and not yet ended are left "
-            "out; those that still last are not counted as ended."
+            "Follow each assistant's #1 through its successful polls of one question, of each day "
+            "the last. A reign ends when another product takes over; its length is the number of "
+            "its polls and the days from its first to its last. Reigns seen in one poll only and "
+            "not yet ended are left out; those that still last are not counted as ended."
         ),
         finding=(
             f"{len(ended)} of {len(followed)} reigns have ended; in the median these held for "
@@ -163,8 +163,8 @@ def _flips(readings: Sequence[Reading]) -> Iterator[Experiment]:
         title="How often does a repeated question bring another #1?",
         method=(
             "Compare every successful poll with the same assistant's previous successful poll of "
-            "the same question. A flip is confirmed when the next answer names the new #1 again "
-            "and the last confirmed #1 was another."
+            "the same question, of each day the last. A flip is confirmed when the next answer "
+            "names the new #1 again and the last confirmed #1 was another."
         ),
         finding=(
             f"{_share(len(changes), repeats)} of repeated answers named another #1; "

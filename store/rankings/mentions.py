@@ -1,8 +1,9 @@
 """Mentions: how often products are named, and whether that moves (CONTRACT section 5).
 
 A trend compares like with like. The windows are the 7 days that end with the newest poll's day
-and the 7 before. Only cells (one category, one model) with a successful poll in both count, each
-by its newest poll in either window; raw counts would "move" whenever polling gets denser.
+and the 7 before. Only cells (one category, one model, one wording of the question) with a
+successful poll in both count, each by its newest poll in either window; raw counts would "move"
+whenever polling gets denser.
 """
 
 from __future__ import annotations
@@ -49,18 +50,18 @@ class Trend(Struct, frozen=True):
     direction: Direction
 
 
-def recent(answers: Sequence[Answered]) -> dict[str, tuple[CellPoll, ...]]:
-    """By model, the polls that can still matter to a trend, newest first: its last two windows."""
-    by_model: dict[str, list[CellPoll]] = {}
-    oldest: dict[str, str] = {}
+def recent(answers: Sequence[Answered]) -> tuple[tuple[CellPoll, ...], ...]:
+    """By cell, the polls that can still matter to a trend, newest first: its last two windows."""
+    cells: dict[tuple[str, str], list[CellPoll]] = {}
+    oldest: dict[tuple[str, str], str] = {}
     for answered in reversed(answers):
-        date = answered.poll.polled_at[:10]
-        if date >= oldest.get(answered.model, ""):
+        cell, date = (answered.model, answered.question), answered.poll.polled_at[:10]
+        if date >= oldest.get(cell, ""):
             day = dt.date.fromisoformat(date)
-            if answered.model not in oldest:
-                oldest[answered.model] = (day - 2 * WINDOW + _DAY).isoformat()
-            by_model.setdefault(answered.model, []).append(CellPoll(day, answered.products))
-    return {model: tuple(polls) for model, polls in by_model.items()}
+            if cell not in oldest:
+                oldest[cell] = (day - 2 * WINDOW + _DAY).isoformat()
+            cells.setdefault(cell, []).append(CellPoll(day, answered.products))
+    return tuple(map(tuple, cells.values()))
 
 
 class Trends:

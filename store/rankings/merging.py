@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.rankings.names import ProductId, Spelling
-    from store.records import Pick, Poll
+    from store.records import Category, Pick, Poll
 
 PLACES = 5
 
@@ -28,19 +28,24 @@ def points(rank: int) -> int:
 
 
 class Answered(Struct, frozen=True, gc=False):
-    """A model's answer with its names resolved: ``products`` are those of the poll's ranking."""
+    """A model's answer with its names resolved: ``products`` are those of the poll's ranking.
+
+    ``question`` is the wording that it answers, equivalent ones being one.
+    """
 
     model: str
+    question: str
     poll: Poll
     products: tuple[ProductId, ...]
     missed: tuple[ProductId, ...]
 
     @classmethod
-    def of(cls, poll: Poll, resolved: Mapping[Spelling, ProductId]) -> Answered:
+    def of(cls, poll: Poll, category: Category, resolved: Mapping[Spelling, ProductId]) -> Answered:
         """A successful poll's answer."""
         products = [resolved[pick.product, pick.domain] for pick in poll.ranking]
         missed = [resolved[miss.product, None] for miss in poll.missed]
-        return cls(poll.model, poll, tuple(products), tuple(missed))
+        question = category.wording(poll.question)
+        return cls(poll.model, question, poll, tuple(products), tuple(missed))
 
     @property
     def first(self) -> ProductId:
@@ -90,18 +95,24 @@ def age_in_days(earlier: str, later: str) -> float:
     return span / dt.timedelta(days=1)
 
 
+def newest_of(answers: Iterable[Answered], latest: Mapping[str, Answered]) -> str:
+    """When the newest of some of the latest answers was given, by order of appending."""
+    order = list(latest)
+    return max(answers, key=lambda answered: order.index(answered.model)).poll.polled_at
+
+
 def count(
     latest: Mapping[str, Answered], models: Sequence[str], stale_after: int, drop_after: int
 ) -> tuple[Counted, ...]:
     """The answers that count, in the configured order of models.
 
-    ``latest`` holds each model's latest successful answer. Ages, in days, are measured from the
-    newest of them, so that a category nobody polls any more keeps its ranking.
+    ``latest`` holds each model's latest successful answer, the newest last. Ages, in days, are
+    measured from the newest of them, so that a category nobody polls any more keeps its ranking.
     """
     present = [latest[model] for model in models if model in latest]
     if not present:
         return ()
-    newest = max(answered.poll.polled_at for answered in present)
+    newest = newest_of(present, latest)
     lags = [(answered, age_in_days(answered.poll.polled_at, newest)) for answered in present]
     return tuple(
         Counted.of(answered, stale=lag > stale_after) for answered, lag in lags if lag <= drop_after

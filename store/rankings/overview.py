@@ -108,7 +108,7 @@ def survey(
         tracked=sum(reading.successes > 0 for reading in living),
         last_poll=last_poll,
         trends=Trends(
-            (cell for reading in living for cell in reading.recent.values()),
+            (cell for reading in living for cell in reading.recent),
             dt.date.fromisoformat((last_poll or _EPOCH)[:10]),
         ),
         mentioned=tuple(sorted(named.values(), key=lambda p: (-p.mentions, p.slug))),
@@ -126,8 +126,8 @@ def survey(
 
 
 def _newest_first(readings: Mapping[str, Reading]) -> tuple[Change, ...]:
-    """All changes; within one second the later one of a model stays before its earlier one."""
-    changes = (change for reading in readings.values() for change in reversed(reading.changes))
+    """All changes, the newest first; within one second by category and model."""
+    changes = (change for reading in readings.values() for change in reading.changes)
     order = sorted(changes, key=lambda change: (change.slug, change.model))
     return tuple(sorted(order, key=lambda change: change.current_at, reverse=True))
 

@@ -17,6 +17,7 @@ from store.rankings.changes import changes, reigns, runs_of
 from store.rankings.mentions import recent
 from store.rankings.merging import Answered
 from store.rankings.outages import failed_since_answer
+from store.rankings.wordings import Wordings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from store.rankings.changes import Change, Reign
     from store.rankings.mentions import CellPoll
     from store.rankings.names import Names, ProductId, Spelling
+    from store.rankings.wordings import Wording
     from store.records import Category, Poll
 
 
@@ -53,21 +55,23 @@ class Sighting(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True, dict=True):
-    """All that a category's polls say; ``latest``, ``recent``, ``polled``, ``failed`` are by model.
+    """All that a category's polls say; ``latest``, ``polled`` and ``failed`` are by model name.
 
-    ``polled`` is when a model was last asked, in vain or not, ``failed`` when in vain since its
-    last answer. ``ids`` are all products named anywhere in it, ``last_poll`` and ``last_success``
-    times.
+    ``latest`` are answers to whatever wording; what counts follows from ``wordings``. ``recent``
+    are the polls of each cell that a trend may need. ``polled`` is when a model was last asked, in
+    vain or not, ``failed`` when in vain since its last answer. ``ids`` are all products named
+    anywhere in it. ``last_poll`` and ``last_success`` are times, the last in order of appending.
     """
 
     slug: str
     category: Category
     resolved: Mapping[Spelling, ProductId]
     latest: Mapping[str, Answered]
+    wordings: tuple[Wording, ...]
     sightings: Mapping[ProductId, Sighting]
     changes: tuple[Change, ...]
     reigns: tuple[Reign, ...]
-    recent: Mapping[str, tuple[CellPoll, ...]]
+    recent: tuple[tuple[CellPoll, ...], ...]
     successes: int
     models: frozenset[str]
     last_poll: str | None
@@ -95,21 +99,22 @@ class Reading(Struct, frozen=True, dict=True):
 def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> Reading:
     """Read a category's polls, oldest first; withheld ones must not be among them."""
     resolved = _Resolved(names, category.nouns)
-    answers = [Answered.of(poll, resolved) for poll in polls if poll.succeeded]
+    answers = [Answered.of(poll, category, resolved) for poll in polls if poll.succeeded]
     sequences = runs_of(answers)
     return Reading(
         slug=slug,
         category=category,
         resolved=dict(resolved),
         latest={answered.model: answered for answered in answers},
+        wordings=Wordings(category.question, answers).all(),
         sightings=_sightings(slug, answers),
         changes=changes(slug, sequences),
         reigns=reigns(sequences),
         recent=recent(answers),
         successes=len(answers),
         models=frozenset(poll.model for poll in polls),
-        last_poll=max((poll.polled_at for poll in polls), default=None),
-        last_success=max((answered.poll.polled_at for answered in answers), default=None),
+        last_poll=polls[-1].polled_at if polls else None,
+        last_success=answers[-1].poll.polled_at if answers else None,
         ids=frozenset(resolved.values()),
         polled={poll.model: poll.polled_at for poll in polls},
         failed=failed_since_answer(polls),

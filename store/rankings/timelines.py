@@ -1,6 +1,7 @@
 """Timelines: a category's merged ranking and each model's #1 on every day on which it was polled.
 
-The same counting and merging as the leaderboards, applied to the answers known at the end of a day.
+The same counting and merging as the leaderboards, applied to the answers known at the end of a day
+and the wording of the question that stood then.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from store.rankings.merging import Answered, count, merge
+from store.rankings.merging import Answered, merge
+from store.rankings.wordings import Wordings, standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from store.rankings.merging import Entry
     from store.rankings.names import ProductId, Spelling
-    from store.records import Poll, Site
+    from store.records import Category, Poll, Site
 
 
 class Mark(Struct, frozen=True):
@@ -46,27 +48,43 @@ class Day(Struct, frozen=True):
 
 
 def follow(
-    polls: Iterable[Poll],
+    polls: Sequence[Poll],
+    category: Category,
     resolved: Mapping[Spelling, ProductId],
     models: Sequence[str],
     site: Site,
     slugs: Mapping[ProductId, str],
 ) -> Iterator[Day]:
-    """The days of a category's polls, oldest first; a failure never hides an answer of its day."""
-    latest: dict[str, Answered] = {}
-    for date, group in groupby(polls, key=lambda poll: poll.polled_at[:10]):
+    """The days of a category's polls, oldest first; a failure never hides an answer of its day.
+
+    A withheld poll shows on its day, unless it is later than the poll after it.
+    """
+    asked = Wordings(category.question)
+    newest: str | None = None
+    for date, group in groupby(_in_time(polls), key=lambda poll: poll.polled_at[:10]):
         marks: dict[str, Mark] = {}
         for poll in group:
             if poll.succeeded:
-                answered = Answered.of(poll, resolved)
-                latest[poll.model] = answered
+                answered = Answered.of(poll, category, resolved)
+                asked.add(answered)
+                newest = poll.polled_at
                 marks[poll.model] = Mark(poll, "first", answered.first)
             elif poll.model not in marks or marks[poll.model].kind != "first":
                 marks[poll.model] = Mark(poll, "withheld" if poll.withheld is True else "failed")
-        counted = count(latest, models, site.stale_after_days, site.drop_after_days)
-        entries = merge(counted, slugs)
+        stands = standing(asked.all(), newest, models, site)
+        entries = merge(stands.counted, slugs) if stands else ()
         ranks = {entry.product: entry.rank for entry in entries}
         yield Day(date, ranks, places(entries), marks)
+
+
+def _in_time(polls: Sequence[Poll]) -> list[Poll]:
+    """The polls without those withheld that are later than what was appended after them."""
+    shown: list[Poll] = []
+    for poll in reversed(polls):
+        after = shown[-1].polled_at if shown else poll.polled_at
+        if poll.withheld is not True or poll.polled_at <= after:
+            shown.append(poll)
+    return shown[::-1]
 
 
 def places(entries: Sequence[Entry]) -> dict[ProductId, int]:

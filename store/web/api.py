@@ -206,7 +206,8 @@ class Api:
     def _history(self, snapshot: Snapshot, slug: str, model: str | None, limit: int) -> Prepared:
         ledger = snapshot.ledgers[slug]
         lines = self._store.lines(ledger, ledger.newest(model, limit))
-        newest = msgspec.json.decode(lines[0], type=_Stamp).polled_at if lines else None
+        stamps = (msgspec.json.decode(line, type=_Stamp) for line in lines)
+        newest = next((stamp.polled_at for stamp in stamps if not stamp.withheld), None)
         times = snapshot.catalogue.modified
         files = (times.get(name, 0) for name in (f"categories/{slug}.json", "withheld.json"))
         return Passing.of(b"[" + b",".join(lines) + b"]", files, newest)
@@ -220,9 +221,10 @@ def _unstored(body: object, *, ok: bool = True) -> Response:
 
 
 class _Stamp(msgspec.Struct, rename="camel"):
-    """Of a line of history, when it was polled."""
+    """Of a line of history, when it was polled, and whether that counts."""
 
     polled_at: str
+    withheld: bool = False
 
 
 def links(payloads: Payloads, page: str) -> str:

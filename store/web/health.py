@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from store.counting import latest_time
 from store.rankings.outages import outage
 from store.records import Problem
 
@@ -21,9 +22,6 @@ UNSEEN_AFTER = 60
 """Seconds without a look at the files after which what is served may be old."""
 
 SHOWN = 100
-
-AHEAD = timedelta(minutes=10)
-"""A record from later than so far beyond now shows that a clock was or is wrong."""
 
 
 class Schedule(Protocol):
@@ -138,7 +136,7 @@ def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
 
 def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
     """A problem for each category with a record from the future; samples may pretend a time."""
-    limit = (now + AHEAD).strftime("%Y-%m-%dT%H:%M:%SZ")
+    limit = latest_time(now)
     for slug, reading in snapshot.readings.items():
         if reading.last_poll and reading.last_poll > limit:
             message = (

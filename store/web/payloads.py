@@ -52,7 +52,8 @@ class Payloads:
         return wire.CategoryVerdict(
             slug=board.slug,
             title=board.category.title,
-            question=board.category.question,
+            question=board.question,
+            next_question=board.next_question,
             verdict=self.verdict(board, products),
             url=self.at.category_page(board.slug),
             updated=board.updated,
@@ -76,7 +77,7 @@ class Payloads:
         names = _names(board, products)
         return sentences.category_verdict(
             date=board.updated,
-            topic=board.category.subject,
+            topic=board.topic,
             site=self.site.name,
             source=self._source(self.at.category_page(board.slug)),
             counted=board.counted,
@@ -122,7 +123,7 @@ class Payloads:
             product=product.name,
             rank=entry.rank,
             of=len(board.entries),
-            topic=board.category.subject,
+            topic=board.topic,
             site=self.site.name,
             leaderboards=len(places),
             reason=entry.reason,
@@ -292,7 +293,7 @@ class Payloads:
         return wire.CategoryHit(
             slug=board.slug,
             title=board.category.title,
-            question=board.category.question,
+            question=board.question,
             verdict=self.verdict(board, products),
             updated=board.updated,
             page=self.at.category_page(board.slug),

@@ -109,7 +109,13 @@ class CategoryVerdict(Resource, frozen=True, kw_only=True):
 
     slug: Annotated[str, Meta(description="Category identifier.")]
     title: str
-    question: Annotated[str, Meta(description="The question put to the models.")]
+    question: Annotated[
+        str, Meta(description="The question that the models answered, as it was put to them.")
+    ]
+    next_question: Annotated[
+        str | None,
+        Meta(description="The new wording that is being asked, until its answers take over."),
+    ]
     verdict: Verdict | None
     url: Page
     updated: Date
@@ -176,7 +182,7 @@ class Change(Resource, frozen=True, kw_only=True):
     reason: Annotated[str | None, Meta(description="The model's own reason for the new #1.")]
     from_date: Date
     to_date: Date
-    confirmed: Annotated[bool, Meta(description="The model's next answer agreed.")]
+    confirmed: Annotated[bool, Meta(description="The model's next answer, on a later day, agreed.")]
     page: Page
     api: Api
 
@@ -258,8 +264,8 @@ class CategoryItem(Resource, frozen=True, kw_only=True):
 class Mention(Resource, frozen=True, kw_only=True):
     """How often a product is named, and whether that moves.
 
-    The trend counts cells (one category, one model) polled successfully in both of the last two
-    weeks: those that list the product now, before, and in either.
+    The trend counts cells (one category, one model, one question) polled successfully in both of
+    the last two weeks: those that list the product now, before, and in either.
     """
 
     rank: int
@@ -327,7 +333,10 @@ class PollRecord(Resource, frozen=True, kw_only=True):
         str,
         Meta(
             pattern="^[0-9a-f]{16}$",
-            description="First 16 hex digits of the SHA-256 of the record without id and crc.",
+            description=(
+                "First 16 hex digits of the SHA-256 over the record's own bytes without its "
+                "members id and crc."
+            ),
         ),
     ]
     slug: str

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import Struct
 
+from store.counting import as_known
 from store.rankings import timelines
 from store.records import Poll
 from store.web.pages.charts import DAYS
@@ -69,8 +70,10 @@ class Evidence:
     def days(self, slug: str) -> list[Day]:
         """The last days of a category's polls, oldest first."""
         snapshot = self._snapshot
+        polls = [_POLLS.decode(line) for line in islice(self._lines(slug), MOST_POLLS)][::-1]
         days = timelines.follow(
-            reversed([_POLLS.decode(line) for line in islice(self._lines(slug), MOST_POLLS)]),
+            as_known(polls, snapshot.catalogue.former_names),
+            snapshot.readings[slug].category,
             snapshot.readings[slug].resolved,
             snapshot.models,
             snapshot.catalogue.site,
@@ -112,7 +115,7 @@ class Evidence:
         for line in self._lines(slug):
             if b"\\" not in line and not any(spelling in line for spelling in spellings):
                 continue  # decoding costs more than looking; an escape may spell a name otherwise
-            poll = _POLLS.decode(line)
+            [poll] = as_known([_POLLS.decode(line)], self._snapshot.catalogue.former_names)
             if pick := self._pick(poll.ranking, product, slug):
                 yield Naming(slug, poll, reading.category, pick)
                 left -= 1

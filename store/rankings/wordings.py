@@ -1,0 +1,91 @@
+"""Wordings: which of the questions that a category ever asked its ranking answers (CONTRACT 9).
+
+Answers to different wordings are never merged. Two wordings are one where the category's file says
+that they mean the same; :meth:`store.records.Category.wording` has then made them one already.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from store.rankings import merging
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from store.records import Site
+
+DAYS = 7
+"""Days of history after which a new wording stands, whoever has not answered it yet."""
+
+
+class Wording(Struct, frozen=True):
+    """The answers to one wording: each model's latest, the newest of all last.
+
+    ``first_at`` is the time of the first answer ever given to it.
+    """
+
+    question: str
+    latest: Mapping[str, merging.Answered]
+    first_at: str
+
+
+class Standing(Struct, frozen=True):
+    """The wording that a ranking rests on, with the answers to it that count."""
+
+    wording: Wording
+    counted: tuple[merging.Counted, ...]
+
+
+class Wordings:
+    """A category's wordings as its answers come in, oldest first; ``current`` is its file's."""
+
+    def __init__(self, current: str, answers: Iterable[merging.Answered] = ()) -> None:
+        self._current = current
+        self._latest: dict[str, dict[str, merging.Answered]] = {}
+        self._first_at: dict[str, str] = {}
+        for answered in answers:
+            self.add(answered)
+
+    def add(self, answered: merging.Answered) -> None:
+        """Take in the next answer."""
+        question, model = answered.question, answered.model
+        latest = self._latest.pop(question, None)
+        if latest is None:
+            latest = {}
+            self._first_at[question] = answered.poll.polled_at
+        elif model in latest:
+            del latest[model]
+        latest[model] = answered
+        self._latest[question] = latest
+
+    def all(self) -> tuple[Wording, ...]:
+        """Every wording that was answered: the file's, then the others by their newest answer."""
+        others = [question for question in reversed(self._latest) if question != self._current]
+        order = [self._current, *others] if self._current in self._latest else others
+        return tuple(Wording(q, self._latest[q], self._first_at[q]) for q in order)
+
+
+def standing(
+    wordings: Sequence[Wording], newest: str | None, models: Sequence[str], site: Site
+) -> Standing | None:
+    """The wording that stands; ``None`` where no configured model has answered any.
+
+    An older one stands until every model counted for it has answered the next, or until
+    ``newest``, the time of the category's newest answer, is seven days after the first answer to
+    the next.
+    """
+    stands: Standing | None = None
+    for wording in reversed(wordings):
+        counted = merging.count(wording.latest, models, site.stale_after_days, site.drop_after_days)
+        if counted and (stands is None or _takes_over(wording, stands, newest)):
+            stands = Standing(wording, counted)
+    return stands
+
+
+def _takes_over(wording: Wording, stands: Standing, newest: str | None) -> bool:
+    if all(answer.model in wording.latest for answer in stands.counted):
+        return True
+    return newest is not None and merging.age_in_days(wording.first_at, newest) >= DAYS

@@ -1,0 +1,106 @@
+"""One line of history: how a poll becomes bytes that prove themselves, and what makes one damage.
+
+A line ends in its own checksum: ``crc`` is the CRC-32 of the line without that member, so a line
+stays ordinary JSON. ``id`` is the start of the SHA-256 of the line without both: members are cut
+out as bytes, so that no other program's way of writing numbers or letters matters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from datetime import datetime
+
+import msgspec
+from msgspec import UNSET
+
+from store.records import Poll
+
+MOST_PICKS = 5
+FIRST_YEAR, LAST_YEAR = "2020", "9000"
+"""Years in which a poll can have been made; arithmetic with such times never overflows."""
+
+_DECODER = msgspec.json.Decoder(Poll)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII)
+_BEFORE_ID = b'{"v":1,'
+_ID_SIZE = 16
+_CRC_SIZE = len(b',"crc":"01234567"}')
+_SHOWN = 40
+
+
+def seal(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
+    """Give a poll its time, id and checksum; return it with its line, newline included."""
+    members = msgspec.to_builtins(msgspec.structs.replace(poll, polled_at=polled_at))
+    del members["id"], members["crc"]
+    bare = msgspec.json.encode(members)
+    identity = hashlib.sha256(bare).hexdigest()[:_ID_SIZE]
+    cut = len(_BEFORE_ID)
+    body = b'%b"id":"%b",%b' % (bare[:cut], identity.encode(), bare[cut:])
+    crc = f"{zlib.crc32(body):08x}"
+    sealed = msgspec.structs.replace(poll, polled_at=polled_at, id=identity, crc=crc)
+    return sealed, b'%b,"crc":"%b"}\n' % (body[:-1], crc.encode())
+
+
+def unseal(line: bytes) -> Poll:
+    """Read one line, newline excluded.
+
+    Raises:
+        ValueError: it is damaged; the sentence says in what way.
+    """
+    if b"\r" in line:
+        raise ValueError("it holds a carriage return; the line ends of a history are LF alone")
+    try:
+        poll = _DECODER.decode(line)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    if not is_sealed(line):
+        raise ValueError("the checksum does not fit the record")
+    if not _is_identified(line, poll.id):
+        raise ValueError("it is not what its id says: it was changed after it was written")
+    _check_time(poll.polled_at)
+    _check_answer(poll)
+    return poll
+
+
+def is_sealed(line: bytes) -> bool:
+    """Whether a line ends in the checksum of what stands before it."""
+    crc = zlib.crc32(b"}", zlib.crc32(memoryview(line)[:-_CRC_SIZE]))
+    return line[-_CRC_SIZE:] == b',"crc":"%08x"}' % crc
+
+
+def _is_identified(line: bytes, identity: str) -> bool:
+    """Whether a sealed line's id stands in its place and is the start of the line's digest."""
+    head = b'%b"id":"%b",' % (_BEFORE_ID, identity.encode())
+    digest = hashlib.sha256(_BEFORE_ID)
+    digest.update(memoryview(line)[len(head) : -_CRC_SIZE])  # not copied: all lines come by here
+    digest.update(b"}")
+    return line.startswith(head) and digest.hexdigest()[:_ID_SIZE] == identity
+
+
+def _check_time(text: str) -> None:
+    """Raise ``ValueError`` unless a text is a time at which a poll can have been made."""
+    if not _TIME.fullmatch(text):
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        raise ValueError(f'polledAt is "{shown}", not a time such as 2026-11-02T06:00:00Z')
+    datetime.fromisoformat(text)
+    if not FIRST_YEAR <= text[:4] <= LAST_YEAR:
+        raise ValueError(
+            f"polledAt is {text}: no poll was made before {FIRST_YEAR} or after {LAST_YEAR}"
+        )
+
+
+def _check_answer(poll: Poll) -> None:
+    """Raise ``ValueError`` unless a poll is either an answer or a failure, and whole."""
+    for place, pick in enumerate(poll.ranking, start=1):
+        if pick.rank != place:
+            raise ValueError("the ranks in ranking are not 1, 2, 3 and so on")
+    if len(poll.ranking) > MOST_PICKS:
+        raise ValueError(f"the ranking holds {len(poll.ranking)} picks, more than {MOST_PICKS}")
+    if poll.pick != (poll.ranking[0].product if poll.ranking else None):
+        raise ValueError("pick is not what stands first in ranking")
+    failed = (poll.error is not None, poll.failure is not None)
+    if failed != (poll.pick is None,) * 2:
+        raise ValueError("it must be an answer with a pick, or a failure with an error, not both")
+    if poll.withheld is not UNSET:
+        raise ValueError("it says that it is withheld, which only withheld.json can say")

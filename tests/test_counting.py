@@ -1,0 +1,122 @@
+"""What counts of a category's history files, in which order, and as whose."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+from builders import answered
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.counting import as_known, beyond, in_order, latest_time, records
+from store.history import Log, Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+    from store.records import Poll
+
+NOW = datetime(2026, 11, 2, 6, tzinfo=UTC)
+
+
+def at(day: int) -> str:
+    """A day of November."""
+    return f"2026-11-{day:02}T06:00:00Z"
+
+
+def poll(day: int, model: str = "A", slug: str = "new") -> Poll:
+    """An answer of that day."""
+    return answered(model, ["X"], at(day), slug=slug)
+
+
+def log(*polls: Poll) -> Log:
+    """A file that holds these polls, a line each."""
+    return Log(tuple(Stored(poll, 0, 0, line) for line, poll in enumerate(polls, start=1)))
+
+
+def ordered(*files: Sequence[Poll], withheld: Container[str] = ()) -> list[str]:
+    """The days of the polls of files in the order in which they were appended."""
+    rows = [(n, stored) for n, polls in enumerate(files) for stored in log(*polls).polls]
+    return [s.poll.polled_at[8:10].lstrip("0") for _, s in in_order(rows, withheld)]
+
+
+def test_a_line_counts_once_and_in_its_own_category() -> None:
+    """Repeats, in whichever of the files, and other categories' polls are damage by line."""
+    one, two = poll(1, slug="old"), poll(2)
+    stray = poll(3, slug="stray")
+    rows, problems = records(["old", "new"], [log(one, one), log(two, one, stray, two)])
+    assert [(number, stored.poll) for number, stored in rows] == [(0, one), (1, two)]
+    found = [str(problem).replace("a damaged record is left out: ", "") for problem in problems]
+    assert found == [
+        "history/old.jsonl:2:1: its id stands already in line 1 of history/old.jsonl",
+        "history/new.jsonl:2:1: its id stands already in line 1 of history/old.jsonl",
+        'history/new.jsonl:3:1: it is a poll of "stray", which is not what this file is about',
+        "history/new.jsonl:4:1: its id stands already in line 1 of history/new.jsonl",
+    ]
+
+
+def test_no_message_is_as_long_as_what_it_is_about() -> None:
+    """A slug that is none is not repeated, however long it is."""
+    _, [problem] = records(["new"], [log(poll(1, slug="x" * 5000))])
+    assert "a poll of something else, which" in problem.message
+
+
+def test_one_file_is_in_the_order_of_its_lines() -> None:
+    """Whatever times its lines bear, the one appended last is the newest."""
+    assert ordered([poll(9), poll(1), poll(5)]) == ["9", "1", "5"]
+
+
+def test_files_are_merged_by_time_and_each_keeps_its_order() -> None:
+    """A category that was renamed there and back has lines of both files in turn."""
+    assert ordered([poll(2), poll(6)], [poll(1), poll(5), poll(7)]) == ["1", "2", "5", "6", "7"]
+
+
+def test_a_withheld_poll_moves_nothing_in_the_order() -> None:
+    """One under a wrong clock stays beside its neighbours, wherever in its file it stands."""
+    wrong = poll(30)
+    for place in range(3):
+        own = [poll(1), poll(3)]
+        own.insert(place, wrong)
+        found = ordered(own, [poll(2), poll(4)], withheld={wrong.id})
+        assert [day for day in found if day != "30"] == ["1", "2", "3", "4"]
+        assert found.index("30") == [0, 1, 3][place]
+
+
+@given(st.lists(st.lists(st.integers(1, 9), max_size=5), max_size=3), st.sets(st.integers(0, 14)))
+def test_every_file_keeps_its_order_and_nothing_is_lost(
+    files: list[list[int]], hidden: set[int]
+) -> None:
+    """Merging is a permutation that respects every file, times and withholdings as they may be."""
+    rows = [
+        (n, Stored(poll(day, f"{n} {i}"), i, i, i))
+        for n, days in enumerate(files)
+        for i, day in enumerate(days)
+    ]
+    withheld = {stored.poll.id for i, (_, stored) in enumerate(rows) if i in hidden}
+    found = in_order(rows, withheld)
+    for number in range(len(files)):
+        own = [row for row in rows if row[0] == number]
+        assert [row for row in found if row[0] == number] == own
+    assert len(found) == len(rows)
+
+
+def test_what_is_yet_to_come_is_told_unless_it_is_withheld() -> None:
+    """Ten minutes are two clocks' difference; later is a wrong one, with the command that helps."""
+    assert latest_time(NOW) == "2026-11-02T06:10:00Z"
+    late = answered("A", ["X"], "2026-11-02T06:10:01Z", slug="new")
+    rows, _ = records(["new"], [log(poll(1), late)])
+    [problem] = beyond(["new"], rows, (), NOW)
+    assert (problem.file, problem.line, problem.severity) == ("history/new.jsonl", 2, "error")
+    assert f'flask withhold {late.id} --reason "wrong clock"' in problem.message
+    assert list(beyond(["new"], rows, {late.id}, NOW)) == []
+    assert list(beyond(["new"], rows, (), NOW + timedelta(seconds=1))) == []
+
+
+def test_a_poll_is_its_assistants_under_the_present_name() -> None:
+    """A former name leads to the present one; all else stays as it was written."""
+    old = poll(1, "Old")
+    [known] = as_known([old], {"Old": "New"})
+    assert known == msgspec.structs.replace(old, model="New")
+    assert as_known([old], {"Other": "New"}) == as_known([old], {}) == [old]
