@@ -479,13 +479,14 @@ def test_a_record_from_the_future_keeps_its_category_from_being_asked(
     append(real, [poll])
     done = run(real, "crm", "--model", "Claude")
     assert done.exit_code == 1
-    assert "left for next time: crm: Its newest record is from 20" in done.output
-    assert "set the clock, or withhold the record." in done.output
+    assert "history/crm.jsonl:1:1: a poll of 20" in done.stderr
+    assert f"withheld: flask withhold {poll.id}" in done.stderr
+    assert done.output.endswith("its category is left alone\nNothing was asked.\n")
     assert polled(real) == 1
     withheld = {poll.id: {"reason": "a wrong clock", "date": "2026-11-20"}}
     write_json(real / "withheld.json", {"version": 1, "withheld": withheld})
     change(real, key_env=None)
-    assert "Its newest record" not in run(real, "crm", "--max-usd", "0").output
+    assert "yet to come" not in run(real, "crm", "--max-usd", "0").output
 
 
 def _noted(poll: Poll, note: str) -> Poll:

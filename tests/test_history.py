@@ -297,6 +297,7 @@ class TestReading:
             whole[:-1].replace(b"\n", b"\r"),
         ):
             log.path(SLUG).write_bytes(whole + tail)
+            log = History(log.path(SLUG).parent)  # it has not seen what the last one appended
             [problem] = log.read(SLUG).problems
             assert (problem.line, problem.severity) == (3, "error")
             log.append(polls("C"), LATER)

@@ -75,22 +75,23 @@ class Desk:
         ]
 
     def run(self, pairs: list[Pair], *, only_due: bool = False, **edges: Any) -> dict[str, Tally]:
-        """Run them at ``NOW``."""
+        """Run them, at ``NOW`` unless given another clock."""
+        clock = edges.get("clock", Clock(lambda: NOW))
         base: dict[str, Any] = {
             "record": self.history.append,
-            "polls_of": self.polls_of,
+            "polls_of": lambda slug: self.polls_of(slug, clock.now()),
             "claims": self.claims,
             "secret": {"KEY": "sk-canary"}.get,
             "stop": self.stop,
-            "clock": Clock(lambda: NOW),
+            "clock": clock,
             "limits": Limits(attempts=1),
         }
         runner = Runner(Edges(**{**base, **edges}), 7)
         return runner.run(pairs, only_due=only_due, done=self._count)
 
-    def polls_of(self, slug: str) -> list[Poll]:
+    def polls_of(self, slug: str, now: datetime = NOW) -> list[Poll]:
         """What was asked in a category so far."""
-        return polls_in(self.history, Past([slug], category(), {}, {}), NOW)
+        return polls_in(self.history, Past([slug], category(), {}, {}), now)
 
     def _count(self) -> None:
         self.done += 1
