@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from store.history import Stored, damage
 from store.records import Problem, is_slug
@@ -15,14 +16,44 @@ from store.records import Problem, is_slug
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from store.files import Catalogue
     from store.history import Log
-    from store.records import Poll
+    from store.records import Category, Poll
 
 Row = tuple[int, Stored]
 """The number of the file that a poll stands in, and the poll."""
 
 LEEWAY = timedelta(minutes=10)
 """How far two clocks may differ before one of them is taken to be wrong."""
+
+
+class Logs(Struct, frozen=True):
+    """A category's history files in the order in which they were written, former slugs first."""
+
+    files: tuple[str, ...]
+    logs: tuple[Log, ...]
+
+    @property
+    def unread(self) -> bool:
+        """Whether nobody knows what a file of it held."""
+        return bool(self.losses)
+
+    @property
+    def losses(self) -> list[Problem]:
+        """Why nobody knows what files of it held."""
+        return [problem for log in self.logs if log.unread for problem in log.problems]
+
+
+def history_files(slug: str, category: Category, categories: Mapping[str, Category]) -> list[str]:
+    """The history files that are a category's: those of its former slugs, and its own."""
+    return [*(former for former in category.former_slugs if former not in categories), slug]
+
+
+def deleted_slugs(catalogue: Catalogue, held: Iterable[str]) -> set[str]:
+    """The slugs among those that history holds which are neither a category's nor a former one."""
+    former = {slug for c in catalogue.categories.values() for slug in c.former_slugs}
+    others = set(held) - former - catalogue.categories.keys()
+    return {slug for slug in others if is_slug(slug)}
 
 
 def latest_time(now: datetime) -> str:

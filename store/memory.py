@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from store.counting import Logs, deleted_slugs, history_files
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.rankings import curation, readings
 from store.rankings.names import Names
 from store.records import Problem
-from store.snapshot import Logs, deleted_slugs, history_files, rebuild, with_overview
+from store.snapshot import rebuild, with_overview
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -21,14 +21,13 @@ from msgspec import Struct
 from store import counting
 from store.files import GOVERNING
 from store.rankings import boards, overview, products, readings
-from store.records import Category, is_slug
+from store.records import Category
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from store.files import Catalogue
-    from store.history import Log
     from store.rankings.boards import Board
     from store.rankings.names import Names, ProductId
     from store.rankings.overview import Overview
@@ -202,35 +201,6 @@ class Publisher(Protocol):
         """The bodies that are over everything, by resource path."""
 
 
-class Logs(Struct, frozen=True):
-    """A category's history files in the order in which they were written, former slugs first."""
-
-    files: tuple[str, ...]
-    logs: tuple[Log, ...]
-
-    @property
-    def unread(self) -> bool:
-        """Whether nobody knows what a file of it held."""
-        return bool(self.losses)
-
-    @property
-    def losses(self) -> list[Problem]:
-        """Why nobody knows what files of it held."""
-        return [problem for log in self.logs if log.unread for problem in log.problems]
-
-
-def history_files(slug: str, category: Category, categories: Mapping[str, Category]) -> list[str]:
-    """The history files that are a category's: those of its former slugs, and its own."""
-    return [*(former for former in category.former_slugs if former not in categories), slug]
-
-
-def deleted_slugs(catalogue: Catalogue, held: Iterable[str]) -> set[str]:
-    """The slugs among those that history holds which are neither a category's nor a former one."""
-    former = {slug for c in catalogue.categories.values() for slug in c.former_slugs}
-    others = set(held) - former - catalogue.categories.keys()
-    return {slug for slug in others if is_slug(slug)}
-
-
 def _deleted(slug: str) -> Category:
     """What is known of a category whose file is gone."""
     return Category(version=1, title=slug, question=slug)
@@ -266,7 +236,7 @@ def rebuild(
     catalogue: Catalogue,
     deleted: AbstractSet[str],
     names: Names,
-    fresh: Iterable[tuple[str, Logs]],
+    fresh: Iterable[tuple[str, counting.Logs]],
     publisher: Publisher,
 ) -> Snapshot:
     """The next snapshot; ``fresh`` brings the history of every category that was read again.
@@ -300,7 +270,7 @@ class _Rebuild:
         self.publisher = publisher
         self.whole = whole
 
-    def run(self, fresh: Iterable[tuple[str, Logs]]) -> Snapshot:
+    def run(self, fresh: Iterable[tuple[str, counting.Logs]]) -> Snapshot:
         ledgers: dict[str, Ledger] = {}
         damage: dict[str, tuple[Problem, ...]] = {}
         read: dict[str, Reading] = {}

@@ -19,9 +19,10 @@ from builders import (
     write_json,
 )
 
+from store.counting import history_files
 from store.history import History
 from store.rankings import names
-from store.snapshot import Prepared, history_files
+from store.snapshot import Prepared
 
 if TYPE_CHECKING:
     from pathlib import Path

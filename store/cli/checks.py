@@ -14,7 +14,6 @@ from store.polls.asking import cost_at_most
 from store.rankings import wordings
 from store.rankings.sentences import listed
 from store.records import Problem, Severity
-from store.snapshot import history_files
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -94,7 +93,7 @@ def damage(
 def _files(catalogue: Catalogue, found: Iterable[str]) -> dict[str, Sequence[str]]:
     """The history files of each category, and those found that are no category's."""
     files: dict[str, Sequence[str]] = {
-        slug: history_files(slug, category, catalogue.categories)
+        slug: counting.history_files(slug, category, catalogue.categories)
         for slug, category in sorted(catalogue.categories.items())
     }
     held = {file for own in files.values() for file in own}
@@ -122,7 +121,7 @@ def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Prob
         yield Problem("models.json", 1, 1, message, "notice")
     yield from _rewordings(catalogue, census, files)
     read = {
-        slug: history_files(slug, category, catalogue.categories)
+        slug: counting.history_files(slug, category, catalogue.categories)
         for slug, category in catalogue.categories.items()
     }
     never = [s for s, own in read.items() if not any(census.newest.get(file) for file in own)]

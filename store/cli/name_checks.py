@@ -6,10 +6,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from store.cli.naming import Unpublished
+from store.counting import deleted_slugs
 from store.memory import claimed_at, read_logs
 from store.rankings import curation
 from store.rankings import names as naming
-from store.snapshot import deleted_slugs, rebuild
+from store.snapshot import rebuild
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

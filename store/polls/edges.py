@@ -6,11 +6,11 @@ import os
 import pwd
 from typing import TYPE_CHECKING
 
+from store.counting import history_files
 from store.polls.claims import Claims
 from store.polls.due import Past, polls_in
 from store.polls.runner import Edges
 from store.polls.spending import DailyAccount
-from store.snapshot import history_files
 
 if TYPE_CHECKING:
     import threading
