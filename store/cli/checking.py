@@ -60,7 +60,7 @@ def check(style: str, slugs: tuple[str, ...], *, accept: bool, everything: bool)
     if accept:
         _accept(History(settings.data_dir / "history"), slugs)
         return
-    problems = sorted(set(_problems(settings.data_dir)))
+    problems = sorted(set(problems_in(settings.data_dir)))
     counts = Counter(problem.severity for problem in problems)
     if style == "json":
         click.echo(json.dumps([msgspec.to_builtins(each) for each in problems], indent=2))
@@ -94,7 +94,7 @@ def _accept(history: History, slugs: Sequence[str]) -> None:
         click.echo("No history is lost.")
 
 
-def _problems(directory: Path) -> Iterator[Problem]:
+def problems_in(directory: Path) -> Iterator[Problem]:
     """Everything wrong in a data directory's files and history."""
     files = Files(directory)
     try:

@@ -1,0 +1,252 @@
+"""Every data file broken in every way: nothing fails open, nothing is shown that should not be.
+
+The quick run is part of the suite; `pytest -m slow -s tests/test_data_fuzz.py` breaks files 50,000
+times in one process and starts 200 real servers over what was broken.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import answered, app_over, failed, write_data, write_json
+from mutations import KEY, mutated
+from servers import gunicorn
+
+from store.cli.checking import problems_in
+from store.files import understand
+from store.history import History
+from store.memory import Watcher
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import Report
+    from flask import Flask
+
+    from store.memory import Store
+    from store.records import Poll
+
+PLANTED = "WITHHELD-TEXT"
+SLUGS = [f"thing-{letter}" for letter in "abcdefghij"]
+NOTE = "invented"
+
+
+def polls() -> Iterator[Poll]:
+    """Three rounds over ten categories; one answer is withheld, one poll failed."""
+    for day in (2, 9, 16):
+        for slug in SLUGS:
+            for number, model in enumerate("ABCD"):
+                names = [f"Prod {slug[-1].upper()}{(number + day + i) % 5}" for i in range(4)]
+                if (day, slug, model) == (9, "thing-c", "B"):
+                    names[0] = PLANTED
+                question = f"What is the best {slug}?"
+                at = f"2026-11-{day:02}T06:00:00Z"
+                yield answered(model, names, at, slug=slug, question=question)
+    yield failed("A", "timeout", "2026-11-17T06:00:00Z", slug="thing-a")
+
+
+def write_ten(directory: Path) -> Path:
+    """A data directory of ten categories with a file of every kind."""
+    made = list(polls())
+    titles: dict[str, dict[str, Any]] = {slug: {"title": f"Best {slug}"} for slug in SLUGS}
+    titles["thing-a"] |= {"former_slugs": ["old-thing"], "nouns": ["A0"], "topic": "things"}
+    write_data(
+        directory,
+        categories=titles,
+        products={"prod-a1": {"name": "Prod A1", "aliases": ["Product A1"], "domain": "a.example"}},
+        polls=made,
+        daily_usd=5,
+    )
+    provider = {"base_url": "https://api.provider.example/v1", "key_env": "PROVIDER_API_KEY"}
+    prices = {"usd_per_million_input": 2, "usd_per_million_output": 10}
+    models = [{"name": n, "api": "chat", "model": "m", **provider, **prices} for n in "ABCD"]
+    write_json(directory / "models.json", {"version": 1, "models": models})
+    withheld = {
+        poll.id: {"reason": "Planted.", "date": "2026-11-10"}
+        for poll in made
+        if poll.pick == PLANTED
+    }
+    write_json(directory / "withheld.json", {"version": 1, "withheld": withheld})
+    write_json(directory / "synonyms.json", {"version": 1, "synonyms": [["thing", "object"]]})
+    write_json(directory / "words.json", {"version": 1, "source": "us", "words": ["the"]})
+    lab = {"title": "L", "method": "M.", "finding": "F.", "date": "2026-11-01", "body": "B."}
+    write_json(directory / "labs" / "by-hand.json", {"version": 1, **lab})
+    return directory
+
+
+PATHS = (
+    *[f"/api/v1/best/{slug}.json" for slug in SLUGS],
+    "/api/v1/categories.json",
+    "/api/v1/changes.json",
+    "/api/v1/mentions.json",
+    "/api/v1/labs.json",
+    "/api/v1/search?q=thing",
+    "/api/v1/history?slug=thing-c&limit=500",
+    "/api/v1/history?slug=old-thing",
+    "/api/v1/product/prod-a1.json",
+    "/api/v1/product/withheld-text.json",
+    "/",
+    "/best/thing-c",
+    "/product/prod-c1",
+    "/product/prod-c1/polls",
+    "/changes",
+    "/feeds/changes.atom",
+    "/llms.txt",
+    "/healthz",
+)
+LASTING = [path for path in PATHS if path != "/healthz"]
+"""What is the same again once a file is as it was; health tells the time."""
+SERVED = frozenset({200, 308, 404, 410, 503})
+
+
+def seen_by(app: Flask) -> dict[str, tuple[int, bytes]]:
+    """What a reader gets at each path."""
+    client = app.test_client()
+    found = {}
+    for path in PATHS:
+        with client.get(path) as response:
+            found[path] = response.status_code, response.get_data()
+    return found
+
+
+class Broken:
+    """A file broken for the length of a ``with`` block, then put back as it was."""
+
+    def __init__(self, directory: Path, name: str, data: bytes) -> None:
+        self.name, self.data = name, data
+        self._path = directory / name
+
+    def __enter__(self) -> None:
+        self._good = self._path.read_bytes()
+        self._times = self._path.stat()
+        self._path.write_bytes(self.data)
+
+    def __exit__(self, *_: object) -> None:
+        self._path.write_bytes(self._good)
+        os.utime(self._path, ns=(self._times.st_atime_ns, self._times.st_mtime_ns))
+
+    @property
+    def is_history(self) -> bool:
+        """Whether it is a file of history."""
+        return self.name.startswith("history/")
+
+    @property
+    def slug(self) -> str:
+        """The category whose history it is."""
+        return self.name.removeprefix("history/").removesuffix(".jsonl")
+
+    @property
+    def record(self) -> Any:
+        """What the broken file says, if it is a good data file all the same."""
+        return None if self.is_history else understand(self.name, self.data).record
+
+
+def names_in(directory: Path) -> list[str]:
+    """Every data file, those that govern and history as often as all others together."""
+    every = sorted(
+        str(path.relative_to(directory))
+        for path in directory.rglob("*.json*")
+        if not any(part.startswith(".") for part in path.relative_to(directory).parts)
+    )
+    ruling = ["site.json", "models.json", "withheld.json"]
+    return every + 6 * ruling + 3 * [name for name in every if name.startswith("history/")]
+
+
+def hold(
+    broken: Broken, found: dict[str, tuple[int, bytes]], whole: dict[str, tuple[int, bytes]]
+) -> None:
+    """Nothing is shown that should not be, and what is still known is still served."""
+    for path, (status, body) in found.items():
+        assert status in SERVED, (path, status, body[:300])
+        assert KEY.encode() not in body, path
+        assert b"Traceback" not in body, path
+        if broken.name != "withheld.json" or broken.record is None:
+            assert PLANTED.encode() not in body, path
+        if path in ("/", "/best/thing-c") and (broken.name != "site.json" or not broken.record):
+            assert status != 200 or NOTE.encode() in body, path
+        is_bad = not broken.is_history and broken.record is None
+        if is_bad and path != "/healthz":
+            assert (status, body) == whole[path], path
+    for path in (path for path in PATHS if "/best/" in path and broken.is_history):
+        assert found[path][0] in (200, 503), (path, found[path])
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The ten categories, as a server left them: with last good versions beside."""
+    monkeypatch.setattr(Watcher, "ensure_running", lambda _: None)
+    directory = write_ten(tmp_path / "data")
+    store: Store = app_over(directory).extensions["store"]
+    store.keep()
+    return directory
+
+
+def fuzz(world: Path, times: int, seed: int) -> Counter[str]:
+    """Break one file after the other; return how often each kind was."""
+    random = Random(seed)
+    running = app_over(world)
+    store: Store = running.extensions["store"]
+    whole = seen_by(running)
+    names, kinds = names_in(world), Counter[str]()
+    for number in range(times):
+        name = random.choice(names)
+        broken = Broken(world, name, mutated((world / name).read_bytes(), random))
+        kinds[name.partition("/")[0]] += 1
+        with broken:
+            problems = list(problems_in(world))
+            if not broken.is_history and broken.record is None:
+                assert any(p.file == name and p.severity == "error" for p in problems), name
+            assert not any(KEY in str(problem) for problem in problems), name
+            store.keep_current()
+            hold(broken, seen_by(running), whole)
+            if number % 10 == 0:
+                hold(broken, seen_by(app_over(world)), whole)
+        if broken.is_history:  # lines that were added are gone again
+            store.history.accept(broken.slug)
+        store.keep_current()
+        if number % 5 == 0:
+            again = seen_by(running)
+            assert [again[p] for p in LASTING] == [whole[p] for p in LASTING], name
+    return kinds
+
+
+def test_no_broken_file_fails_open(world: Path) -> None:
+    """Nothing withheld, unlabelled or secret shows, and undoing undoes all."""
+    assert fuzz(world, 40, seed=1).total() == 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_no_broken_file_fails_open_for_long(world: Path, seed: int, report: Report) -> None:
+    """The same 50,000 times."""
+    kinds = fuzz(world, 10_000, seed=100 + seed)
+    report(f"seed {seed}: {kinds.total():,} broken files, {dict(kinds)}")
+
+
+@pytest.mark.slow
+def test_a_server_starts_over_any_broken_file(world: Path, tmp_path: Path, report: Report) -> None:
+    """200 real restarts: each serves what was last good, and shows nothing that it should not."""
+    random = Random(7)
+    names, statuses = names_in(world), Counter[int]()
+    whole = seen_by(app_over(world))
+    for number in range(200):
+        name = random.choice(names)
+        broken = Broken(world, name, mutated((world / name).read_bytes(), random))
+        log = tmp_path / f"{number}.log"
+        with broken:
+            with gunicorn(world, log) as server:
+                answers = {path: server.get(path) for path in PATHS}
+            found = {path: (answer.status, answer.body) for path, answer in answers.items()}
+            hold(broken, found, whole)
+            statuses.update(status for status, _ in found.values())
+        if broken.is_history:
+            History(world / "history").accept(broken.slug)
+        told = log.read_text(encoding="utf-8")
+        assert "Traceback" not in told, (name, told)
+        assert KEY not in told, name
+    report(f"200 restarts: {dict(statuses)}")
