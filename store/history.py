@@ -112,8 +112,6 @@ class History:
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
             return Log(problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
-        if mark and not _holds(data, mark):
-            return Log(problems=(_lost(slug, mark, "it was cut short or changed"),))
         polls: list[Stored] = []
         problems: list[Problem] = []
         for number, start, line in _lines(data):
@@ -123,6 +121,8 @@ class History:
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
+        if mark and not _holds(polls, mark):
+            return Log(problems=(_lost(slug, mark, "it was cut short or changed"),))
         if polls:
             self._marks.see(slug, _mark(polls[-1]))
         return Log(tuple(polls), tuple(problems), _signature(found))
@@ -294,10 +294,10 @@ def _mark(last: Stored) -> Mark:
     return Mark(last.end, last.poll.id, last.poll.crc)
 
 
-def _holds(data: bytes, mark: Mark) -> bool:
-    """Whether a file with these bytes has the line of a mark, where it was."""
-    seal = b',"crc":"%s"}' % mark.crc.encode()
-    return mark.end == 0 or (mark.end <= len(data) and data.endswith(seal, 0, mark.end))
+def _holds(polls: Sequence[Stored], mark: Mark) -> bool:
+    """Whether a file with these polls has the one of a mark, where it was."""
+    there = (each.poll for each in reversed(polls) if each.end == mark.end)
+    return mark.end == 0 or any((poll.id, poll.crc) == (mark.id, mark.crc) for poll in there)
 
 
 def _lost(slug: str, mark: Mark, what: str) -> Problem:

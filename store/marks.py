@@ -103,3 +103,5 @@ class Marks:
             OSError: they could not be written.
         """
         self._last_good.change_marks(lambda there: {**there, **marks})
+        with self._lock:
+            self._fresh = {slug: m for slug, m in self._fresh.items() if slug not in marks}

@@ -145,8 +145,10 @@ class Snapshot(Struct, frozen=True, weakref=True):
 
     def fault_of(self, slug: str) -> Problem | None:
         """What keeps a category, or a slug that history holds, from being shown; else ``None``."""
-        if slug not in self.ledgers and (found := self.damage.get(slug)):
-            return found[0]
+        reading = self.readings.get(slug)
+        errors = [p for p in self.damage.get(slug, ()) if p.severity == "error"]
+        if errors and not (slug in self.ledgers and reading and reading.successes):
+            return errors[0]
         return self.catalogue.fault_of_category(slug) if slug in self.ledgers else None
 
     def product(self, slug: str) -> Named | None:

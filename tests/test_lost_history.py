@@ -342,3 +342,28 @@ def test_servers_on_one_directory_do_not_fight(tmp_path: Path) -> None:
     last = store.history.read("new").polls[-1]
     mark = json.loads((data / FOLDER / MARKS).read_bytes())["files"]["new"]
     assert mark == {"end": last.end, "id": last.poll.id, "crc": last.poll.crc}
+
+
+def test_a_history_of_damage_alone_is_no_category_that_nobody_polled(data: Path) -> None:
+    """Where no line can be read, whoever asks is told why, and not that nobody answered."""
+    path = data / "history" / f"{SLUG}.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    answer = app_over(data).test_client().get(BEST)
+    assert answer.status_code == 503
+    assert "a damaged record is left out" in answer.json["detail"]
+
+
+def test_accepting_forgets_what_only_this_process_saw(data: Path) -> None:
+    """A file that grew, was put back and is accepted holds all that it should."""
+    store = store_over(data)
+    store.keep()
+    path = data / "history" / f"{SLUG}.jsonl"
+    before = path.read_bytes()
+    path.write_bytes(before + before.splitlines(keepends=True)[0])
+    store.reload()
+    path.write_bytes(before)
+    store.reload()
+    assert any("it was cut short" in problem.message for problem in store.problems)
+    store.history.accept(SLUG)
+    store.reload()
+    assert not any("it was cut short" in problem.message for problem in store.problems)
