@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 from broken import write_one_of_each
-from builders import BASE_URL, answered, app_over, append, bodies, command, same_as_fresh
+from builders import BASE_URL, answered, app_over, append, bodies, command, failed, same_as_fresh
 from recomputation import Recomputation
 from small_world import write_small_world
 
