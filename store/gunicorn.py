@@ -16,6 +16,7 @@ from typing import Any
 
 from flask.cli import load_dotenv
 from flask.helpers import get_load_dotenv
+from gunicorn.errors import AppImportError
 from gunicorn.glogging import Logger
 from gunicorn.http import wsgi
 from gunicorn.http.errors import ParseException
@@ -32,6 +33,7 @@ graceful_timeout = 20  # what a request or a poll under way has to end after SIG
 keepalive = 75  # longer than nginx keeps its end, so that it never uses a connection just closed
 max_requests = 0  # recycling would end the polls of the worker that runs the schedule
 control_socket_disable = True
+forwarder_headers = ""  # no client says where the application is mounted
 
 
 class OneLine(logging.Formatter):
@@ -113,12 +115,19 @@ def _read_dotenv(server: Any) -> None:
     """Read ``.env`` as the ``flask`` command does; the environment's own values stand.
 
     It is read in each worker, so that a reload finds what has changed.
+
+    Raises:
+        AppImportError: it cannot be read, and nothing else says which data to serve; gunicorn
+            prints the sentence and ends.
     """
     if not get_load_dotenv():
         return
     try:
         load_dotenv()
     except (OSError, ValueError) as error:
+        if not os.environ.get("DATA_DIR"):
+            message = f".env cannot be read, and may say which data to serve: {error}"
+            raise AppImportError(message) from None
         server.log.warning(".env cannot be read and is left out: %s", error)
 
 

@@ -354,6 +354,23 @@ def test_gunicorn_serves_without_a_dotenv_that_cannot_be_read(
     assert not [line for line in lines if "KEY" in line or "Traceback" in line]
 
 
+def test_gunicorn_never_guesses_what_a_dotenv_said(dotenv: Path) -> None:
+    """Where only an unreadable .env can say which data to serve, no sample is in its place."""
+    (dotenv.parent / ".env").write_bytes(b"DATA_DIR=/srv/real\nKEY=\xe4\n")
+    done = subprocess.run(
+        [*GUNICORN, "-b", "127.0.0.1:0"],
+        cwd=dotenv,
+        env=without_settings(),
+        capture_output=True,
+        text=True,
+        timeout=WAIT,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert ".env cannot be read, and may say which data to serve" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_settings_do_not_show_keys() -> None:
     """The environment they keep for API keys stays out of logs and traces."""
     settings = Settings.from_env({"SECRET_KEY": "hidden", "BASE_URL": "https://x.example"})

@@ -149,6 +149,15 @@ def test_a_truncated_answer_is_asked_for_again_with_twice_the_budget(provider: R
     )
 
 
+def test_room_that_extra_sets_is_not_asked_for_twice(provider: Replaying) -> None:
+    """Where twice the limit would change nothing in the request, nothing is paid again."""
+    extra = {"max_completion_tokens": None, "max_tokens": 500}
+    got = poll(asked(provider, truncated(), extra=extra))
+    assert got.failure == "truncated"
+    assert len(provider.seen) == 1
+    assert not got.notes
+
+
 def test_twice_truncated_is_truncated(provider: Replaying) -> None:
     """There is one second try, not three."""
     got = poll(asked(provider, truncated()))

@@ -40,7 +40,6 @@ def sent_to(
     by = Sender(stop or threading.Event(), rpm=1_000_000, concurrency=1, limits=limits, proxy=proxy)
     meter = Meter(WHO, {}, Budget([account]))
     sent = by.send(Request(f"{url}/v1/chat/completions", {}, {}), chat.read_reply, meter)
-    by.close()
     assert isinstance(sent, Sent)
     return sent, account
 

@@ -626,8 +626,8 @@ def test_a_key_in_what_is_no_json_is_taken_out_too(provider: Replaying) -> None:
     assert secrets.body_without("sk-canary", body) == b"\\ no JSON, [redacted]"
 
 
-def test_connections_are_kept(provider: Replaying) -> None:
-    """One sender asks twice over the same connection."""
+def test_each_request_has_a_connection_of_its_own(provider: Replaying) -> None:
+    """What a provider sends late or twice is never read as the answer to the next question."""
     by = sender(Waits())
     ports = []
     original = provider.finish_request
@@ -638,7 +638,7 @@ def test_connections_are_kept(provider: Replaying) -> None:
 
     provider.finish_request = finish  # type: ignore[method-assign]
     assert outcome(send(provider, by)) == outcome(send(provider, by)) == ("answered", 1)
-    assert len(ports) == 1
+    assert len(ports) == 2
 
 
 def test_a_fault_of_our_own_is_not_swallowed(provider: Replaying) -> None:

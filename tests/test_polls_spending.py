@@ -46,6 +46,8 @@ def test_the_most_a_request_may_use() -> None:
     body = {"text": "x" * 89}  # 100 bytes as JSON
     assert at_most(assistant(max_output_tokens=50), body) == Tokens(50, 50, 0)
     assert at_most(assistant(max_output_tokens=50), {"text": "x" * 90}).input == 51
+    for extra in ({"max_tokens": 900}, {"generationConfig": {"maxOutputTokens": 900}}):
+        assert at_most(assistant(max_output_tokens=50), extra).output == 900
     searching = assistant(max_output_tokens=50, web_search=True)
     assert at_most(searching, body) == Tokens(50_050, 50, 5)
 
@@ -144,7 +146,7 @@ def test_counts_are_believed_up_to_ten_times_the_reservation() -> None:
         "it cost 0.001004 USD; 0.001002 USD were reserved",
     )
     assert counted(10, 1000, 50).tokens == Tokens(10, 1000, 50)
-    for unbelievable in ((11, 1), (1, 1001), (1, 1, 51), (10**400, 1)):
+    for unbelievable in ((0, 0), (11, 1), (1, 1001), (1, 1, 51), (10**400, 1)):
         reply = counted(*unbelievable)
         assert (reply.tokens, reply.notes) == (None, ("as before", UNBELIEVABLE))
     silent = Reply(outcome="")

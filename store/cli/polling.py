@@ -361,7 +361,10 @@ def _quote(pairs: Sequence[Pair]) -> None:
             f"{name}: {len(lane)} calls, at most {most.input:,} input and {most.output:,} output "
             f"tokens, {cost}; at least {minutes} min at {assistant.rpm} a minute"
         )
-    click.echo(f"At most {total:.2f} USD{'' if known else ' and what has no price'}; nothing sent.")
+    click.echo(
+        f"At most {total:.2f} USD{'' if known else ' and what has no price'}, if no question has "
+        "to be asked twice (an answer cut off, a fault of the line); nothing sent."
+    )
 
 
 def _overview(desk: Desk, chosen: Sequence[Assistant]) -> Overview:

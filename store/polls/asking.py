@@ -175,13 +175,7 @@ def _asked(
     sent = _send(category, assistant, sender, key, budget)
     notes: tuple[str, ...] = ()
     if isinstance(sent, Sent) and _is_truncated(sent.reply):
-        wider = msgspec.structs.replace(
-            assistant, max_output_tokens=2 * assistant.max_output_tokens
-        )
-        again = _send(category, wider, sender, key, budget, sent.deadline)
-        if isinstance(again, Sent):
-            sent = _together(sent, again)
-            notes = ("the first answer was cut off; asked again with twice the output limit",)
+        sent, notes = _asked_again(category, assistant, sender, key, budget, sent)
     if isinstance(sent, Unsent):
         return sent
     if sent.attempts > 1:
@@ -189,6 +183,26 @@ def _asked(
     poll = secrets.poll_without(key, _poll(slug, category, assistant, sent, notes, key))
     unseal(seal(poll, EXAMPLE_TIME)[1][:-1])
     return Asked(poll, sent.rest, sent.at)
+
+
+def _asked_again(
+    category: Category,
+    assistant: Assistant,
+    sender: Sender,
+    key: str | None,
+    budget: Budget,
+    first: Sent,
+) -> tuple[Sent, tuple[str, ...]]:
+    """What a cut-off answer comes to with twice the room, where ``extra`` does not set the room."""
+    wider = msgspec.structs.replace(assistant, max_output_tokens=2 * assistant.max_output_tokens)
+    bodies = [request_for(each, category, key).body for each in (assistant, wider)]
+    if bodies[0] == bodies[1]:
+        return first, ()
+    again = _send(category, wider, sender, key, budget, first.deadline)
+    if isinstance(again, Unsent):
+        return first, ()
+    note = "the first answer was cut off; asked again with twice the output limit"
+    return _together(first, again), (note,)
 
 
 def _send(

@@ -12,6 +12,9 @@ from store.counting import LEEWAY
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+ASKED_ANEW = 3600.0
+"""Seconds after which a misfit is put to the test: it may have been that provider's clock."""
+
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 """No record has a time before or after these (CONTRACT section 9)."""
@@ -41,7 +44,8 @@ class Clock:
     def fault(self) -> str | None:
         """Why nothing may be sent by this clock, in a sentence; ``None`` while it fits.
 
-        After a reply whose ``Date`` did not fit it must agree with that date and the time since.
+        After a reply whose ``Date`` did not fit it must agree with that date and the time since;
+        after an hour another reply may tell.
         """
         now = self.now()
         if now < EARLIEST:
@@ -50,8 +54,9 @@ class Clock:
             if self._misfit is None:
                 return None
             date, at = self._misfit
-            theirs = date + timedelta(seconds=self._elapsed() - at)
-            if abs(now - theirs) <= LEEWAY:
+            passed = self._elapsed() - at
+            theirs = date + timedelta(seconds=passed)
+            if abs(now - theirs) <= LEEWAY or passed > ASKED_ANEW:
                 self._misfit = None
                 return None
         return f"{_differ(now, theirs)} Nothing is sent until they agree."

@@ -129,7 +129,6 @@ class Runner:
                 pool = pools.enter_context(ThreadPoolExecutor(threads, f"poll {name}"))
                 every_days = self._every_days if only_due else None
                 futures += [pool.submit(run.work, lane, every_days) for _ in range(threads)]
-        run.close()
         for future in futures:
             future.result()
         return run.tallies
@@ -167,11 +166,6 @@ class _Run:
                 _count(tally, came)
                 self._done()
 
-    def close(self) -> None:
-        """Close what was kept open for further requests."""
-        for sender in self._senders.values():
-            sender.close()
-
     def _guarded(self, pair: Pair, every_days: int | None) -> Asked | Unsent | NotAsked:
         finished = False
         try:
@@ -199,7 +193,7 @@ class _Run:
                 budget=self._budget,
             )
             if isinstance(came, Asked):
-                now = came.at or edges.clock.now()
+                now = _recorded_at(came, edges.clock.now())
                 edges.record([_noted(came, now)], rfc3339(now))
             return came
 
@@ -255,6 +249,14 @@ def _add(tally: Tally, outcome: str, reason: str | None) -> None:
     tally.outcomes[outcome] += 1
     if reason:
         tally.reasons.setdefault(outcome, reason)
+
+
+def _recorded_at(came: Asked, now: datetime) -> datetime:
+    """The time a poll is recorded at: the provider's if the clocks differ.
+
+    Unless it says a day beyond ours: one wrong reply would then keep a category from being asked.
+    """
+    return came.at if came.at and came.at <= now + timedelta(days=1) else now
 
 
 def _noted(came: Asked, now: datetime) -> Poll:

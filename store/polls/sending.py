@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import deque
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from random import Random
@@ -127,13 +126,7 @@ class Sender:
         self._elapsed = elapsed
         self._pace = Pace(rpm, elapsed)
         self._slots = threading.BoundedSemaphore(concurrency)
-        self._idle: deque[Connection] = deque()
         self._resting = False
-
-    def close(self) -> None:
-        """Close the connections that were kept for another request."""
-        while self._idle:
-            self._idle.pop().close()
 
     def send(
         self,
@@ -234,7 +227,7 @@ class Sender:
 
     def _once(self, request: Request, deadline: float) -> Response | _Lost:
         """One attempt, on a thread of its own whose connection is cut when it takes too long."""
-        connection = self._connection()
+        connection = Connection(self._proxy)
         future: Future[Response | _Lost] = Future()
         threading.Thread(
             target=self._deliver,
@@ -253,12 +246,6 @@ class Sender:
                     connection.cut()
                     return self._late()
 
-    def _connection(self) -> Connection:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return Connection(self._proxy)
-
     def _deliver(
         self,
         future: Future[Response | _Lost],
@@ -266,17 +253,19 @@ class Sender:
         request: Request,
         deadline: float,
     ) -> None:
+        """Send on a connection of its own.
+
+        On a shared one, whatever a provider sends late or twice would be taken for the answer to
+        the next question.
+        """
         try:
             came = self._post(connection, request, deadline)
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
-            connection.close()
             future.set_exception(error)
-            return
-        if isinstance(came, Response) and not connection.is_cut:
-            self._idle.append(connection)
         else:
+            future.set_result(came)
+        finally:
             connection.close()
-        future.set_result(came)
 
     def _post(self, connection: Connection, request: Request, deadline: float) -> Response | _Lost:
         connection.sent = False

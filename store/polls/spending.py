@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from store.polls.providers import MAX_SEARCHES, Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -34,6 +34,11 @@ MOST_USD = 1e9
 
 BELIEVED = 10
 """A provider's counts are believed up to so many times what was reserved for them."""
+
+OUTPUT_LIMITS = frozenset(
+    {"max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"}
+)
+"""The members by which request bodies limit the output, whatever the API."""
 
 BYTES_PER_TOKEN = 2
 SEARCH_TOKENS = 10_000
@@ -51,7 +56,16 @@ def at_most(assistant: Assistant, body: Mapping[str, Any]) -> Tokens:
     searches = MAX_SEARCHES if assistant.web_search else 0
     size = len(msgspec.json.encode(body))
     given = math.ceil(size / BYTES_PER_TOKEN) + searches * SEARCH_TOKENS
-    return Tokens(given, assistant.max_output_tokens, searches)
+    return Tokens(given, max(_output_limits(body), default=assistant.max_output_tokens), searches)
+
+
+def _output_limits(body: Mapping[str, Any]) -> Iterator[int]:
+    """Every limit on the output that a request names; an operator's ``extra`` may set its own."""
+    for name, value in body.items():
+        if isinstance(value, dict):
+            yield from _output_limits(value)
+        elif name in OUTPUT_LIMITS and isinstance(value, int):
+            yield value
 
 
 def usd(assistant: Assistant, tokens: Tokens) -> float | None:
@@ -70,7 +84,7 @@ def is_believable(tokens: Tokens, most: Tokens) -> bool:
     """Whether a provider can have used so much for a request that may use ``most``."""
     searches = max(most.searches, MAX_SEARCHES)
     return (
-        tokens.input <= BELIEVED * most.input
+        0 < tokens.input <= BELIEVED * most.input
         and tokens.output <= BELIEVED * most.output
         and tokens.searches <= BELIEVED * searches
     )
