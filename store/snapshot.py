@@ -140,8 +140,8 @@ class Snapshot(Struct, frozen=True, weakref=True):
         """What history holds of a category that somebody deleted."""
         if slug in self.catalogue.categories or self.catalogue.fault_of_category(slug):
             return None
-        reading = self.readings.get(slug)
-        return reading if reading and reading.models else None
+        ledger = self.ledgers.get(slug)
+        return self.readings.get(slug) if ledger and ledger.models else None
 
     def fault_of(self, slug: str) -> Problem | None:
         """What keeps a category, or a slug that history holds, from being shown; else ``None``."""

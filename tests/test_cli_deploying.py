@@ -187,7 +187,7 @@ class TestPrinted:
         site = run(data, "deploy", "nginx", hosts=("10.0.0.1", "[::1]"))
         names = "rankings.example www.rankings.example xn--bcher-kva.example 10.0.0.1 [::1]"
         assert f"server_name {names};" in site
-        assert '"a;b" is no host' in refused(data, "nginx", hosts=("a;b",))
+        assert "A further host is none" in refused(data, "nginx", hosts=("a;b",))
 
     @pytest.mark.parametrize("unit", ["root", "Best", "a-b", "0a", "", "a" * 32, "a b", "a;b"])
     def test_a_unit_bears_a_name_that_fits_everywhere(self, data: Path, unit: str) -> None:

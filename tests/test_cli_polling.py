@@ -400,6 +400,16 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
     }
 
 
+def test_the_status_of_what_is_paused_is_1(real: Path) -> None:
+    """Though every key is there and little failed: a person may shorten the wait."""
+    rest = (datetime.now(UTC) + timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    append(real, [answered(name, ["X"], now, slug="crm") for name in ("GPT", "Claude", "Grok")])
+    assert run(real, "--status").exit_code == 0
+    append(real, [_noted(failed("GPT", "auth", now, slug="vpn"), f"{RESTS}{rest}")])
+    assert run(real, "--status").exit_code == 1
+
+
 def test_the_status_of_what_is_fine_is_0(sample: Path) -> None:
     """Nothing asked yet, then everything answered: nobody is needed."""
     assert run(sample, "--status").exit_code == 0

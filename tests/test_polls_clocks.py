@@ -85,3 +85,13 @@ def test_a_provider_without_a_clock_says_nothing_of_ours(year: int) -> None:
     clock = Hands().clock
     assert clock.compare(datetime(year, 1, 1, tzinfo=UTC), NOW) is None
     assert clock.fault() is None
+
+
+def test_an_hour_after_a_misfit_another_reply_may_tell() -> None:
+    """One provider with a wrong clock stops the others no longer than that."""
+    hands = Hands()
+    hands.clock.compare(NOW + timedelta(days=9), NOW)
+    hands.pass_by(timedelta(minutes=60))
+    assert hands.clock.fault() is not None
+    hands.pass_by(SECOND)
+    assert hands.clock.fault() is None

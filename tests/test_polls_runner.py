@@ -385,6 +385,18 @@ def test_a_clock_that_does_not_fit_the_providers_is_found_out_once(desk: Desk) -
     assert desk.run(desk.pairs(1, "b"), clock=right)["b"].outcomes == {"answered": 1}
 
 
+def test_a_date_far_beyond_keeps_no_category_from_being_asked(desk: Desk) -> None:
+    """A day ahead may be our clock; a century is the provider's, and is in no record."""
+    for slug, theirs in (("c-00", NOW + timedelta(days=1)), ("c-01", NOW + timedelta(days=36500))):
+        desk.server.follow({"a": [dated(theirs, {})]})
+        [pair] = [pair for pair in desk.pairs(2, "a") if pair.slug == slug]
+        assert desk.run([pair])["a"].outcomes == {"http": 1}
+    times = [
+        stored.poll.polled_at for s in ("c-00", "c-01") for stored in desk.history.read(s).polls
+    ]
+    assert times == [rfc3339(NOW + timedelta(days=1)), rfc3339(NOW)]
+
+
 def test_the_providers_time_never_goes_back_in_a_file(desk: Desk) -> None:
     """A misfit in the past is recorded no earlier than the record before it."""
     before = rfc3339(NOW - timedelta(hours=1))

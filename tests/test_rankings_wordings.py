@@ -54,6 +54,7 @@ OLD = [poll("A", 1, "Old?"), poll("B", 1, "Old?")]
         ([poll("A", 2)], "Old?"),  # B, which counts, has not answered the new one
         ([poll("C", 2), poll("C", 3)], "Old?"),  # nor has either of those that count
         ([poll("A", 2), poll("B", 3)], NEW),
+        ([poll("Retired", 1, "Old?"), poll("A", 2), poll("B", 3)], NEW),  # who counts no more
         ([poll("A", 2), poll("A", 8)], "Old?"),  # six days after the first answer
         ([poll("A", 2), poll("A", 9)], NEW),  # seven
         ([poll("C", 2), poll("A", 9, "Old?")], NEW),  # any answer shows that time has passed

@@ -206,7 +206,7 @@ def test_a_record_from_the_future_is_told(tmp_path: Path, *, sample: bool, statu
     for minutes, told in ((0, True), (1, False)):
         now = (NOW + timedelta(minutes=minutes)).timestamp()
         problems = health.examine(store, now, None).problems
-        assert any("2026-11-10T06:10:01Z, which is still to come" in p for p in problems) is told
+        assert any("2026-11-10T06:10:01Z, which is yet to come" in p for p in problems) is told
 
 
 def test_a_monitor_may_ask_strictly(directory: Path) -> None:

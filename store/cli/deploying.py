@@ -216,7 +216,7 @@ def _host_and_path(base_url: str) -> tuple[str, str]:
 def _further_hosts(*given: str) -> Iterator[str]:
     for each in given:
         if not (host := _host_alone(each)):
-            raise click.ClickException(f'"{each}" is no host; mend HOSTS, or hosts in site.json.')
+            raise click.ClickException("A further host is none; mend HOSTS, or hosts in site.json.")
         yield host
 
 

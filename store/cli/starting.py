@@ -14,6 +14,7 @@ from flask.cli import with_appcontext
 from store.cli import schemas
 from store.cli.slugs import unknown_category
 from store.files import FOLDERS, SINGLE
+from store.last_good import FOLDER
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def init(directory: Path, slugs: tuple[str, ...], *, empty: bool) -> None:
         raise click.UsageError("Say --category or --empty, not both.")
     if directory.resolve() == Path(current_app.root_path):
         raise click.ClickException(f"{directory} is the checkout; name a directory of your own.")
-    names = (*FOLDERS, "history", *SINGLE)
+    names = (*FOLDERS, "history", FOLDER, *SINGLE)
     if held := [name for name in names if (directory / name).exists()]:
         raise click.ClickException(
             f"{directory} already holds data ({', '.join(held)}); name an empty directory."

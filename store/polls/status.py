@@ -86,7 +86,7 @@ def status(  # noqa: PLR0913 - what is known of an assistant
     ``unready`` says why it cannot be asked at all, ``expected`` whether its silence is a fault.
     """
     stood = agenda.of_model(name)
-    newest = max(stood, key=lambda stands: stands.polled_at, default=None)
+    newest = max(stood, key=lambda s: (s.polled_at, s.rests_until or ""), default=None)
     paused = None
     if newest and newest.rests_until and newest.rests_until > now.isoformat():
         paused = f"until {newest.rests_until}: {newest.error}"

@@ -60,7 +60,8 @@ class Reading(Struct, frozen=True, dict=True):
     ``latest`` are answers to whatever wording; what counts follows from ``wordings``. ``recent``
     are the polls of each cell that a trend may need. ``polled`` is when a model was last asked, in
     vain or not, ``failed`` when in vain since its last answer. ``ids`` are all products named
-    anywhere in it. ``last_poll`` and ``last_success`` are times, the last in order of appending.
+    anywhere in it. ``last_poll`` and ``last_success`` are times, the last in order of appending;
+    ``latest_time`` is the latest that any poll bears.
     """
 
     slug: str
@@ -76,6 +77,7 @@ class Reading(Struct, frozen=True, dict=True):
     models: frozenset[str]
     last_poll: str | None
     last_success: str | None
+    latest_time: str | None
     ids: frozenset[ProductId]
     polled: Mapping[str, str]
     failed: Mapping[str, tuple[str, ...]]
@@ -115,6 +117,7 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         models=frozenset(poll.model for poll in polls),
         last_poll=polls[-1].polled_at if polls else None,
         last_success=answers[-1].poll.polled_at if answers else None,
+        latest_time=max((poll.polled_at for poll in polls), default=None),
         ids=frozenset(resolved.values()),
         polled={poll.model: poll.polled_at for poll in polls},
         failed=failed_since_answer(polls),

@@ -101,7 +101,9 @@ def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -
     snapshot, time = store.snapshot, datetime.fromtimestamp(now, UTC)
     problems = [*store.problems, *_ahead(snapshot, time)]
     looked_ago = int(now - store.looked_at)
-    damaged = [found for found in snapshot.damage.values() if found]
+    damaged = [
+        found for slug, found in snapshot.damage.items() if found and slug in snapshot.ledgers
+    ]
     assistants = _assistants(snapshot)
     state = schedule() if schedule else None
     reasons = [*_of_files(problems, looked_ago)]
@@ -138,10 +140,11 @@ def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
     """A problem for each category with a record from the future; samples may pretend a time."""
     limit = latest_time(now)
     for slug, reading in snapshot.readings.items():
-        if reading.last_poll and reading.last_poll > limit:
+        if reading.latest_time and reading.latest_time > limit:
             message = (
-                f"the newest record is from {reading.last_poll}, which is still to come: set this "
-                "machine's clock, or withhold the record"
+                f"a poll of {reading.latest_time}, which is yet to come: its category is not "
+                "polled until this machine's clock is set or the poll withheld; `flask check` "
+                "names its line"
             )
             found = Problem(f"history/{slug}.jsonl", 1, 1, message)
             sample = snapshot.catalogue.site.sample
