@@ -72,7 +72,7 @@ def test_a_server_polls_what_is_due(tmp_path: Path, asked: Provider) -> None:
         assert "GPT: 0 of 3 due, spent today 0.01 USD, last success 20" in status
         assert "A server polls on schedule." in status
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == -signal.SIGTERM
+        assert process.wait(60) == -signal.SIGTERM
     assert set(Counter((poll.slug, poll.model) for poll in polls(data)).values()) == {1}
     assert "No server polls on schedule" in flask(data, "poll", "--status").stdout
 
@@ -88,7 +88,7 @@ def test_a_server_that_is_ended_leaves_one_record(
     with served(data, **FAST) as (_, process):
         until(lambda: len(asked.seen()) >= before + 4)
         process.send_signal(number)
-        process.wait(10)
+        process.wait(60)
     assert [poll.failure for poll in polls(data)] == ["interrupted"] * 4
 
 
@@ -238,7 +238,7 @@ def test_the_reloader_polls_once(tmp_path: Path, asked: Provider) -> None:
     with served(data, "flask", "run", "--debug", "--port", "PORT", **FAST) as (_, process):
         until(lambda: len(polls(data)) == 8)
         process.send_signal(signal.SIGINT)
-        process.wait(10)
+        process.wait(60)
     assert len(asked.seen()) - before == 8
 
 
