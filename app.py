@@ -80,7 +80,10 @@ def create_app(settings: Settings | None = None) -> Flask:
         _open(store)
         _say_how_it_is_reached(settings, store, reached_at)
         _say_which_data(app)
-        app.before_request(Watcher(store).ensure_running)
+        app.extensions["watcher"] = watcher = Watcher(store)
+        app.before_request(watcher.ensure_running)
+        if _is_flask_run():
+            watcher.ensure_running()
         if settings.poll_enabled and _is_flask_run():
             from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll
 

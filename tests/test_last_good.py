@@ -13,6 +13,7 @@ from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
 from builders import app_over, bodies, command, write_json
 from click import ClickException
 from faults import failing_names
+from processes import started, until
 
 from store.files import GOVERNING, DataDirectoryError, Files
 from store.last_good import FOLDER
@@ -43,6 +44,23 @@ def serve(data: Path) -> dict[str, bytes]:
     store.keep()
     assert store.problems == ()
     return bodies(store)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("flask", "run", "--port", "0"),
+        ("gunicorn", "-c", "python:store.gunicorn", "-b", "127.0.0.1:0", "app:create_app()"),
+    ],
+    ids=["flask", "gunicorn"],
+)
+def test_a_server_that_nobody_asks_keeps_what_is_good(data: Path, command: tuple[str, ...]) -> None:
+    """Copies and marks are there soon after the start, without a single request."""
+    with started(data, *command) as process:
+        until((data / FOLDER / "history.json").exists)
+        assert (data / FOLDER / "withheld.json").exists()
+        process.terminate()
+        process.wait(30)
 
 
 @pytest.mark.parametrize("slip", SLIPS[::5], ids=lambda slip: slip.name)
