@@ -1,4 +1,7 @@
-"""What outlives the process: ``DATA_DIR/.last-good``, written by servers, read by everybody.
+"""What outlives the process: ``DATA_DIR/.last-good``, written by whoever serves or publishes.
+
+Other commands read it, and write only what protects: ``flask withhold`` its withheld.json,
+``flask poll`` where the history ended that it added to, ``flask check --accept-history`` the same.
 
 It holds a plain copy of every good hand-edited file under its own relative name and with its
 modification time, so that an operator can compare it and copy it back, and ``history.json``, which
