@@ -94,7 +94,8 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        faults = [fault for fault in (self._fault, self._unmade, self._unkept) if fault]
+        found = (self._fault, self._unmade, self._unkept, self.history.spoilt_marks)
+        faults = [fault for fault in found if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
     def reload(self, settle: Callable[[], object] | None = None) -> None:

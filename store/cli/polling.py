@@ -235,7 +235,8 @@ def _look(desk: Desk, pasts: Mapping[str, Past]) -> list[str]:
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
     sentences = dict.fromkeys(map(str, unread))
-    return [f"{each}; its category is left alone" for each in sentences]
+    spoilt = [str(desk.history.spoilt_marks)] if desk.history.spoilt_marks else []
+    return [*spoilt, *(f"{each}; its category is left alone" for each in sentences)]
 
 
 def _check_writable(settings: Settings) -> None:
