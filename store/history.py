@@ -355,9 +355,14 @@ def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
     """Bring a locked file to a clean end: what it holds then, and what is to be written first.
 
     A torn last line is set aside. One that only lacks its newline, as an editor may have left it,
-    stays: then the newline goes first.
+    stays: then the newline goes first. Empty lines that an editor left there go: a record may have
+    been erased where one stands between others.
     """
     data = os.pread(handle, os.fstat(handle).st_size, 0)
+    whole = data.rstrip(b"\n")
+    if len(data) > (end := len(whole) + bool(whole)):
+        os.ftruncate(handle, end)
+        data = data[:end]
     cut = data.rfind(b"\n") + 1
     tail = data[cut:]
     if not tail:
@@ -429,11 +434,11 @@ def _a_second_after(time: str) -> str:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Number, offset and text of every line that is not blank, the newline excluded."""
+    """Number, offset and text of every line, the newline and empty lines at the end excluded."""
     start = 0
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if line.strip():
-            yield number, start, line
+    whole = data.rstrip(b"\n")
+    for number, line in enumerate(whole.split(b"\n") if whole else (), start=1):
+        yield number, start, line
         start += len(line) + 1
 
 

@@ -405,7 +405,10 @@ def test_what_stands_in_a_copys_place_is_not_taken_for_none(
     serve(data)
     path = data / FOLDER / name
     path.rename(data / ".away")
-    _ = path.mkdir() if kind == "folder" else path.symlink_to(data / ".away")
+    if kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(data / ".away")
     with pytest.raises(ClickException, match=f"^{FOLDER}/{name} cannot be read: "):
         app_over(data)
 
