@@ -8,11 +8,10 @@ server and ``flask check``.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat as modes
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +19,7 @@ from msgspec import Struct
 from store import positions
 from store.last_good import Copy, LastGood, unreadable
 from store.listing import MISSING, Layout, Listing, Signature, look_into, settled, signature_of
-from store.mistakes import explain
+from store.mistakes import explain, refuse_what_msgspec_takes
 from store.records import (
     Assistant,
     Category,
@@ -271,7 +270,7 @@ class Files:
         except OSError as error:
             if self._catalogue is None:
                 raise DataDirectoryError(unreadable(error)) from error
-            copy = None  # what this process knows stays in use
+            return None  # what this process knows stays in use
         if copy is None or not _may_be_named(name):
             return None
         loaded = understand(name, copy.data)
@@ -444,7 +443,7 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
     try:
         record = msgspec.json.decode(data, type=kind)
         text = data.decode()
-        _refuse_what_msgspec_takes(text)
+        refuse_what_msgspec_takes(text)
     except (ValueError, RecursionError) as error:
         return Loaded(None, "", tuple(explain(name, data, kind, error)), signature)
     return Loaded(record, text, (), signature)
@@ -479,27 +478,6 @@ def _why_unreadable(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"cannot be read: {error.strerror}"
     return str(error)
-
-
-def _refuse_what_msgspec_takes(text: str) -> None:
-    """Raise ``ValueError`` for a key that stands twice and for values nested too deep."""
-    value = json.loads(text, object_pairs_hook=_without_duplicates)
-    if text.count("{") + text.count("[") > positions.MAX_DEPTH and _is_too_deep(value, 0):
-        raise ValueError("nested too deep")
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a key stands twice")
-    return members
-
-
-def _is_too_deep(value: Any, depth: int) -> bool:
-    if depth > positions.MAX_DEPTH:
-        return True
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(_is_too_deep(part, depth + 1) for part in parts)
 
 
 def nothing_in(directory: Path) -> str:
