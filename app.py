@@ -80,15 +80,23 @@ def create_app(settings: Settings | None = None) -> Flask:
         _open(store)
         _say_how_it_is_reached(settings, store, reached_at)
         _say_which_data(app)
-        app.before_request(Watcher(store).ensure_running)
-        if settings.poll_enabled and _is_flask_run():
-            from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll
-
-            schedule = Schedule(store, settings)
-            app.extensions["scheduler"] = schedule.status
-            schedule.stop_on(signal.SIGTERM, signal.SIGINT)
-            schedule.start()
+        app.extensions["watcher"] = watcher = Watcher(store)
+        app.before_request(watcher.ensure_running)
+        if _is_flask_run():
+            _begin(app, settings)
     return app
+
+
+def _begin(app: Flask, settings: Settings) -> None:
+    """Watch, and stand by to poll, though nobody asks; in gunicorn post_worker_init does it."""
+    app.extensions["watcher"].ensure_running()
+    if settings.poll_enabled:
+        from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll
+
+        schedule = Schedule(app.extensions["store"], settings)
+        app.extensions["scheduler"] = schedule.status
+        schedule.stop_on(signal.SIGTERM, signal.SIGINT)
+        schedule.start()
 
 
 class _PerCatalogue(Generic[Part]):

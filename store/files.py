@@ -8,19 +8,18 @@ server and ``flask check``.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat as modes
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from store import positions
-from store.last_good import Copy, LastGood
+from store.last_good import Copy, LastGood, unreadable
 from store.listing import MISSING, Layout, Listing, Signature, look_into, settled, signature_of
-from store.mistakes import explain
+from store.mistakes import explain, refuse_what_msgspec_takes
 from store.records import (
     Assistant,
     Category,
@@ -38,7 +37,7 @@ from store.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from store.last_good import Version
 
@@ -179,7 +178,8 @@ class Files:
         that does not is taken as it was, until the next scan.
 
         Raises:
-            DataDirectoryError: the directory is not there, or holds none of our files.
+            DataDirectoryError: the directory is not there, or holds none of our files, or nobody
+                can say what was last good of them.
         """
         found = self._list()
         known = {name: seen.signature for name, seen in self._seen.items()}
@@ -241,7 +241,7 @@ class Files:
     def _known_in(self, folder: str) -> dict[str, Signature]:
         """The files of a folder as they were last seen, by this process or by one before it."""
         if self._catalogue is None:
-            for name in self._last_good.versions([folder]):
+            for name in self._copies_in(folder):
                 if name not in SINGLE and (copy := self._copy(name)):
                     self._seen[name] = copy
         known = self._seen.items()
@@ -252,9 +252,25 @@ class Files:
         seen = self._seen.get("withheld.json") or self._copy("withheld.json")
         return bool(seen and isinstance(seen.record, Withheld) and seen.record.withheld)
 
+    def _copies_in(self, folder: str) -> Iterable[str]:
+        """The files of a folder of which an earlier process kept a copy."""
+        try:
+            return self._last_good.versions([folder])
+        except OSError as error:
+            raise DataDirectoryError(unreadable(error)) from error
+
     def _copy(self, name: str) -> _Seen | None:
-        """The last good version of a file that an earlier process used."""
-        copy = self._last_good.read(name)
+        """The last good version of a file that an earlier process used.
+
+        Raises:
+            DataDirectoryError: at the start, there is one that cannot be read.
+        """
+        try:
+            copy = self._last_good.read(name)
+        except OSError as error:
+            if self._catalogue is None:
+                raise DataDirectoryError(unreadable(error)) from error
+            return None  # what this process knows stays in use
         if copy is None or not _may_be_named(name):
             return None
         loaded = understand(name, copy.data)
@@ -427,7 +443,7 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
     try:
         record = msgspec.json.decode(data, type=kind)
         text = data.decode()
-        _refuse_what_msgspec_takes(text)
+        refuse_what_msgspec_takes(text)
     except (ValueError, RecursionError) as error:
         return Loaded(None, "", tuple(explain(name, data, kind, error)), signature)
     return Loaded(record, text, (), signature)
@@ -462,27 +478,6 @@ def _why_unreadable(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"cannot be read: {error.strerror}"
     return str(error)
-
-
-def _refuse_what_msgspec_takes(text: str) -> None:
-    """Raise ``ValueError`` for a key that stands twice and for values nested too deep."""
-    value = json.loads(text, object_pairs_hook=_without_duplicates)
-    if text.count("{") + text.count("[") > positions.MAX_DEPTH and _is_too_deep(value, 0):
-        raise ValueError("nested too deep")
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a key stands twice")
-    return members
-
-
-def _is_too_deep(value: Any, depth: int) -> bool:
-    if depth > positions.MAX_DEPTH:
-        return True
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(_is_too_deep(part, depth + 1) for part in parts)
 
 
 def nothing_in(directory: Path) -> str:

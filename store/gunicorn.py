@@ -132,7 +132,7 @@ def _read_dotenv(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Spare the collector what was loaded: it is there to stay. Then stand ready to poll.
+    """Spare the collector what was loaded: it is there to stay. Then watch, and stand by to poll.
 
     With POLL_ENABLED=1 every worker is ready, and one of all polls.
     """
@@ -141,6 +141,7 @@ def post_worker_init(worker: Any) -> None:
     # A chunked body is taken apart as it is read, which is when the application asks for it.
     worker.wsgi.register_error_handler(ParseException, handle_malformed_body)
     extensions = worker.wsgi.extensions
+    extensions["watcher"].ensure_running()
     if extensions["settings"].poll_enabled:
         from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.last_good import LastGood, Mark
+from store.last_good import FOLDER, MARKS, LastGood, Mark, unreadable
 from store.marks import NOTHING, Marks
 from store.records import Problem
 from store.sealing import is_sealed, seal, unseal
@@ -81,9 +81,13 @@ class History:
         """The slug of every history file with a signature that changes when the file does.
 
         Raises:
-            HistoryError: the directory is there and cannot be looked into.
+            HistoryError: the directory is there and cannot be looked into, or nobody can say where
+                the files ended before.
         """
-        self._marks.refresh()
+        try:
+            self._marks.refresh()
+        except OSError as error:
+            raise HistoryError(unreadable(error)) from error
         found: dict[str, Signature] = {}
         try:
             with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
@@ -127,6 +131,17 @@ class History:
             self._marks.see(slug, _mark(polls[-1]))
         return Log(tuple(polls), tuple(problems), _signature(found))
 
+    @property
+    def spoilt_marks(self) -> Problem | None:
+        """What is wrong if nobody can say where the files ended before, and so what is lost."""
+        if not self._marks.spoilt:
+            return None
+        message = (
+            "it is broken, so that a loss of history is unseen; put it back from a backup, or "
+            f"{_accept('--all')}"
+        )
+        return Problem(f"{FOLDER}/{MARKS}", 1, 1, message)
+
     def remembered(self) -> list[str]:
         """The slug of every history file that is known to have held something."""
         return self._marks.slugs()
@@ -143,22 +158,24 @@ class History:
         """
         self._marks.write()
 
-    def accept(self, slug: str) -> Log:
-        """Take a file as it is for all that it should hold, and return that.
+    def accept(self, *slugs: str) -> list[Log]:
+        """Take files as they are for all that they should hold, and return that.
 
         Raises:
-            HistoryError: it cannot be read, or the marks cannot be written.
+            HistoryError: one cannot be read, or the marks cannot be written.
         """
         bare = History(self._directory)  # it knows no marks: they are taken in by a look
-        log = bare.read(slug)
-        if log.unread:
-            raise HistoryError(str(log.problems[0]))
+        logs = [bare.read(slug) for slug in slugs]
+        for log in logs:
+            if log.unread:
+                raise HistoryError(str(log.problems[0]))
+        marks = [_mark(log.polls[-1]) if log.polls else NOTHING for log in logs]
         try:
-            self._marks.accept({slug: _mark(log.polls[-1]) if log.polls else NOTHING})
+            self._marks.accept(dict(zip(slugs, marks, strict=True)))
+            self._marks.refresh()
         except OSError as error:
             raise HistoryError(f".last-good cannot be written: {error.strerror}") from error
-        self._marks.refresh()
-        return log
+        return logs
 
     def _log_without_file(self, slug: str) -> Log:
         """What a file that is not there amounts to: nothing, unless it or all of them were there.
@@ -338,9 +355,14 @@ def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
     """Bring a locked file to a clean end: what it holds then, and what is to be written first.
 
     A torn last line is set aside. One that only lacks its newline, as an editor may have left it,
-    stays: then the newline goes first.
+    stays: then the newline goes first. Empty lines that an editor left there go: a record may have
+    been erased where one stands between others.
     """
     data = os.pread(handle, os.fstat(handle).st_size, 0)
+    whole = data.rstrip(b"\n")
+    if len(data) > (end := len(whole) + bool(whole)):
+        os.ftruncate(handle, end)
+        data = data[:end]
     cut = data.rfind(b"\n") + 1
     tail = data[cut:]
     if not tail:
@@ -412,11 +434,11 @@ def _a_second_after(time: str) -> str:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Number, offset and text of every line that is not blank, the newline excluded."""
+    """Number, offset and text of every line, the newline and empty lines at the end excluded."""
     start = 0
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if line.strip():
-            yield number, start, line
+    whole = data.rstrip(b"\n")
+    for number, line in enumerate(whole.split(b"\n") if whole else (), start=1):
+        yield number, start, line
         start += len(line) + 1
 
 

@@ -1,4 +1,7 @@
-"""What outlives the process: ``DATA_DIR/.last-good``, written by servers, read by everybody.
+"""What outlives the process: ``DATA_DIR/.last-good``, written by whoever serves or publishes.
+
+Other commands read it, and write only what protects: ``flask withhold`` its withheld.json,
+``flask poll`` where the history ended that it added to, ``flask check --accept-history`` the same.
 
 It holds a plain copy of every good hand-edited file under its own relative name and with its
 modification time, so that an operator can compare it and copy it back, and ``history.json``, which
@@ -7,6 +10,7 @@ says where each history file ended. Nothing in it is needed while all is well.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -25,6 +29,10 @@ MARKS = "history.json"
 
 Version = tuple[int, int]
 """Modification time in ns and size in bytes of a file."""
+
+
+_ABSENT = (FileNotFoundError, NotADirectoryError)
+"""What says that there is no copy; any other fault only says that nobody knows."""
 
 
 class Copy(Struct, frozen=True):
@@ -50,22 +58,32 @@ class LastGood:
         return self._home.is_dir()
 
     def read(self, name: str) -> Copy | None:
-        """The copy of a file, if there is one that can be read."""
-        with suppress(OSError):
-            handle = os.open(self._home / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        """The copy of a file, if there is one.
+
+        Raises:
+            OSError: there is something that cannot be read; see :func:`unreadable`.
+        """
+        path = self._home / name
+        with suppress(*_ABSENT):
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 found = os.fstat(handle)
-                if stat.S_ISREG(found.st_mode):
-                    return Copy(os.pread(handle, found.st_size, 0), found.st_mtime_ns)
+                if not stat.S_ISREG(found.st_mode):
+                    raise OSError(errno.EINVAL, "it is not a regular file", path)
+                return Copy(os.pread(handle, found.st_size, 0), found.st_mtime_ns)
             finally:
                 os.close(handle)
         return None
 
     def versions(self, folders: Collection[str]) -> dict[str, Version]:
-        """What there are copies of, directly and in these folders, and of which version."""
+        """What there are copies of, directly and in these folders, and of which version.
+
+        Raises:
+            OSError: a folder is there and cannot be looked into; see :func:`unreadable`.
+        """
         found: dict[str, Version] = {}
         for folder in ("", *folders):
-            with suppress(OSError), os.scandir(self._home / folder) as entries:
+            with suppress(*_ABSENT), os.scandir(self._home / folder) as entries:
                 for entry in entries:
                     name = f"{folder}/{entry.name}" if folder else entry.name
                     if entry.name.endswith(".json") and name != MARKS:
@@ -89,16 +107,21 @@ class LastGood:
         """Where each history file ended, by slug.
 
         Raises:
+            OSError: there is a file that cannot be read; see :func:`unreadable`.
             ValueError: the file does not say it any more.
         """
         copy = self.read(MARKS)
         return dict(msgspec.json.decode(copy.data, type=_Marks).files) if copy else {}
 
     def marks_version(self) -> tuple[int, ...] | None:
-        """What changes when the marks do; ``None`` if there are none."""
+        """What changes when the marks do; ``None`` if there are none.
+
+        Raises:
+            OSError: the folder is there and cannot be looked into; see :func:`unreadable`.
+        """
         try:
             found = (self._home / MARKS).lstat()
-        except OSError:
+        except _ABSENT:
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
 
@@ -112,8 +135,8 @@ class LastGood:
             try:
                 before = self.marks()
             except ValueError:
-                before = {}
-            after = change(dict(before))
+                before = None
+            after = change(dict(before or {}))
             if after != before:
                 body = msgspec.json.encode(_Marks(version=1, files=dict(after)), order="sorted")
                 self._place(MARKS, body, None)
@@ -167,6 +190,14 @@ class Mark(Struct, frozen=True, forbid_unknown_fields=True):
 class _Marks(Struct, frozen=True, forbid_unknown_fields=True):
     version: Literal[1]
     files: dict[str, Mark]
+
+
+def unreadable(error: OSError) -> str:
+    """Why nobody knows what was last good, in a sentence, and what to do."""
+    path = str(error.filename or FOLDER)
+    name = path[path.rfind(FOLDER) :]
+    todo = "run as the user whose it is" if isinstance(error, PermissionError) else "mend that"
+    return f"{name} cannot be read: {error.strerror}; what was last good is in it, so {todo}"
 
 
 def _make_folder(path: Path) -> None:

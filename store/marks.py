@@ -28,12 +28,18 @@ class Marks:
         self._written: dict[str, Mark] = {}
         self._fresh: dict[str, Mark] = {}
         self._version: tuple[int, ...] | None = None
+        self._spoilt = False
         self._lock = threading.Lock()
 
     def of(self, slug: str) -> Mark | None:
         """Where a history file ended, as far as anybody knows."""
         with self._lock:
             return self._fresh.get(slug) or self._written.get(slug)
+
+    @property
+    def spoilt(self) -> bool:
+        """Whether some were written down and neither this process nor the file can tell them."""
+        return self._spoilt
 
     def any(self) -> bool:
         """Whether any history file held something."""
@@ -58,17 +64,28 @@ class Marks:
     def refresh(self) -> None:
         """Take in what other processes wrote down; what somebody accepted counts above all.
 
-        If they are gone or spoilt, this process knows them still and writes them down again.
+        If they are gone or spoilt, or cannot be read any more, this process knows them still and
+        writes them down again. One that knows none cannot: then they are spoilt, or the error.
+
+        Raises:
+            OSError: nothing is known, and there is something that cannot be read.
         """
-        version = self._last_good.marks_version()
         with self._lock:
-            if version == self._version:
-                return
-            self._version = version
+            is_known = bool(self._written or self._fresh)
             try:
+                version = self._last_good.marks_version()
+                if version == self._version:
+                    return
                 written = self._last_good.marks()
+                self._spoilt = False
             except ValueError:
                 written = {}
+                self._spoilt = self._spoilt or not is_known
+            except OSError:
+                if is_known:
+                    return
+                raise
+            self._version = version
             if not written:
                 self._fresh, self._written = {**self._written, **self._fresh}, {}
                 return
@@ -80,13 +97,14 @@ class Marks:
         """Write down the marks of this process, except where another has written meanwhile.
 
         That one's counts: it has read more of the file, or was told to accept what is there.
+        Spoilt ones stay as they are, for a person to see.
 
         Raises:
             OSError: they could not be written.
         """
         with self._lock:
             fresh, known = dict(self._fresh), self._written
-        if not fresh:
+        if self._spoilt or not fresh:
             return
 
         def change(there: dict[str, Mark]) -> dict[str, Mark]:

@@ -94,7 +94,8 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        faults = [fault for fault in (self._fault, self._unmade, self._unkept) if fault]
+        found = (self._fault, self._unmade, self._unkept, self.history.spoilt_marks)
+        faults = [fault for fault in found if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
     def reload(self, settle: Callable[[], object] | None = None) -> None:
@@ -449,8 +450,9 @@ def _parts(whole: object) -> Iterator[object]:
 class Watcher:
     """Keeps a store current while it serves: one daemon thread that looks at the files.
 
-    It starts with the first request a process answers, so that it also runs in the workers of a
-    server that forks, and never in a command. It ends with its store. Times are in seconds.
+    It starts with the process that serves, be it ``flask run`` or a worker of gunicorn, so that
+    what is good is kept although nobody asks; elsewhere with the first request a process answers.
+    It never runs in a command, and ends with its store. Times are in seconds.
     """
 
     def __init__(self, store: Store, every: float = 2.0, settle: float = 0.2) -> None:
@@ -477,7 +479,7 @@ def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
     frozen_at: float | None = None
     while held := store():
         with _requests_first():
-            looked = frozen_at is not None  # the first time, the request that began this has looked
+            looked = frozen_at is not None  # the first time, what began this has looked
             if looked:
                 held.keep_current(lambda: pause.wait(settle))
             held.prepare()

@@ -180,3 +180,24 @@ def _where(path: positions.JsonPath) -> str:
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def refuse_what_msgspec_takes(text: str) -> None:
+    """Raise ``ValueError`` for a key that stands twice and for values nested too deep."""
+    value = json.loads(text, object_pairs_hook=_without_duplicates)
+    if text.count("{") + text.count("[") > positions.MAX_DEPTH and _is_too_deep(value, 0):
+        raise ValueError("nested too deep")
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands twice")
+    return members
+
+
+def _is_too_deep(value: Any, depth: int) -> bool:
+    if depth > positions.MAX_DEPTH:
+        return True
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(_is_too_deep(part, depth + 1) for part in parts)

@@ -48,6 +48,8 @@ def unseal(line: bytes) -> Poll:
     Raises:
         ValueError: it is damaged; the sentence says in what way.
     """
+    if not line.strip():
+        raise ValueError("an empty line; a record may have been erased here")
     if b"\r" in line:
         raise ValueError("it holds a carriage return; the line ends of a history are LF alone")
     try:

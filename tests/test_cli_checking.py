@@ -173,6 +173,28 @@ def test_what_is_sealed_and_yet_damage_is_named_by_line(directory: Path) -> None
     assert lines == ["2", "4", "5"]
 
 
+def test_lines_that_were_moved_are_a_warning(directory: Path) -> None:
+    """Times that go backwards, which no writer leaves; a withheld poll's time says nothing."""
+    path = directory / "history/vpn.jsonl"
+    times = [f"2026-11-0{day}T06:00:00Z" for day in (3, 4, 5)]
+    polls = [answered("A", ["Moved"], time, slug="vpn") for time in times]
+    append(directory, polls)
+    before = check(directory).stdout
+    *first, one, two, three = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*first, three, one, two]))
+    line = len(first) + 2
+    told = f"history/vpn.jsonl:{line}:1: warning: a poll of {times[0]} after one of {times[2]} in"
+    new = set(check(directory).stdout.splitlines()) - set(before.splitlines())
+    assert [each.startswith(told) for each in new] == [True]
+    entry = {"reason": "wrong clock", "date": "2026-11-06"}
+    withheld = json.loads((directory / "withheld.json").read_text(encoding="utf-8"))["withheld"]
+    write_json(
+        directory / "withheld.json",
+        {"version": 1, "withheld": {**withheld, json.loads(three)["id"]: entry}},
+    )
+    assert "lines were moved" not in check(directory).stdout
+
+
 @pytest.mark.parametrize(("sample", "mark"), [(False, ""), (True, "notice: ")])
 def test_a_poll_yet_to_come_is_named_with_what_to_do(
     directory: Path,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from builders import BASE_URL, answered, app_over, append, command, write_data, write_json
 
+from store.last_good import FOLDER
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -61,6 +63,30 @@ def test_every_file_is_the_answer_of_the_service(data: Path, tmp_path: Path) -> 
         assert packed.exists() == entry["gzip"]
         if entry["gzip"]:
             assert gzip.decompress(packed.read_bytes()) == answer.data
+
+
+def test_what_is_published_outlives_its_files(data: Path, tmp_path: Path) -> None:
+    """Without any server: the next export stands on last good versions, and misses lost history."""
+    assert export(data, tmp_path / "tree").exit_code == 0
+    before = manifest(tmp_path / "tree")
+    product, history = data / "products/product-a.json", data / "history/crm-software.jsonl"
+    product.write_text("{", encoding="utf-8")
+    assert export(data, tmp_path / "tree").exit_code == 0
+    assert manifest(tmp_path / "tree") == before
+    history.unlink()
+    done = export(data, tmp_path / "tree")
+    assert done.exit_code == 1
+    assert "history/crm-software.jsonl:1:1: the file is gone" in done.stderr
+
+
+def test_a_tree_without_last_good_versions_is_published_with_a_warning(
+    data: Path, tmp_path: Path
+) -> None:
+    """What cannot be kept does no harm yet."""
+    (data / FOLDER).write_text("in the way", encoding="utf-8")
+    done = export(data, tmp_path / "tree")
+    assert done.exit_code == 0
+    assert "warning: .last-good:1:1: cannot be written" in done.stderr
 
 
 def test_nothing_that_needs_a_process_is_in_it(data: Path, tmp_path: Path) -> None:

@@ -162,6 +162,26 @@ def test_a_name_that_two_files_claim_already_is_not_claimed_once_more(directory:
     assert 'claims "Zoho" already, and so does another file; see `flask check`' in done.output
 
 
+@pytest.mark.parametrize("broken", ["zoho", "unheard-of"])
+@pytest.mark.parametrize(
+    "args",
+    [["merge", "pipedrive", "ID"], ["merge", "ID", "pipedrive"], ["reject", "ID", "pipedrive"]],
+    ids=" ".join,
+)
+def test_a_product_file_that_was_never_good_is_to_be_mended_first(
+    directory: Path, args: list[str], broken: str
+) -> None:
+    """Nobody knows what it names: it is no file that somebody has just written."""
+    path = directory / f"products/{broken}.json"
+    path.write_text("{", encoding="utf-8")
+    kept = (directory / "products/pipedrive.json").read_bytes()
+    done = names(directory, *(arg.replace("ID", broken) for arg in args))
+    assert done.exit_code == 1
+    assert f"Error: mend this first: products/{broken}.json:1:2: " in done.stderr
+    assert path.read_text(encoding="utf-8") == "{"
+    assert (directory / "products/pipedrive.json").read_bytes() == kept
+
+
 @pytest.mark.parametrize(
     ("args", "code", "sentence"),
     [

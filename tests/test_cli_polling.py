@@ -18,6 +18,7 @@ from processes import write_real
 
 from store import history
 from store.history import History
+from store.last_good import FOLDER
 from store.polls.claims import Claims
 from store.polls.due import RESTS
 from store.polls.providers import Reply
@@ -66,6 +67,26 @@ def test_a_poll_says_what_came_of_it(sample: Path) -> None:
         ("A", "2026-11-02T06:00:00Z"),
         ("B", "2026-11-02T06:00:00Z"),
     ]
+
+
+@pytest.mark.parametrize("lost", ["history", "history/crm.jsonl"])
+def test_what_a_poll_added_is_missed_when_it_goes(sample: Path, lost: str) -> None:
+    """Though no server ever saw it, nothing is paid for twice."""
+    at = ("--at", "2026-11-02T06:00:00Z")
+    assert run(sample, "--all", *at).exit_code == 0
+    (sample / lost).rename(sample / "away")
+    done = run(sample, "crm", "--due", *at)
+    assert done.exit_code == 1
+    assert "its category is left alone" in done.stderr
+    assert command(sample, "check").exit_code == 1
+
+
+def test_a_poll_says_where_no_mark_can_be_kept(sample: Path) -> None:
+    """The polls are recorded all the same."""
+    (sample / FOLDER).write_text("in the way", encoding="utf-8")
+    done = run(sample, "crm", "--at", "2026-11-02T06:00:00Z")
+    assert done.exit_code == 0
+    assert "warning: .last-good cannot be written: File exists; a later loss" in done.stderr
 
 
 @pytest.mark.parametrize("which", ["--due", "--all"])

@@ -256,13 +256,40 @@ class TestReading:
         assert models(log) == ["A", "B", "C"]
         assert log.read(SLUG).problems == ()
 
-    def test_blank_lines_are_no_damage(self, log: History) -> None:
-        """An empty line is nothing at all."""
+    @pytest.mark.parametrize("end", [b"\n", b"\n\n\n"])
+    def test_empty_lines_at_the_end_are_no_damage(self, log: History, end: bytes) -> None:
+        """Editors leave them; the writer takes them away, so that none stands between records."""
         log.append(polls("A"), NOW)
-        log.path(SLUG).write_bytes(written(log) + b"\n\n")
+        before = written(log)
+        log.path(SLUG).write_bytes(before + end)
+        assert log.read(SLUG).problems == ()
         log.append(polls("B"), NOW)
         assert models(log) == ["A", "B"]
         assert log.read(SLUG).problems == ()
+        assert b"\n\n" not in written(log)
+        assert written(log).startswith(before)
+
+    @pytest.mark.parametrize("number", [1, 2, 3])
+    @pytest.mark.parametrize("blank", [b" ", b"\t", b"\r"])
+    def test_a_line_blanked_out_is_damage(self, log: History, number: int, blank: bytes) -> None:
+        """Whoever erases a record in its place is told of, also in the last line."""
+        log.append(polls("A", "B", "C"), NOW)
+        lines = written(log).splitlines(keepends=True)
+        lines[number - 1] = blank * (len(lines[number - 1]) - 1) + b"\n"
+        log.path(SLUG).write_bytes(b"".join(lines))
+        fresh = History(log.path(SLUG).parent)
+        [problem] = fresh.read(SLUG).problems
+        assert (problem.line, problem.severity) == (number, "error")
+        assert "an empty line; a record may have been erased here" in problem.message
+        fresh.append(polls("D"), LATER)
+        assert fresh.read(SLUG).problems == (problem,)
+
+    def test_an_empty_line_between_records_is_damage(self, log: History) -> None:
+        """The writer leaves none."""
+        log.append(polls("A", "B"), NOW)
+        log.path(SLUG).write_bytes(written(log).replace(b"\n", b"\n\n"))
+        [problem] = History(log.path(SLUG).parent).read(SLUG).problems
+        assert (problem.line, problem.severity) == (2, "error")
 
     def test_a_record_that_makes_no_sense_is_kept_and_counts_nowhere(self, log: History) -> None:
         """A line somebody made by hand, id and checksum and all, is named and left as it is."""

@@ -13,6 +13,7 @@ from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
 from builders import app_over, bodies, command, write_json
 from click import ClickException
 from faults import failing_names
+from processes import started, until
 
 from store.files import GOVERNING, DataDirectoryError, Files
 from store.last_good import FOLDER
@@ -43,6 +44,23 @@ def serve(data: Path) -> dict[str, bytes]:
     store.keep()
     assert store.problems == ()
     return bodies(store)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("flask", "run", "--port", "0"),
+        ("gunicorn", "-c", "python:store.gunicorn", "-b", "127.0.0.1:0", "app:create_app()"),
+    ],
+    ids=["flask", "gunicorn"],
+)
+def test_a_server_that_nobody_asks_keeps_what_is_good(data: Path, command: tuple[str, ...]) -> None:
+    """Copies and marks are there soon after the start, without a single request."""
+    with started(data, *command) as process:
+        until((data / FOLDER / "history.json").exists)
+        assert (data / FOLDER / "withheld.json").exists()
+        process.terminate()
+        process.wait(30)
 
 
 @pytest.mark.parametrize("slip", SLIPS[::5], ids=lambda slip: slip.name)
@@ -325,6 +343,93 @@ def test_two_servers_keep_the_same(data: Path) -> None:
     two.reload()
     two.keep()
     assert store_over(data).snapshot.catalogue.site.name == "Consensus Two"
+
+
+def refuse_to_open(monkeypatch: pytest.MonkeyPatch, end: str, fault: OSError) -> None:
+    """Let whatever ends so be there and not be opened."""
+    really = os.open
+
+    def refuse(path: Any, *args: Any, **kwargs: Any) -> int:
+        if str(path).endswith(end):
+            raise OSError(fault.errno, fault.strerror, path)
+        return really(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+
+@pytest.mark.parametrize("name", ["withheld.json", "history.json"])
+@pytest.mark.parametrize("fault", [PermissionError(13, "Permission denied"), OSError(5, "Broken")])
+def test_a_copy_that_may_not_be_read_is_not_taken_for_none(
+    data: Path, monkeypatch: pytest.MonkeyPatch, name: str, fault: OSError
+) -> None:
+    """Who cannot know what was withheld or lost is told so, and shows, says and asks nothing."""
+    serve(data)
+    refuse_to_open(monkeypatch, f"{FOLDER}/{name}", fault)
+    sentence = rf"^{FOLDER}/{name} cannot be read: {fault.strerror}; "
+    with pytest.raises(ClickException, match=sentence):
+        app_over(data)
+    for arguments in (["check"], ["poll", "--due"], ["export", str(data.parent / "tree")]):
+        done = command(data, *arguments)
+        assert done.exit_code == 1, arguments
+        assert f"{FOLDER}/{name} cannot be read: {fault.strerror}" in done.output
+        todo = "run as the user whose it is" if fault.errno == 13 else "mend that"
+        assert f"what was last good is in it, so {todo}" in done.output
+        assert str(data / FOLDER) not in done.output
+    assert not (data.parent / "tree").exists()
+
+
+def test_a_folder_of_copies_that_may_not_be_read_is_not_taken_for_none(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the categories are away too, nobody says that there never were any."""
+    serve(data)
+    shutil.rmtree(data / "categories")
+    really = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if path == data / FOLDER / "categories":
+            raise PermissionError(13, "Permission denied", path)
+        return really(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(DataDirectoryError, match=f"^{FOLDER}/categories cannot be read: Perm"):
+        Files(data).scan()
+
+
+@pytest.mark.parametrize("name", ["withheld.json", "history.json"])
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_what_stands_in_a_copys_place_is_not_taken_for_none(
+    data: Path, name: str, kind: str
+) -> None:
+    """It is named, and the server does not begin anew beside it."""
+    serve(data)
+    path = data / FOLDER / name
+    path.rename(data / ".away")
+    if kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(data / ".away")
+    with pytest.raises(ClickException, match=f"^{FOLDER}/{name} cannot be read: "):
+        app_over(data)
+
+
+def test_copies_that_can_be_read_no_more_stop_no_server(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it knows stays in use; edits are taken in, also such as need a copy, and it warns."""
+    (data / "withheld.json").unlink()
+    store = store_over(data)
+    store.keep()
+    refuse_to_open(monkeypatch, FOLDER, PermissionError(13, "Permission denied"))
+    refuse_to_open(monkeypatch, f"{FOLDER}/withheld.json", PermissionError(13, "Permission denied"))
+    refuse_to_open(monkeypatch, f"{FOLDER}/history.json", PermissionError(13, "Permission denied"))
+    text = (data / "site.json").read_text(encoding="utf-8")
+    (data / "site.json").write_text(text.replace("Test", "Two"), encoding="utf-8")
+    (data / FOLDER / "history.json").touch()
+    store.reload()
+    store.keep()
+    assert store.snapshot.catalogue.site.name == "Consensus Two"
+    assert [(problem.file, problem.severity) for problem in store.problems] == [(FOLDER, "warning")]
 
 
 def client_over(data: Path) -> FlaskClient:

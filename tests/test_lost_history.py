@@ -274,14 +274,55 @@ def test_a_deleted_categorys_history_is_missed_too(data: Path) -> None:
     assert bodies(store) == bodies(store_over(data))
 
 
-def test_marks_that_cannot_be_read_hide_nothing_else(data: Path) -> None:
-    """A spoilt file of marks is written anew from what is there."""
+@pytest.mark.parametrize("spoilt", [b"", b"{", b'{"version":2,"files":{}}', b"[" * 9999])
+def test_marks_that_are_spoilt_are_named_and_left(data: Path, spoilt: bytes) -> None:
+    """Whoever starts then cannot say what is lost, and says that; restored, they count again."""
     serve(data)
-    for spoilt in (b"", b"{", b'{"version":2,"files":{}}', b"[" * 9999):
-        (data / FOLDER / MARKS).write_bytes(spoilt)
-        serve(data)
-        marks = json.loads((data / FOLDER / MARKS).read_bytes())
-        assert marks["files"].keys() == {SLUG, "help-desk"}
+    marks = data / FOLDER / MARKS
+    known = marks.read_bytes()
+    (data / f"history/{SLUG}.jsonl").unlink()
+    marks.write_bytes(spoilt)
+    store = store_over(data)
+    for _ in range(2):
+        store.keep()
+        (problem,) = store.problems
+        assert (problem.file, problem.severity) == (f"{FOLDER}/{MARKS}", "error")
+        marks.touch()
+        store.reload()
+    assert marks.read_bytes() == spoilt
+    assert app_over(data).test_client().get("/healthz").get_json()["status"] == "degraded"
+    done = command(data, "check")
+    assert done.exit_code == 1
+    assert f"{FOLDER}/{MARKS}:1:1: it is broken, so that a loss of history is unseen" in done.output
+    assert f"{FOLDER}/{MARKS}:1:1: " in command(data, "poll", "--status").output
+    assert command(data, "poll", "help-desk").exit_code == 0
+    assert marks.read_bytes() == spoilt
+    marks.write_bytes(known)
+    assert "the file is gone" in problem_of(store_over(data))
+
+
+@pytest.mark.parametrize("lost", [(), (SLUG,), (SLUG, "help-desk")])
+def test_spoilt_marks_are_written_anew_when_all_is_accepted(
+    data: Path, lost: tuple[str, ...]
+) -> None:
+    """On an operator's word; one category's does not speak for the others."""
+    serve(data)
+    for slug in lost:
+        (data / f"history/{slug}.jsonl").unlink()
+    (data / FOLDER / MARKS).write_bytes(b"{")
+    store = store_over(data)
+    done = command(data, "check", "--accept-history", "help-desk")
+    assert done.exit_code == 1
+    assert "flask check --accept-history --all" in done.output
+    assert (data / FOLDER / MARKS).read_bytes() == b"{"
+    done = command(data, "check", "--accept-history", "--all")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[-1] == f"{FOLDER}/{MARKS} is written anew."
+    marks = json.loads((data / FOLDER / MARKS).read_bytes())["files"]
+    assert marks.keys() == {SLUG, "help-desk"} - set(lost)
+    store.reload()
+    store.keep()
+    assert store.problems == store_over(data).problems == ()
 
 
 @pytest.mark.parametrize("spoil", [None, b"{"], ids=["gone", "spoilt"])

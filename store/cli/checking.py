@@ -78,19 +78,26 @@ def _accept(history: History, slugs: Sequence[str]) -> None:
     """Take the history of these slugs, or of all that lost some, as it is from now on."""
     try:
         held = {*history.signatures(), *history.remembered()}
-        lost = [slug for slug in sorted(held) if history.read(slug).unread]
+        spoilt = history.spoilt_marks
+        if slugs and spoilt:
+            raise click.ClickException(f"{spoilt}.")
+        lost = [slug for slug in sorted(held) if spoilt or history.read(slug).unread]
         for slug in slugs:
             if slug not in held:
                 raise click.UsageError(f'No history was ever seen of "{slug}".')
-        for slug in dict.fromkeys(slugs or lost):
-            if slug not in lost:
-                click.echo(f"history/{slug}.jsonl has lost nothing.")
-                continue
-            polls = len(history.accept(slug).polls)
-            click.echo(f"history/{slug}.jsonl counts as it is: {_number(polls, 'poll')}.")
+        accepted = [slug for slug in dict.fromkeys(slugs or lost) if slug in lost]
+        logs = history.accept(*accepted) if accepted or spoilt else []
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
-    if not slugs and not lost:
+    for slug, log in zip(accepted, logs, strict=True):
+        polls = _number(len(log.polls), "poll")
+        click.echo(f"history/{slug}.jsonl counts as it is: {polls}.")
+    for slug in dict.fromkeys(slugs):
+        if slug not in lost:
+            click.echo(f"history/{slug}.jsonl has lost nothing.")
+    if spoilt:
+        click.echo(f"{spoilt.file} is written anew.")
+    elif not slugs and not lost:
         click.echo("No history is lost.")
 
 
@@ -113,6 +120,8 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:
+        if history.spoilt_marks:
+            yield history.spoilt_marks
         yield from checks.remarks(catalogue, census, files)
 
 

@@ -16,11 +16,12 @@ from store.rankings.sentences import listed
 from store.records import Problem, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from store.counting import Row
     from store.files import Catalogue, Files
-    from store.history import History
+    from store.history import History, Stored
     from store.positions import JsonPath
     from store.records import Assistant, Category, Poll
 
@@ -80,6 +81,7 @@ def damage(
         for problem in counting.beyond(files, rows, catalogue.withheld, now):
             severity: Severity = "notice" if catalogue.site.sample else "error"
             yield msgspec.structs.replace(problem, severity=severity)
+        yield from _backwards(files, rows, catalogue.withheld)
         polls = counting.as_known((s.poll for _, s in rows), catalogue.former_names)
         models.update(poll.model for poll in polls)
         ids.update(poll.id for poll in polls)
@@ -88,6 +90,24 @@ def damage(
         if category := catalogue.categories.get(slug):
             unasked[slug] = _unasked(category, catalogue.assistants, polls)
     return Census(models, newest, frozenset(ids), unasked)
+
+
+def _backwards(
+    files: Sequence[str], rows: Iterable[Row], withheld: Container[str]
+) -> Iterator[Problem]:
+    """Every poll that is earlier than the one before it in its file: no writer appends so."""
+    last: dict[int, Stored] = {}
+    for number, stored in rows:
+        if stored.poll.id in withheld:
+            continue
+        before = last.get(number)
+        if before and stored.poll.polled_at < before.poll.polled_at:
+            message = (
+                f"a poll of {stored.poll.polled_at} after one of {before.poll.polled_at} in line "
+                f"{before.line}: lines were moved, or taken from elsewhere; it counts as it stands"
+            )
+            yield Problem(f"history/{files[number]}.jsonl", stored.line, 1, message, "warning")
+        last[number] = stored
 
 
 def _files(catalogue: Catalogue, found: Iterable[str]) -> dict[str, Sequence[str]]:

@@ -23,6 +23,7 @@ from werkzeug.http import parse_date
 from store.cli import with_data
 from store.files import DataDirectoryError
 from store.history import HistoryError
+from store.last_good import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -112,10 +113,19 @@ def export(directory: Path, even_if: int | None) -> None:
             written = tree.publish(manifest)
     except OSError as error:
         raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
+    _keep(_store(app))
     click.echo(
         f"{len(manifest.files):,} answers and {len(manifest.redirects):,} redirects in "
         f"{directory / 'current'}; {written:,} answers changed."
     )
+
+
+def _keep(store: Store) -> None:
+    """Let what was published outlive its files, as a server does; say where that cannot be."""
+    store.keep()
+    for problem in store.problems:
+        if problem.file.startswith(FOLDER):
+            click.echo(f"warning: {problem}", err=True)
 
 
 def _refuse(reasons: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from store.rankings.curation import Use
 from store.rankings.names import Names
 from store.rankings.products import Named
 from store.rankings.readings import FirstUse
-from store.records import Product
+from store.records import Product, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -178,6 +179,8 @@ class Desk:
         if file := self.files.get(text):
             use = FirstUse("", "", "", 0, file.name)
             return Named(text, text, file.name, file.domain, file.aliases, 0, (), use)
+        if is_slug(text):
+            self._refuse_broken(text)
         close = process.extract(text, list(snapshot.product_slugs), limit=3, score_cutoff=60)
         hint = f" Closest: {', '.join(slug for slug, *_ in close)}." if close else ""
         raise click.UsageError(f'No product has the slug or the spelling "{text}".{hint}')
@@ -198,6 +201,7 @@ class Desk:
         """Write the names of one product into the file of the other, and take its own away."""
         if product.id == into.id:
             raise click.ClickException(f"{product.slug} is {into.slug} already.")
+        self._refuse_broken(product.slug, into.slug)
         self._refuse_if_told_apart(product, into)
         own = self.files.get(product.id)
         text = self._text(into)
@@ -225,6 +229,7 @@ class Desk:
         """
         if product.id == other.id:
             raise click.ClickException(f"{product.slug} is {other.slug}; take its alias out first.")
+        self._refuse_broken(product.slug, other.slug)
         pairs = [(other, product), (product, other)]
         kept = [pair for pair in pairs if pair[0].id in self.files] or pairs
         edits = [
@@ -248,22 +253,27 @@ class Desk:
                     "take that out first."
                 )
 
+    def _refuse_broken(self, *slugs: str) -> None:
+        """Leave a file alone of which no good version is known: nobody knows what it names."""
+        for slug in slugs:
+            if slug not in self.files and os.path.lexists(self._directory / _name(slug)):
+                self._file_text(slug)
+
+    def _file_text(self, slug: str) -> str:
+        try:
+            return text_of(self._directory, _name(slug))
+        except EditError as error:
+            raise click.ClickException(str(error)) from None
+
     def _text(self, product: Named) -> str:
         """The text of a product's file, a new one if it has none."""
         if product.id not in self.files:
             return new(_name(product.slug), name=product.name)
-        try:
-            return text_of(self._directory, _name(product.slug))
-        except EditError as error:
-            raise click.ClickException(str(error)) from None
+        return self._file_text(product.slug)
 
     def _edit(self, slug: str, after: str | None) -> Edit:
-        name = _name(slug)
-        try:
-            before = text_of(self._directory, name) if slug in self.files else None
-        except EditError as error:
-            raise click.ClickException(str(error)) from None
-        return Edit(name, before, after)
+        before = self._file_text(slug) if slug in self.files else None
+        return Edit(_name(slug), before, after)
 
     def _carry_out(self, edits: list[Edit]) -> None:
         """Write, show what was written, and say which spellings stand for another product now."""

@@ -21,6 +21,7 @@ from store.cli import with_data
 from store.cli.slugs import unknown_category
 from store.files import REQUIRED, Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
+from store.last_good import FOLDER
 from store.memory import append
 from store.polls.asking import Unready, key_of, request_for
 from store.polls.assistants import mistakes
@@ -36,7 +37,7 @@ from store.polls.status import Overview, status
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from store.polls.spending import Account, DailyAccount
     from store.records import Assistant
@@ -234,7 +235,8 @@ def _look(desk: Desk, pasts: Mapping[str, Past]) -> list[str]:
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
     sentences = dict.fromkeys(map(str, unread))
-    return [f"{each}; its category is left alone" for each in sentences]
+    spoilt = [str(desk.history.spoilt_marks)] if desk.history.spoilt_marks else []
+    return [*spoilt, *(f"{each}; its category is left alone" for each in sentences)]
 
 
 def _check_writable(settings: Settings) -> None:
@@ -299,8 +301,22 @@ def _ask(
     )
     runner = Runner(edges, desk.catalogue.site.poll_every_days, in_order=in_order)
     asked = [pair for pair in pairs if pair.assistant in ready]
-    well = _summarise(_run(runner, asked, stop, only_due=only_due))
+    try:
+        well = _summarise(_run(runner, asked, stop, only_due=only_due))
+    finally:
+        _keep_marks(desk.history, {pair.slug for pair in asked})
     return well and len(ready) == len(chosen) and not desk.clock.fault()
+
+
+def _keep_marks(history: History, slugs: Collection[str]) -> None:
+    """Write down where these files end now, so that a later loss is seen; a warning if not."""
+    for slug in slugs:
+        history.read(slug)
+    try:
+        history.keep_marks()
+    except OSError as error:
+        why = f"{FOLDER} cannot be written: {error.strerror}"
+        click.echo(f"warning: {why}; a later loss of what was polled is unseen", err=True)
 
 
 def _run(

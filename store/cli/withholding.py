@@ -1,4 +1,8 @@
-"""``flask withhold``: take the texts of one poll out of sight, and out of every figure."""
+"""``flask withhold``: take the texts of one poll out of sight, and out of every figure.
+
+What it withholds stays withheld when withheld.json breaks or goes before a server has seen it: the
+command puts its copy into ``.last-good`` itself, as servers do with all files.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from store.cli import with_data
 from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_member
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
+from store.last_good import FOLDER, Copy, LastGood
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,8 +53,20 @@ def withhold(poll_id: str, reason: str) -> None:
         carry_out(directory, [edit])
     except EditError as error:
         raise click.ClickException(str(error)) from None
+    _keep(directory)
     click.echo(edit.diff, nl=False)
     click.echo(f"Withheld: {poll.model} on {poll.slug}, {poll.polled_at}.", err=True)
+
+
+def _keep(directory: Path) -> None:
+    """Let what was just written outlive the file; where that cannot be is a warning."""
+    path = directory / NAME
+    try:
+        copy = Copy(path.read_bytes(), path.stat().st_mtime_ns)
+        LastGood(directory).keep({NAME: copy}, gone=())
+    except OSError as error:
+        why = f"{FOLDER} cannot be written: {error.strerror}"
+        click.echo(f"warning: {why}; if {NAME} breaks, the poll may be shown again", err=True)
 
 
 def _refuse_if_lost(directory: Path) -> None:
