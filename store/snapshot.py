@@ -96,7 +96,7 @@ class Ledger(Struct, frozen=True):
         return [i for i in positions if self.models[i] == model][:limit]
 
 
-class Snapshot(Struct, frozen=True, weakref=True):
+class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     """One consistent picture of files and history.
 
     Mappings are by category slug, ``products`` and ``records`` by product id, ``documents`` by
@@ -130,6 +130,18 @@ class Snapshot(Struct, frozen=True, weakref=True):
         """Everything wrong in files and history that a curator should mend."""
         damage = {problem for found in self.damage.values() for problem in found}
         return tuple(sorted([*self.catalogue.problems, *damage]))
+
+    @cached_property
+    def lost(self) -> tuple[Problem, ...]:
+        """Why history is neither known nor shown as it last was, sorted; empty when all is."""
+        unknown = self.damage.keys() - self.ledgers.keys()
+        return tuple(sorted({self.damage[slug][0] for slug in unknown}))
+
+    @cached_property
+    def lost_all(self) -> Problem | None:
+        """Why nothing of the history is known although there is some; else ``None``."""
+        known = any(ledger.models for ledger in self.ledgers.values())
+        return self.lost[0] if self.lost and not known else None
 
     @property
     def modified(self) -> int:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from flask import Flask
+    from flask.testing import FlaskClient
+
     from store.memory import Store
 
 SLUG = "crm-software"
@@ -216,6 +219,73 @@ def test_the_folder_gone_is_one_error_and_nothing_at_all_is_polled(data: Path) -
     (data / "away").rename(data / "history")
     store.reload()
     assert store.problems == ()
+
+
+def statuses(client: FlaskClient, *addresses: str) -> dict[str, int]:
+    """What each of these addresses answers."""
+    return {address: client.get(address).status_code for address in addresses}
+
+
+def routed(app: Flask) -> set[str]:
+    """An address of every rule that can be asked for without knowing more."""
+    named = {"slug": SLUG, "name": "site.css"}
+    queries = {"/search": "?q=crm", "/api/v1/search": "?q=crm", "/search/suggest": "?q=crm"}
+    adapter = app.url_map.bind("localhost")
+    paths = [
+        adapter.build(rule.endpoint, {key: named[key] for key in rule.arguments})
+        for rule in app.url_map.iter_rules()
+        if "GET" in (rule.methods or ())
+    ]
+    return {f"{path}{queries.get(path, '')}" for path in paths}
+
+
+@pytest.mark.parametrize("way", ["folder", "each file"])
+def test_without_any_history_nothing_that_follows_from_it_is_said(data: Path, way: str) -> None:
+    """After a restart no list is empty and nothing is unknown: all say why, the probe too."""
+    serve(data)
+    if way == "folder":
+        shutil.rmtree(data / "history")
+    else:
+        for path in (data / "history").iterdir():
+            path.write_bytes(b"")
+    app = app_over(data)
+    client = app.test_client()
+    found = statuses(client, *routed(app), "/product/zoho-crm", "/api/v1/product/zoho-crm.json")
+    alone = {
+        "/healthz", "/livez", "/robots.txt", "/static/site.css", "/.well-known/api-catalog",
+        "/.well-known/mcp/server-card.json",
+    }  # fmt: skip
+    assert found == {address: 200 if address in alone else 503 for address in found}
+    assert {"/", "/readyz", "/llms.txt", "/feeds/changes.atom", "/changes"} <= found.keys() - alone
+    for address in ("/", "/api/v1/categories.json", "/readyz", "/feeds/changes.json"):
+        assert "flask check --accept-history" in client.get(address).text
+    assert client.get("/").mimetype == "text/html"
+    assert client.get("/api/v1/mentions.json").mimetype == "application/problem+json"
+    for tool, arguments in (("list_categories", {}), ("get_product", {"slug": "zoho-crm"})):
+        told = call(client, tool, arguments)
+        assert told["isError"]
+        assert "flask check --accept-history" in told["content"][0]["text"]
+    command(data, "check", "--accept-history", "--all")
+    app.extensions["store"].reload()
+    assert statuses(client, "/", "/readyz") == {"/": 200, "/readyz": 200}
+
+
+def test_a_product_that_may_be_named_in_lost_history_is_not_unknown(data: Path) -> None:
+    """As long as some is lost; what nothing knows of categories stays unknown."""
+    append(data, [answered("A", ["Only Here"], TIMES[-1])])
+    serve(data)
+    (data / f"history/{SLUG}.jsonl").unlink()
+    client = app_over(data).test_client()
+    record, page = "/api/v1/product/only-here.json", "/product/only-here"
+    for address in (record, page, "/product/only-here/polls"):
+        answer = client.get(address)
+        assert (answer.status_code, f"history/{SLUG}.jsonl" in answer.text) == (503, True)
+    told = call(client, "get_product", {"slug": "only-here"})
+    assert (told["isError"], f"history/{SLUG}.jsonl" in told["content"][0]["text"]) == (True, True)
+    known = {"/product/zoho-crm": 200, "/changes": 200, "/readyz": 200, "/best/nobody": 404}
+    assert statuses(client, *known) == known
+    command(data, "check", "--accept-history", SLUG)
+    assert app_over(data).test_client().get(record).status_code == 404
 
 
 def test_all_of_it_can_be_accepted(data: Path) -> None:

@@ -59,6 +59,7 @@ class Api:
             "getReadme": self.readme,
         }
         blueprint = Blueprint("api", __name__)
+        absent.guard(blueprint, lambda: self._store.snapshot)
         for route in ROUTES:
             view = views.get(route.operation_id) or self._document_view(route.path)
             blueprint.add_url_rule(route.rule, route.operation_id, view)
@@ -104,6 +105,8 @@ class Api:
         slug = path_slug(slug)
         if current := snapshot.overview.product_redirects.get(slug):
             return moved(payloads.at.product(current))
+        if reason := absent.product(slug, snapshot):
+            raise reason
         raise NotFound(
             f'No product with the slug "{slug}". Resolve names through /api/v1/search?q=.',
             suggestions=payloads.suggested_products(slug, snapshot),
@@ -161,9 +164,12 @@ class Api:
         return _unstored({"status": "ok"})
 
     def ready(self) -> Response:
-        """``/readyz``: whether there is something to serve; 503 until then."""
-        ready = self._store.made_at > 0
-        return _unstored({"status": "ok" if ready else "starting"}, ok=ready)
+        """``/readyz``: whether there is something to serve; 503 until then, and without history."""
+        if not self._store.made_at:
+            return _unstored({"status": "starting"}, ok=False)
+        if reason := absent.history(self._store.snapshot):
+            return _unstored({"status": "unavailable", "detail": reason.detail}, ok=False)
+        return _unstored({"status": "ok"})
 
     def _document_view(self, path: str) -> Callable[[], Response]:
         """A view of a document that was prepared with the snapshot."""

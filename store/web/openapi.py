@@ -35,8 +35,8 @@ _PROBLEMS = {
     500: "Something went wrong on our side.",
     503: "A file that this is made from cannot be used just now; detail says which, and why.",
 }
-_ALWAYS = (400, 500)
-"""Problems that any operation can answer: the Host is checked everywhere."""
+_ALWAYS = (400, 500, 503)
+"""Problems that any operation can answer: everywhere the Host is checked, and history needed."""
 
 _TEXT = {"type": "string"}
 _VALIDATORS = {

@@ -11,7 +11,7 @@ from flask import Blueprint, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from store.snapshot import Prepared
-from store.web import crossorigin
+from store.web import absent, crossorigin
 from store.web.answers import Answer, answer
 from store.web.api import links
 from store.web.errors import ApiError
@@ -67,6 +67,8 @@ class Mcp:
     def instructions(self) -> str:
         """What the data is, where to begin, how to cite; what is quoted text."""
         view = self.view()
+        if reason := absent.history(view.snapshot):
+            return reason.detail
         site, models = view.payloads.site, view.snapshot.models
         sample = (
             "THIS IS A SAMPLE: the questions are real; the assistants, products and answers are "

@@ -99,9 +99,8 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     def call(self, view: View, given: Mapping[str, Any]) -> dict[str, Any]:
         """The result of a call; what is wrong with the call is a result too, marked ``isError``."""
-        models = (*view.snapshot.models, *view.snapshot.overview.retired)
         try:
-            body = self.answer(view, read(self.accepting(models), given))
+            body = self._body(view, given)
         except BadCall as error:
             content = [_text(str(error))]
             if error.quotes:
@@ -111,6 +110,12 @@ class Tool(Struct, frozen=True, kw_only=True):
         if self.quotes:
             content.append(_text(notice(view.payloads.site)))
         return {"content": content, "structuredContent": Raw(body), "isError": False}
+
+    def _body(self, view: View, given: Mapping[str, Any]) -> bytes:
+        models = (*view.snapshot.models, *view.snapshot.overview.retired)
+        if reason := absent.history(view.snapshot):
+            raise BadCall(reason.detail)
+        return self.answer(view, read(self.accepting(models), given))
 
 
 def notice(site: Site) -> str:
@@ -161,6 +166,8 @@ def get_product(view: View, given: Mapping[str, Any]) -> bytes:
     product = snapshot.product(slug)
     if product is None and (current := snapshot.overview.product_redirects.get(slug)):
         product = snapshot.product(current)
+    if product is None and (reason := absent.product(slug, snapshot)):
+        raise BadCall(reason.detail)
     if product is None:
         raise _unknown("product", slug, view.payloads.suggested_products(slug, snapshot))
     return snapshot.record_of(product).body
