@@ -295,7 +295,7 @@ class _Rebuild:
             if not logs.unread:
                 ledgers[slug], polls = _in_order(logs.files, rows, self.catalogue)
                 read[slug] = readings.read(slug, self.categories[slug], polls, self.names)
-            elif not self._stays(slug):
+            elif not self._stays(slug, logs.files):
                 gone.add(slug)
         self.readings = _with(self.before.readings, read, gone)
         changed = {*read, *gone}
@@ -321,10 +321,16 @@ class _Rebuild:
             documents=self.before.documents,
         )
 
-    def _stays(self, slug: str) -> bool:
-        """Whether a category can be shown as it last was, nothing in it withheld since."""
-        withheld = self.before.catalogue.withheld
-        return slug in self.before.readings and withheld == self.catalogue.withheld
+    def _stays(self, slug: str, files: tuple[str, ...]) -> bool:
+        """Whether a category can be shown as it last was: what it follows from is as it was."""
+        reading, old, new = self.before.readings.get(slug), self.before.catalogue, self.catalogue
+        return (
+            reading is not None
+            and (old.withheld, old.former_names) == (new.withheld, new.former_names)
+            and reading.category == self.categories[slug]
+            and self.before.ledgers[slug].files == files
+            and readings.still_holds(reading, self.names)
+        )
 
     def _touched(self, changed: Iterable[str]) -> set[ProductId]:
         """Every product that a changed category names or named, or whose file changed."""

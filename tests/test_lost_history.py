@@ -8,7 +8,17 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, append, bodies, command, prepared, write_data
+from builders import (
+    answered,
+    app_over,
+    append,
+    bodies,
+    command,
+    prepared,
+    same_as_fresh,
+    write_data,
+    write_json,
+)
 from small_world import write_small_world
 
 from store.history import History
@@ -286,6 +296,55 @@ def test_a_product_that_may_be_named_in_lost_history_is_not_unknown(data: Path) 
     assert statuses(client, *known) == known
     command(data, "check", "--accept-history", SLUG)
     assert app_over(data).test_client().get(record).status_code == 404
+
+
+def edit(path: Path, **members: Any) -> None:
+    """Change members of a data file, or begin one."""
+    record = json.loads(path.read_bytes()) if path.exists() else {"version": 1}
+    write_json(path, {**record, **members})
+
+
+HIDDEN = {"reason": "Wrong.", "date": "2026-11-20"}
+EDITS: dict[str, Callable[[Path], None]] = {
+    "a question": lambda data: edit(data / f"categories/{SLUG}.json", question="Which CRM?"),
+    "a product file": lambda data: edit(
+        data / "products/hub.json", name="Hub", aliases=["HubSpot"]
+    ),
+    "a former name": lambda data: edit(
+        data / "models.json",
+        models=[
+            {"name": "Z", "api": "sample", "former_names": ["A"]},
+            {"name": "B", "api": "sample"},
+        ],
+    ),
+    "a withholding": lambda data: edit(data / "withheld.json", withheld={"0" * 16: HIDDEN}),
+    "a deletion": lambda data: (data / f"categories/{SLUG}.json").unlink(),
+    "a file that was a former slug's": lambda data: edit(
+        data / "categories/crm.json", title="Best CRM", question="Which CRM is best?"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_what_was_known_stays_served_until_an_edit_touches_it(data: Path, what: str) -> None:
+    """An edit is never half applied: its answer is then the one after a restart."""
+    edit(data / f"categories/{SLUG}.json", former_slugs=["crm"])
+    store = serve(data)
+    before, path = bodies(store), data / f"history/{SLUG}.jsonl"
+    text = path.read_bytes()
+    path.unlink()
+    store.reload()
+    edit(data / "products/hubby.json", name="Nobody names it")
+    store.reload()
+    assert bodies(store) == before
+    EDITS[what](data)
+    store.reload()
+    assert store.snapshot.fault_of(SLUG)
+    assert same_as_fresh(store, data)
+    path.write_bytes(text)
+    store.reload()
+    assert not store.snapshot.fault_of(SLUG)
+    assert same_as_fresh(store, data)
 
 
 def test_all_of_it_can_be_accepted(data: Path) -> None:
