@@ -7,6 +7,7 @@ import multiprocessing
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 from builders import (
     answered,
@@ -53,6 +54,12 @@ def data(tmp_path: Path) -> Path:
             for model in "AB"
         ],
     )
+
+
+def unwatched(data: Path) -> Flask:
+    """An application that looks at its files only when the test says so."""
+    with click.Context(click.Command("flask")):
+        return app_over(data)
 
 
 def store_over(data: Path) -> Store:
@@ -117,6 +124,31 @@ def test_what_was_known_stays_served(data: Path, way: str) -> None:
         assert f"flask check --accept-history {SLUG}" in problem_of(store)
     store.keep()
     assert problem_of(store_over(data)) == problem_of(store)
+
+
+@pytest.mark.parametrize("way", LOSSES)
+@pytest.mark.parametrize("looked", [False, True], ids=["at once", "later"])
+def test_no_part_of_lost_evidence_is_shown_as_all_of_it(
+    data: Path, way: str, *, looked: bool
+) -> None:
+    """Whoever reads lines is told whose are missing; nothing tells where this machine has them."""
+    serve(data)
+    app = unwatched(data)
+    client = app.test_client()
+    app.extensions["store"].reload()
+    LOSSES[way](data / f"history/{SLUG}.jsonl")
+    if looked:
+        app.extensions["store"].reload()
+    polls = f"/api/v1/history?slug={SLUG}"
+    for address in (polls, f"{polls}&limit=1", f"/best/{SLUG}", "/product/zoho-crm/polls"):
+        answer = client.get(address)
+        assert answer.status_code == 503, address
+        assert f"{SLUG}.jsonl" in answer.text
+        assert "/healthz names what" in answer.text
+        assert str(data) not in answer.text
+    told = call(client, "get_poll_history", {"slug": SLUG, "limit": 1})
+    assert (told["isError"], f"{SLUG}.jsonl" in told["content"][0]["text"]) == (True, True)
+    assert client.get(BEST).status_code == 200
 
 
 @pytest.mark.parametrize("way", LOSSES)

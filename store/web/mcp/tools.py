@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw, Struct
 
+from store.history import HistoryError
 from store.records import MAX_SLUG, SLUG_PATTERN
 from store.web import absent
 from store.web import resources as wire
+from store.web.errors import unreadable
 from store.web.mcp.arguments import BadCall, input_schema, read
 from store.web.routes import MAX_LIMIT, MODEL, QUERY, Parameter
 
@@ -115,7 +117,10 @@ class Tool(Struct, frozen=True, kw_only=True):
         models = (*view.snapshot.models, *view.snapshot.overview.retired)
         if reason := absent.history(view.snapshot):
             raise BadCall(reason.detail)
-        return self.answer(view, read(self.accepting(models), given))
+        try:
+            return self.answer(view, read(self.accepting(models), given))
+        except HistoryError as error:
+            raise BadCall(unreadable(error).detail) from None
 
 
 def notice(site: Site) -> str:
