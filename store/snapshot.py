@@ -126,6 +126,12 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         return tuple(assistant.name for assistant in self.catalogue.assistants)
 
     @property
+    def names_of_models(self) -> Mapping[str, str]:
+        """The present name by every one that may be asked for: present, retired, former."""
+        present = (*self.models, *self.overview.retired)
+        return {**{name: name for name in present}, **self.catalogue.former_names}
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything wrong in files and history that a curator should mend."""
         damage = {problem for found in self.damage.values() for problem in found}

@@ -118,7 +118,8 @@ class Api:
         payloads = self._payloads(snapshot)
         parameters = Parameters(request.args)
         slug = parameters.slug()
-        model = parameters.model((*snapshot.models, *snapshot.overview.retired))
+        names = snapshot.names_of_models
+        model = names.get(parameters.model(names) or "")
         limit = parameters.limit()
         parameters.check()
         if slug not in snapshot.ledgers:

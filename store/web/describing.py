@@ -41,7 +41,7 @@ class Describing:
     def openapi_document(self, snapshot: Snapshot) -> dict[str, Any]:
         """The OpenAPI document."""
         payloads = self._payloads(snapshot)
-        models = (*snapshot.models, *snapshot.overview.retired)
+        models = list(snapshot.names_of_models)
         examples = self._examples(snapshot)
         return openapi.document(payloads.site, payloads.at.base, models, examples)
 

@@ -54,7 +54,7 @@ _LOCATION = {"Location": {"description": "The new address.", "required": True, "
 def document(
     site: Site, base_url: str, models: Sequence[str], examples: Mapping[str, Examples]
 ) -> dict[str, Any]:
-    """The whole document; ``models`` are the accepted names, retired ones included."""
+    """The whole document; ``models`` are the accepted names, retired and former ones included."""
     spec = APISpec(
         title=f"{site.name}: what AI assistants recommend",
         version=VERSION,

@@ -64,7 +64,7 @@ QUERY = Parameter(
 MODEL = Parameter(
     "model",
     "query",
-    "Only this model's polls; a retired model's name is accepted too.",
+    "Only this model's polls; the names of retired models and former names are accepted too.",
     {"type": "string"},
 )
 LIMIT = Parameter(

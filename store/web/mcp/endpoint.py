@@ -89,7 +89,7 @@ class Mcp:
     def tools(self) -> msgspec.Raw:
         """The encoded list of tools."""
         snapshot = self._store.snapshot
-        return listing((*snapshot.models, *snapshot.overview.retired))
+        return listing(tuple(snapshot.names_of_models))
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         """The result of a tool; ``None`` if there is none of that name."""

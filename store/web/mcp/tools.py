@@ -114,7 +114,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         return {"content": content, "structuredContent": Raw(body), "isError": False}
 
     def _body(self, view: View, given: Mapping[str, Any]) -> bytes:
-        models = (*view.snapshot.models, *view.snapshot.overview.retired)
+        models = list(view.snapshot.names_of_models)
         if reason := absent.history(view.snapshot):
             raise BadCall(reason.detail)
         try:
@@ -180,7 +180,8 @@ def get_product(view: View, given: Mapping[str, Any]) -> bytes:
 
 def get_poll_history(view: View, given: Mapping[str, Any]) -> bytes:
     """The newest polls of a category, as they stand in the files."""
-    snapshot, model = view.snapshot, given["model"]
+    snapshot = view.snapshot
+    model = snapshot.names_of_models.get(given["model"])
     slug = snapshot.overview.category_redirects.get(given["slug"], given["slug"])
     ledger = snapshot.ledgers.get(slug)
     if ledger is None:
