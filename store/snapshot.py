@@ -126,12 +126,6 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         return tuple(assistant.name for assistant in self.catalogue.assistants)
 
     @property
-    def names_of_models(self) -> Mapping[str, str]:
-        """The present name by every one that may be asked for: present, retired, former."""
-        present = (*self.models, *self.overview.retired)
-        return {**{name: name for name in present}, **self.catalogue.former_names}
-
-    @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything wrong in files and history that a curator should mend."""
         damage = {problem for found in self.damage.values() for problem in found}
@@ -139,15 +133,9 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     @cached_property
     def lost(self) -> tuple[Problem, ...]:
-        """Why history is neither known nor shown as it last was, sorted; empty when all is."""
-        unknown = self.damage.keys() - self.ledgers.keys()
-        return tuple(sorted({self.damage[slug][0] for slug in unknown}))
-
-    @cached_property
-    def lost_all(self) -> Problem | None:
-        """Why nothing of the history is known although there is some; else ``None``."""
-        known = any(ledger.models for ledger in self.ledgers.values())
-        return self.lost[0] if self.lost and not known else None
+        """Why some history is not known, in whole files, and not shown as it last was; sorted."""
+        damaged = (slug for slug, found in self.damage.items() if found)
+        return tuple(sorted({loss for slug in damaged if (loss := self._loss_of(slug))}))
 
     @property
     def modified(self) -> int:
@@ -163,11 +151,14 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     def fault_of(self, slug: str) -> Problem | None:
         """What keeps a category, or a slug that history holds, from being shown; else ``None``."""
+        fault = self.catalogue.fault_of_category(slug) if slug in self.ledgers else None
+        return self._loss_of(slug) or fault
+
+    def _loss_of(self, slug: str) -> Problem | None:
+        """The first error in a category's history, unless it has answers to show all the same."""
         reading = self.readings.get(slug)
-        errors = [p for p in self.damage.get(slug, ()) if p.severity == "error"]
-        if errors and not (slug in self.ledgers and reading and reading.successes):
-            return errors[0]
-        return self.catalogue.fault_of_category(slug) if slug in self.ledgers else None
+        errors = (p for p in self.damage.get(slug, ()) if p.severity == "error")
+        return None if reading and reading.successes else next(errors, None)
 
     def product(self, slug: str) -> Named | None:
         """A product by its address."""

@@ -36,8 +36,8 @@ def history(snapshot: Snapshot) -> ApiError | None:
 
     Else lists would be empty and products unknown, as if nobody had ever answered.
     """
-    if fault := snapshot.lost_all:
-        return Unavailable(f"Nothing can be shown until this is mended: {fault}")
+    if snapshot.lost and not any(ledger.models for ledger in snapshot.ledgers.values()):
+        return Unavailable(f"Nothing can be shown until this is mended: {snapshot.lost[0]}")
     return None
 
 

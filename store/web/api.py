@@ -12,7 +12,7 @@ from store.snapshot import Prepared
 from store.web import absent, health
 from store.web.answers import Passing, answer, moved
 from store.web.errors import NotFound
-from store.web.parameters import Parameters, path_slug
+from store.web.parameters import Parameters, model_names, path_slug
 from store.web.recent import Recent
 from store.web.routes import ROUTES
 
@@ -118,7 +118,7 @@ class Api:
         payloads = self._payloads(snapshot)
         parameters = Parameters(request.args)
         slug = parameters.slug()
-        names = snapshot.names_of_models
+        names = model_names(snapshot)
         model = names.get(parameters.model(names) or "")
         limit = parameters.limit()
         parameters.check()

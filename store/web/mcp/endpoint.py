@@ -19,6 +19,7 @@ from store.web.hosts import host_of, is_ip
 from store.web.mcp.protocol import SUPPORTED, Dispatcher
 from store.web.mcp.tools import BY_NAME, View, listing
 from store.web.openapi import VERSION
+from store.web.parameters import model_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,7 +90,7 @@ class Mcp:
     def tools(self) -> msgspec.Raw:
         """The encoded list of tools."""
         snapshot = self._store.snapshot
-        return listing(tuple(snapshot.names_of_models))
+        return listing(tuple(model_names(snapshot)))
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         """The result of a tool; ``None`` if there is none of that name."""

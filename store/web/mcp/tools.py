@@ -14,6 +14,7 @@ from store.web import absent
 from store.web import resources as wire
 from store.web.errors import unreadable
 from store.web.mcp.arguments import BadCall, input_schema, read
+from store.web.parameters import model_names
 from store.web.routes import MAX_LIMIT, MODEL, QUERY, Parameter
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         return {"content": content, "structuredContent": Raw(body), "isError": False}
 
     def _body(self, view: View, given: Mapping[str, Any]) -> bytes:
-        models = list(view.snapshot.names_of_models)
+        models = list(model_names(view.snapshot))
         if reason := absent.history(view.snapshot):
             raise BadCall(reason.detail)
         try:
@@ -181,7 +182,7 @@ def get_product(view: View, given: Mapping[str, Any]) -> bytes:
 def get_poll_history(view: View, given: Mapping[str, Any]) -> bytes:
     """The newest polls of a category, as they stand in the files."""
     snapshot = view.snapshot
-    model = snapshot.names_of_models.get(given["model"])
+    model = model_names(snapshot).get(given["model"])
     slug = snapshot.overview.category_redirects.get(given["slug"], given["slug"])
     ledger = snapshot.ledgers.get(slug)
     if ledger is None:
