@@ -303,6 +303,7 @@ def test_without_any_history_nothing_that_follows_from_it_is_said(data: Path, wa
     assert {"/", "/readyz", "/llms.txt", "/feeds/changes.atom", "/changes"} <= found.keys() - alone
     for address in ("/", "/api/v1/categories.json", "/readyz", "/feeds/changes.json"):
         assert "until this is mended: history" in client.get(address).text
+    assert statuses(client, "/BEST/NOBODY") == {"/BEST/NOBODY": 308}
     assert client.get("/").mimetype == "text/html"
     assert client.get("/api/v1/mentions.json").mimetype == "application/problem+json"
     for tool, arguments in (("list_categories", {}), ("get_product", {"slug": "zoho-crm"})):

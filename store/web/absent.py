@@ -58,6 +58,8 @@ def category(slug: str, snapshot: Snapshot) -> ApiError | None:
     Deleted is what nobody broke: history holds the slug and its file is gone (CONTRACT section 9).
     Where a file is bad or history lost, its ranking is there and cannot be shown.
     """
+    if reason := history(snapshot):
+        return reason
     if fault := snapshot.fault_of(slug):
         return Unavailable(f'"{slug}" cannot be shown until this is mended: {fault}')
     if deleted := snapshot.gone(slug):
