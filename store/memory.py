@@ -191,7 +191,8 @@ class Store:
     def lines(self, ledger: Ledger, positions: Sequence[int]) -> list[bytes]:
         """The lines of history at these positions of a ledger, withheld texts replaced.
 
-        A line that is no longer in its file is left out, as the next snapshot will leave it out.
+        Raises:
+            HistoryError: a file cannot be read, or no longer holds what was read from it.
         """
         spans: dict[int, list[tuple[int, int]]] = {}
         for i in positions:
@@ -200,8 +201,14 @@ class Store:
             file: iter(self.history.lines(ledger.files[file], wanted))
             for file, wanted in spans.items()
         }
-        found = ((i, next(read[ledger.file[i]])) for i in positions)
-        return [ledger.withheld.get(i, line) for i, line in found if line is not None]
+        lines: list[bytes] = []
+        for i in positions:
+            line = next(read[ledger.file[i]])
+            if line is None:
+                file = ledger.files[ledger.file[i]]
+                raise HistoryError(f"{file}.jsonl no longer holds all that was read from it")
+            lines.append(ledger.withheld.get(i, line))
+        return lines
 
     def flush(self) -> None:
         """Bring what is over all categories up to date, if it is behind."""

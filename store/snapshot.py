@@ -96,7 +96,7 @@ class Ledger(Struct, frozen=True):
         return [i for i in positions if self.models[i] == model][:limit]
 
 
-class Snapshot(Struct, frozen=True, weakref=True):
+class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     """One consistent picture of files and history.
 
     Mappings are by category slug, ``products`` and ``records`` by product id, ``documents`` by
@@ -131,6 +131,12 @@ class Snapshot(Struct, frozen=True, weakref=True):
         damage = {problem for found in self.damage.values() for problem in found}
         return tuple(sorted([*self.catalogue.problems, *damage]))
 
+    @cached_property
+    def lost(self) -> tuple[Problem, ...]:
+        """Why some history is not known, in whole files, and not shown as it last was; sorted."""
+        damaged = (slug for slug, found in self.damage.items() if found)
+        return tuple(sorted({loss for slug in damaged if (loss := self._loss_of(slug))}))
+
     @property
     def modified(self) -> int:
         """When the newest of what is over all categories changed, in Unix seconds."""
@@ -145,11 +151,14 @@ class Snapshot(Struct, frozen=True, weakref=True):
 
     def fault_of(self, slug: str) -> Problem | None:
         """What keeps a category, or a slug that history holds, from being shown; else ``None``."""
+        fault = self.catalogue.fault_of_category(slug) if slug in self.ledgers else None
+        return self._loss_of(slug) or fault
+
+    def _loss_of(self, slug: str) -> Problem | None:
+        """The first error in a category's history, unless it has answers to show all the same."""
         reading = self.readings.get(slug)
-        errors = [p for p in self.damage.get(slug, ()) if p.severity == "error"]
-        if errors and not (slug in self.ledgers and reading and reading.successes):
-            return errors[0]
-        return self.catalogue.fault_of_category(slug) if slug in self.ledgers else None
+        errors = (p for p in self.damage.get(slug, ()) if p.severity == "error")
+        return None if reading and reading.successes else next(errors, None)
 
     def product(self, slug: str) -> Named | None:
         """A product by its address."""
@@ -283,7 +292,7 @@ class _Rebuild:
             if not logs.unread:
                 ledgers[slug], polls = _in_order(logs.files, rows, self.catalogue)
                 read[slug] = readings.read(slug, self.categories[slug], polls, self.names)
-            elif not self._stays(slug):
+            elif not self._stays(slug, logs.files):
                 gone.add(slug)
         self.readings = _with(self.before.readings, read, gone)
         changed = {*read, *gone}
@@ -309,10 +318,16 @@ class _Rebuild:
             documents=self.before.documents,
         )
 
-    def _stays(self, slug: str) -> bool:
-        """Whether a category can be shown as it last was, nothing in it withheld since."""
-        withheld = self.before.catalogue.withheld
-        return slug in self.before.readings and withheld == self.catalogue.withheld
+    def _stays(self, slug: str, files: tuple[str, ...]) -> bool:
+        """Whether a category can be shown as it last was: what it follows from is as it was."""
+        reading, old, new = self.before.readings.get(slug), self.before.catalogue, self.catalogue
+        return (
+            reading is not None
+            and (old.withheld, old.former_names) == (new.withheld, new.former_names)
+            and reading.category == self.categories[slug]
+            and self.before.ledgers[slug].files == files
+            and readings.still_holds(reading, self.names)
+        )
 
     def _touched(self, changed: Iterable[str]) -> set[ProductId]:
         """Every product that a changed category names or named, or whose file changed."""

@@ -243,6 +243,27 @@ def test_nothing_is_published_while_history_cannot_be_read(data: Path, tmp_path:
     assert "history/help-desk.jsonl:1:1: cannot be read" in refused(data, tmp_path / "tree")
 
 
+@pytest.mark.parametrize("way", ["its file", "its folder", "its lines"])
+def test_nothing_is_published_while_a_category_cannot_be_shown(
+    data: Path, tmp_path: Path, way: str
+) -> None:
+    """What answers 503, whyever that is, does not leave the tree for it, be it one address."""
+    export(data, tmp_path / "tree")
+    match way:
+        case "its file":
+            why = "categories/help-desk.json:1:2: "
+            (data / "categories/help-desk.json").write_bytes(b"{")
+        case "its folder":
+            why = "categories:1:1: "
+            shutil.rmtree(data / "categories")
+        case _:
+            why = "history/help-desk.jsonl:1:1: "
+            path = data / "history/help-desk.jsonl"
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    assert app_over(data).test_client().get("/best/help-desk").status_code == 503
+    assert why in refused(data, tmp_path / "tree")
+
+
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
     """Ten categories, published; nine of them deleted."""

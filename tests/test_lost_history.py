@@ -7,8 +7,19 @@ import multiprocessing
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
-from builders import answered, app_over, append, bodies, command, prepared, write_data
+from builders import (
+    answered,
+    app_over,
+    append,
+    bodies,
+    command,
+    prepared,
+    same_as_fresh,
+    write_data,
+    write_json,
+)
 from small_world import write_small_world
 
 from store.history import History
@@ -17,6 +28,9 @@ from store.last_good import FOLDER, MARKS
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from flask import Flask
+    from flask.testing import FlaskClient
 
     from store.memory import Store
 
@@ -40,6 +54,12 @@ def data(tmp_path: Path) -> Path:
             for model in "AB"
         ],
     )
+
+
+def unwatched(data: Path) -> Flask:
+    """An application that looks at its files only when the test says so."""
+    with click.Context(click.Command("flask")):
+        return app_over(data)
 
 
 def store_over(data: Path) -> Store:
@@ -104,6 +124,31 @@ def test_what_was_known_stays_served(data: Path, way: str) -> None:
         assert f"flask check --accept-history {SLUG}" in problem_of(store)
     store.keep()
     assert problem_of(store_over(data)) == problem_of(store)
+
+
+@pytest.mark.parametrize("way", LOSSES)
+@pytest.mark.parametrize("looked", [False, True], ids=["at once", "later"])
+def test_no_part_of_lost_evidence_is_shown_as_all_of_it(
+    data: Path, way: str, *, looked: bool
+) -> None:
+    """Whoever reads lines is told whose are missing; nothing tells where this machine has them."""
+    serve(data)
+    app = unwatched(data)
+    client = app.test_client()
+    app.extensions["store"].reload()
+    LOSSES[way](data / f"history/{SLUG}.jsonl")
+    if looked:
+        app.extensions["store"].reload()
+    polls = f"/api/v1/history?slug={SLUG}"
+    for address in (polls, f"{polls}&limit=1", f"/best/{SLUG}", "/product/zoho-crm/polls"):
+        answer = client.get(address)
+        assert answer.status_code == 503, address
+        assert f"{SLUG}.jsonl" in answer.text
+        assert "/healthz names what" in answer.text
+        assert str(data) not in answer.text
+    told = call(client, "get_poll_history", {"slug": SLUG, "limit": 1})
+    assert (told["isError"], f"{SLUG}.jsonl" in told["content"][0]["text"]) == (True, True)
+    assert client.get(BEST).status_code == 200
 
 
 @pytest.mark.parametrize("way", LOSSES)
@@ -216,6 +261,125 @@ def test_the_folder_gone_is_one_error_and_nothing_at_all_is_polled(data: Path) -
     (data / "away").rename(data / "history")
     store.reload()
     assert store.problems == ()
+
+
+def statuses(client: FlaskClient, *addresses: str) -> dict[str, int]:
+    """What each of these addresses answers."""
+    return {address: client.get(address).status_code for address in addresses}
+
+
+def routed(app: Flask) -> set[str]:
+    """An address of every rule that can be asked for without knowing more."""
+    named = {"slug": SLUG, "name": "site.css"}
+    queries = {"/search": "?q=crm", "/api/v1/search": "?q=crm", "/search/suggest": "?q=crm"}
+    adapter = app.url_map.bind("localhost")
+    paths = [
+        adapter.build(rule.endpoint, {key: named[key] for key in rule.arguments})
+        for rule in app.url_map.iter_rules()
+        if "GET" in (rule.methods or ())
+    ]
+    return {f"{path}{queries.get(path, '')}" for path in paths}
+
+
+@pytest.mark.parametrize("way", ["folder", "each file", "line ends"])
+def test_without_any_history_nothing_that_follows_from_it_is_said(data: Path, way: str) -> None:
+    """After a restart no list is empty and nothing is unknown: all say why, the probe too."""
+    serve(data)
+    backup = shutil.copytree(data / "history", data / "backup")
+    if way == "folder":
+        shutil.rmtree(data / "history")
+    else:
+        for path in (data / "history").iterdir():
+            text = path.read_bytes().replace(b"\n", b"\r")
+            path.write_bytes(text if way == "line ends" else b"")
+    app = app_over(data)
+    client = app.test_client()
+    found = statuses(client, *routed(app), "/product/zoho-crm", "/api/v1/product/zoho-crm.json")
+    alone = {
+        "/healthz", "/livez", "/robots.txt", "/static/site.css", "/.well-known/api-catalog",
+        "/.well-known/mcp/server-card.json",
+    }  # fmt: skip
+    assert found == {address: 200 if address in alone else 503 for address in found}
+    assert {"/", "/readyz", "/llms.txt", "/feeds/changes.atom", "/changes"} <= found.keys() - alone
+    for address in ("/", "/api/v1/categories.json", "/readyz", "/feeds/changes.json"):
+        assert "until this is mended: history" in client.get(address).text
+    assert statuses(client, "/BEST/NOBODY") == {"/BEST/NOBODY": 308}
+    assert client.get("/").mimetype == "text/html"
+    assert client.get("/api/v1/mentions.json").mimetype == "application/problem+json"
+    for tool, arguments in (("list_categories", {}), ("get_product", {"slug": "zoho-crm"})):
+        told = call(client, tool, arguments)
+        assert told["isError"]
+        assert "until this is mended: history" in told["content"][0]["text"]
+    shutil.copytree(backup, data / "history", dirs_exist_ok=True)
+    app.extensions["store"].reload()
+    assert statuses(client, "/", "/readyz") == {"/": 200, "/readyz": 200}
+
+
+def test_a_product_that_may_be_named_in_lost_history_is_not_unknown(data: Path) -> None:
+    """As long as some is lost; what nothing knows of categories stays unknown."""
+    append(data, [answered("A", ["Only Here"], TIMES[-1])])
+    serve(data)
+    (data / f"history/{SLUG}.jsonl").unlink()
+    client = app_over(data).test_client()
+    record, page = "/api/v1/product/only-here.json", "/product/only-here"
+    for address in (record, page, "/product/only-here/polls"):
+        answer = client.get(address)
+        assert (answer.status_code, f"history/{SLUG}.jsonl" in answer.text) == (503, True)
+    told = call(client, "get_product", {"slug": "only-here"})
+    assert (told["isError"], f"history/{SLUG}.jsonl" in told["content"][0]["text"]) == (True, True)
+    known = {"/product/zoho-crm": 200, "/changes": 200, "/readyz": 200, "/best/nobody": 404}
+    assert statuses(client, *known) == known
+    command(data, "check", "--accept-history", SLUG)
+    assert app_over(data).test_client().get(record).status_code == 404
+
+
+def edit(path: Path, **members: Any) -> None:
+    """Change members of a data file, or begin one."""
+    record = json.loads(path.read_bytes()) if path.exists() else {"version": 1}
+    write_json(path, {**record, **members})
+
+
+HIDDEN = {"reason": "Wrong.", "date": "2026-11-20"}
+EDITS: dict[str, Callable[[Path], None]] = {
+    "a question": lambda data: edit(data / f"categories/{SLUG}.json", question="Which CRM?"),
+    "a product file": lambda data: edit(
+        data / "products/hub.json", name="Hub", aliases=["HubSpot"]
+    ),
+    "a former name": lambda data: edit(
+        data / "models.json",
+        models=[
+            {"name": "Z", "api": "sample", "former_names": ["A"]},
+            {"name": "B", "api": "sample"},
+        ],
+    ),
+    "a withholding": lambda data: edit(data / "withheld.json", withheld={"0" * 16: HIDDEN}),
+    "a deletion": lambda data: (data / f"categories/{SLUG}.json").unlink(),
+    "a file that was a former slug's": lambda data: edit(
+        data / "categories/crm.json", title="Best CRM", question="Which CRM is best?"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_what_was_known_stays_served_until_an_edit_touches_it(data: Path, what: str) -> None:
+    """An edit is never half applied: its answer is then the one after a restart."""
+    edit(data / f"categories/{SLUG}.json", former_slugs=["crm"])
+    store = serve(data)
+    before, path = bodies(store), data / f"history/{SLUG}.jsonl"
+    text = path.read_bytes()
+    path.unlink()
+    store.reload()
+    edit(data / "products/hubby.json", name="Nobody names it")
+    store.reload()
+    assert bodies(store) == before
+    EDITS[what](data)
+    store.reload()
+    assert store.snapshot.fault_of(SLUG)
+    assert same_as_fresh(store, data)
+    path.write_bytes(text)
+    store.reload()
+    assert not store.snapshot.fault_of(SLUG)
+    assert same_as_fresh(store, data)
 
 
 def test_all_of_it_can_be_accepted(data: Path) -> None:

@@ -445,12 +445,13 @@ def test_lines_are_the_file_and_withheld_texts_are_not_in_them(store: Store) -> 
     assert verdict(store)["models"] == ["B"]
 
 
-def test_lines_that_left_the_file_are_left_out(store: Store) -> None:
-    """Between an edit of a history file and the next look, no broken record is served."""
+def test_lines_that_left_the_file_are_missed(store: Store) -> None:
+    """No part of a history is served as if it were all, nor a broken record."""
     ledger = store.snapshot.ledgers["crm-software"]
     path = store.history.path("crm-software")
     path.write_bytes(path.read_bytes()[10:])
-    assert len(store.lines(ledger, ledger.newest(None, 10))) < 2
+    with pytest.raises(HistoryError, match=r"^crm-software\.jsonl no longer holds all"):
+        store.lines(ledger, ledger.newest(None, 10))
 
 
 def test_a_file_saved_as_it_was_shows_its_new_time(store: Store) -> None:

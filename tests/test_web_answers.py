@@ -263,8 +263,8 @@ def test_an_old_slug_is_redirected_for_good(small: Flask) -> None:
         assert answer.data == b""
 
 
-def test_a_history_that_changes_underneath_is_no_failure(tmp_path: Path) -> None:
-    """Between snapshot and read a file may shrink or be replaced; the answer is whole JSON."""
+def test_a_history_that_changes_underneath_is_said_to_be_incomplete(tmp_path: Path) -> None:
+    """Between snapshot and read a file may shrink or be replaced; no part passes for the whole."""
     directory = write_small_world(tmp_path / "data")
     file = directory / "history" / "crm-software.jsonl"
     whole = file.read_bytes()
@@ -274,8 +274,8 @@ def test_a_history_that_changes_underneath_is_no_failure(tmp_path: Path) -> None
         client.get("/healthz")
         file.write_bytes(left)
         answer = client.get("/api/v1/history?slug=crm-software")
-        assert answer.status_code == 200
-        assert isinstance(answer.get_json(), list)
+        assert answer.status_code == 503
+        assert "crm-software.jsonl no longer holds all" in answer.get_json()["detail"]
 
 
 def test_a_history_that_is_away_is_said_to_be_and_comes_back(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
-from builders import app_over, write_data
+from builders import app_over, write_data, write_json
 from jsonschema import Draft202012Validator
 from jsonschema_rs import Draft202012Validator as QuickValidator
+from mcp_rankings import call
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from small_world import write_small_world
 
@@ -43,9 +44,9 @@ ENDPOINTS: dict[str, dict[str, tuple[str, bool, str, int | None, int | None]]] =
     "/api/v1/README.md": {},
 }
 STATUSES = {
-    "/api/v1/search": {"200", "304", "400", "500"},
+    "/api/v1/search": {"200", "304", "400", "500", "503"},
     "/api/v1/best/{slug}.json": {"200", "304", "308", "400", "404", "410", "500", "503"},
-    "/api/v1/product/{slug}.json": {"200", "304", "308", "400", "404", "500"},
+    "/api/v1/product/{slug}.json": {"200", "304", "308", "400", "404", "500", "503"},
     "/api/v1/history": {"200", "304", "308", "400", "404", "500", "503"},
 }
 
@@ -111,7 +112,7 @@ def test_paths_and_parameters_are_the_specs(anywhere: FlaskClient) -> None:
 def test_every_status_that_can_occur_is_listed(client: FlaskClient) -> None:
     """Each operation lists its statuses; 400 stands everywhere, since the Host is checked."""
     for path, item in served(client)["paths"].items():
-        expected = STATUSES.get(path, {"200", "304", "400", "500"})
+        expected = STATUSES.get(path, {"200", "304", "400", "500", "503"})
         assert item["get"]["responses"].keys() == expected
 
 
@@ -231,6 +232,30 @@ def test_the_model_parameter_lists_configured_and_retired_names(small: Flask) ->
         records = small.test_client().get(address).get_json()
         assert records
         assert {record["model"] for record in records} == {name}
+
+
+def test_a_former_name_is_accepted_as_the_present_one(tmp_path: Path) -> None:
+    """Records keep the name that an assistant bore; whoever copies it from there is understood."""
+    data = write_small_world(tmp_path / "data")
+    models = json.loads((data / "models.json").read_bytes())["models"]
+    models[0] |= {"name": "Z", "former_names": ["A"]}
+    write_json(data / "models.json", {"version": 1, "models": models})
+    client = app_over(data).test_client()
+    records = client.get("/api/v1/history?slug=crm-software&model=A").get_json()
+    assert {record["model"] for record in records} == {"A"}
+    assert records == client.get("/api/v1/history?slug=crm-software&model=Z").get_json()
+    operation = served(client)["paths"]["/api/v1/history"]["get"]
+    (model,) = [p for p in operation["parameters"] if p["name"] == "model"]
+    assert model["schema"]["enum"] == ["Z", "B", "C", "D", "Retired", "A"]
+    assert "former names" in model["description"]
+    refused = client.get("/api/v1/history?slug=crm-software&model=nobody").get_json()
+    assert refused["errors"][0]["detail"] == "is unknown; accepted are: Z, B, C, D, Retired, A."
+    told = [
+        client.post("/mcp", json=call("get_poll_history", slug="crm-software", model=name))
+        for name in "AZ"
+    ]
+    assert told[0].data == told[1].data
+    assert b'"isError":false' in told[0].data
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,8 @@ def export(directory: Path, even_if: int | None) -> None:
 
     The bytes are those the service would send, with a gzip file beside each. Only what changed is
     written; search, history and MCP still need the service. Nothing is published, and the last tree
-    stays, while a file that governs has an error, while history is lost or cannot be read, or when
-    many addresses would be gone.
+    stays, while a file that governs has an error, while a category cannot be shown because its file
+    or its history is broken or lost, or when many addresses would be gone.
     """
     app = current_app._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's way
     try:
@@ -136,8 +136,8 @@ def _refuse(reasons: list[str]) -> None:
 
 def _faults(snapshot: Snapshot) -> list[str]:
     """What in the data keeps it from being published."""
-    unread = {snapshot.fault_of(slug) for slug in snapshot.damage.keys() - snapshot.ledgers.keys()}
-    return list(map(str, [*snapshot.catalogue.governing_errors, *sorted(filter(None, unread))]))
+    unshown = {snapshot.fault_of(slug) for slug in snapshot.damage}
+    return list(map(str, [*snapshot.catalogue.governing_errors, *sorted(filter(None, unshown))]))
 
 
 def _vanishing(gone: AbstractSet[str], published: int, even_if: int | None) -> list[str]:

@@ -37,6 +37,7 @@ def remarks(
     yield from _taken_in(snapshot, files)
     yield from _detached(snapshot, files)
     yield from _contested(snapshot, files)
+    yield from _overridden(snapshot, files)
 
 
 def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
@@ -77,6 +78,18 @@ def _contested(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
             for claim in claims:
                 place = claimed_at(claim, snapshot.names)
                 yield files.problem_at(f"products/{claim.slug}.json", place, message, "notice")
+
+
+def _overridden(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
+    for slug, address, owner in curation.overridden(
+        snapshot.products, snapshot.readings.values(), snapshot.names
+    ):
+        place = snapshot.names.products[slug].former_slugs.index(address)
+        message = (
+            f'"{address}" leads here, although it is the address of a name of '
+            f"products/{owner}.json; take it out if it is meant to lead there"
+        )
+        yield files.problem_at(f"products/{slug}.json", ("former_slugs", place), message, "warning")
 
 
 def _polls(product: Named) -> str:

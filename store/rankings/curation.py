@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from store.rankings import names as naming
+from store.rankings import products
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -154,6 +155,23 @@ def detached(named: Mapping[ProductId, Named], names: Names) -> Iterator[tuple[s
             product = others.get(address)
             if product and product.slug not in file.not_same_as:
                 yield slug, product
+
+
+def overridden(
+    named: Mapping[ProductId, Named], readings: Iterable[Reading], names: Names
+) -> Iterator[tuple[ProductId, str, ProductId]]:
+    """Product files, each with a former slug that leads there and is due to another file.
+
+    That is the file for which the earliest spelling in history stands that had this address.
+    """
+    claimed = products.former(named[id_] for id_ in named.keys() & names.products.keys())
+    if not claimed:
+        return
+    owners = products.redirects(readings, {id_: product.slug for id_, product in named.items()})
+    for address, slug in sorted(claimed.items()):
+        owner = owners.get(address, slug)
+        if owner != slug and owner in names.products:
+            yield slug, address, owner
 
 
 def listed(items: Sequence[str], shown: int = _SHOWN) -> str:

@@ -12,7 +12,7 @@ from store.snapshot import Prepared
 from store.web import absent, health
 from store.web.answers import Passing, answer, moved
 from store.web.errors import NotFound
-from store.web.parameters import Parameters, path_slug
+from store.web.parameters import Parameters, model_names, path_slug
 from store.web.recent import Recent
 from store.web.routes import ROUTES
 
@@ -59,6 +59,7 @@ class Api:
             "getReadme": self.readme,
         }
         blueprint = Blueprint("api", __name__)
+        absent.guard(blueprint, lambda: self._store.snapshot)
         for route in ROUTES:
             view = views.get(route.operation_id) or self._document_view(route.path)
             blueprint.add_url_rule(route.rule, route.operation_id, view)
@@ -104,6 +105,8 @@ class Api:
         slug = path_slug(slug)
         if current := snapshot.overview.product_redirects.get(slug):
             return moved(payloads.at.product(current))
+        if reason := absent.product(slug, snapshot):
+            raise reason
         raise NotFound(
             f'No product with the slug "{slug}". Resolve names through /api/v1/search?q=.',
             suggestions=payloads.suggested_products(slug, snapshot),
@@ -115,7 +118,8 @@ class Api:
         payloads = self._payloads(snapshot)
         parameters = Parameters(request.args)
         slug = parameters.slug()
-        model = parameters.model((*snapshot.models, *snapshot.overview.retired))
+        names = model_names(snapshot)
+        model = names.get(parameters.model(names) or "")
         limit = parameters.limit()
         parameters.check()
         if slug not in snapshot.ledgers:
@@ -161,9 +165,12 @@ class Api:
         return _unstored({"status": "ok"})
 
     def ready(self) -> Response:
-        """``/readyz``: whether there is something to serve; 503 until then."""
-        ready = self._store.made_at > 0
-        return _unstored({"status": "ok" if ready else "starting"}, ok=ready)
+        """``/readyz``: whether there is something to serve; 503 until then, and without history."""
+        if not self._store.made_at:
+            return _unstored({"status": "starting"}, ok=False)
+        if reason := absent.history(self._store.snapshot):
+            return _unstored({"status": "unavailable", "detail": reason.detail}, ok=False)
+        return _unstored({"status": "ok"})
 
     def _document_view(self, path: str) -> Callable[[], Response]:
         """A view of a document that was prepared with the snapshot."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import json, to_builtins
 
 from store.web import openapi
+from store.web.parameters import model_names
 from store.web.routes import ROUTES
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Describing:
     def openapi_document(self, snapshot: Snapshot) -> dict[str, Any]:
         """The OpenAPI document."""
         payloads = self._payloads(snapshot)
-        models = (*snapshot.models, *snapshot.overview.retired)
+        models = list(model_names(snapshot))
         examples = self._examples(snapshot)
         return openapi.document(payloads.site, payloads.at.base, models, examples)
 

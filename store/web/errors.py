@@ -124,11 +124,18 @@ def handle_http_exception(error: HTTPException) -> BaseResponse:
     return response
 
 
-def handle_history_error(error: HistoryError) -> Response:
-    """Answer while a history file cannot be read: it may be back in a moment."""
+def unreadable(error: HistoryError) -> Unavailable:
+    """What to answer, once it is logged, while history cannot be read."""
     log.error("%s", error)
-    detail = "The poll history cannot be read just now; it has been logged. Try again in a moment."
-    return problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, instance())
+    return Unavailable(
+        f"The history that this is made from cannot be shown: {error}. It has been logged, and "
+        "/healthz names what is to be mended."
+    )
+
+
+def handle_history_error(error: HistoryError) -> Response:
+    """Answer while a history file cannot be read."""
+    return handle_api_error(unreadable(error))
 
 
 def handle_malformed_body(_: Exception) -> Response:

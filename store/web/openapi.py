@@ -35,8 +35,8 @@ _PROBLEMS = {
     500: "Something went wrong on our side.",
     503: "A file that this is made from cannot be used just now; detail says which, and why.",
 }
-_ALWAYS = (400, 500)
-"""Problems that any operation can answer: the Host is checked everywhere."""
+_ALWAYS = (400, 500, 503)
+"""Problems that any operation can answer: everywhere the Host is checked, and history needed."""
 
 _TEXT = {"type": "string"}
 _VALIDATORS = {
@@ -54,7 +54,7 @@ _LOCATION = {"Location": {"description": "The new address.", "required": True, "
 def document(
     site: Site, base_url: str, models: Sequence[str], examples: Mapping[str, Examples]
 ) -> dict[str, Any]:
-    """The whole document; ``models`` are the accepted names, retired ones included."""
+    """The whole document; ``models`` are the accepted names, retired and former ones included."""
     spec = APISpec(
         title=f"{site.name}: what AI assistants recommend",
         version=VERSION,

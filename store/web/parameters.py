@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from werkzeug.datastructures import MultiDict
 
+    from store.snapshot import Snapshot
+
 _CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
 _LIMIT = re.compile(r"[1-9][0-9]{0,2}")
 
@@ -75,6 +77,12 @@ class Parameters:
     def _refuse(self, name: str, detail: str) -> None:
         if not any(error.parameter == name for error in self._errors):
             self._errors.append(ParameterError(parameter=name, detail=detail))
+
+
+def model_names(snapshot: Snapshot) -> dict[str, str]:
+    """The present name by every one that ``model`` may give: present, retired and former ones."""
+    present = (*snapshot.models, *snapshot.overview.retired)
+    return {**{name: name for name in present}, **snapshot.catalogue.former_names}
 
 
 def trimmed(text: str) -> str:

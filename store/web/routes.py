@@ -64,7 +64,7 @@ QUERY = Parameter(
 MODEL = Parameter(
     "model",
     "query",
-    "Only this model's polls; a retired model's name is accepted too.",
+    "Only this model's polls; the names of retired models and former names are accepted too.",
     {"type": "string"},
 )
 LIMIT = Parameter(
@@ -99,7 +99,7 @@ ROUTES: tuple[Route, ...] = (
         "The merged ranking of a category, how far the models agree, and what each one said.",
         wire.CategoryVerdict,
         (_slug("path", "Category slug, as search returns it."),),
-        (400, 404, 410, 503),
+        (400, 404, 410),
         redirects=True,
     ),
     Route(
@@ -137,7 +137,7 @@ ROUTES: tuple[Route, ...] = (
         "file as it stands. A category that is gone keeps its history.",
         list[wire.PollRecord],
         (_slug("query", "Category slug, as search returns it."), MODEL, LIMIT),
-        (400, 404, 503),
+        (400, 404),
         redirects=True,
     ),
     Route(

@@ -11,7 +11,7 @@ from flask import Blueprint, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from store.snapshot import Prepared
-from store.web import crossorigin
+from store.web import absent, crossorigin
 from store.web.answers import Answer, answer
 from store.web.api import links
 from store.web.errors import ApiError
@@ -19,6 +19,7 @@ from store.web.hosts import host_of, is_ip
 from store.web.mcp.protocol import SUPPORTED, Dispatcher
 from store.web.mcp.tools import BY_NAME, View, listing
 from store.web.openapi import VERSION
+from store.web.parameters import model_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,6 +68,8 @@ class Mcp:
     def instructions(self) -> str:
         """What the data is, where to begin, how to cite; what is quoted text."""
         view = self.view()
+        if reason := absent.history(view.snapshot):
+            return reason.detail
         site, models = view.payloads.site, view.snapshot.models
         sample = (
             "THIS IS A SAMPLE: the questions are real; the assistants, products and answers are "
@@ -87,7 +90,7 @@ class Mcp:
     def tools(self) -> msgspec.Raw:
         """The encoded list of tools."""
         snapshot = self._store.snapshot
-        return listing((*snapshot.models, *snapshot.overview.retired))
+        return listing(tuple(model_names(snapshot)))
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         """The result of a tool; ``None`` if there is none of that name."""

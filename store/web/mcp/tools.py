@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw, Struct
 
+from store.history import HistoryError
 from store.records import MAX_SLUG, SLUG_PATTERN
 from store.web import absent
 from store.web import resources as wire
+from store.web.errors import unreadable
 from store.web.mcp.arguments import BadCall, input_schema, read
+from store.web.parameters import model_names
 from store.web.routes import MAX_LIMIT, MODEL, QUERY, Parameter
 
 if TYPE_CHECKING:
@@ -99,9 +102,8 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     def call(self, view: View, given: Mapping[str, Any]) -> dict[str, Any]:
         """The result of a call; what is wrong with the call is a result too, marked ``isError``."""
-        models = (*view.snapshot.models, *view.snapshot.overview.retired)
         try:
-            body = self.answer(view, read(self.accepting(models), given))
+            body = self._body(view, given)
         except BadCall as error:
             content = [_text(str(error))]
             if error.quotes:
@@ -111,6 +113,15 @@ class Tool(Struct, frozen=True, kw_only=True):
         if self.quotes:
             content.append(_text(notice(view.payloads.site)))
         return {"content": content, "structuredContent": Raw(body), "isError": False}
+
+    def _body(self, view: View, given: Mapping[str, Any]) -> bytes:
+        models = list(model_names(view.snapshot))
+        if reason := absent.history(view.snapshot):
+            raise BadCall(reason.detail)
+        try:
+            return self.answer(view, read(self.accepting(models), given))
+        except HistoryError as error:
+            raise BadCall(unreadable(error).detail) from None
 
 
 def notice(site: Site) -> str:
@@ -161,6 +172,8 @@ def get_product(view: View, given: Mapping[str, Any]) -> bytes:
     product = snapshot.product(slug)
     if product is None and (current := snapshot.overview.product_redirects.get(slug)):
         product = snapshot.product(current)
+    if product is None and (reason := absent.product(slug, snapshot)):
+        raise BadCall(reason.detail)
     if product is None:
         raise _unknown("product", slug, view.payloads.suggested_products(slug, snapshot))
     return snapshot.record_of(product).body
@@ -168,7 +181,8 @@ def get_product(view: View, given: Mapping[str, Any]) -> bytes:
 
 def get_poll_history(view: View, given: Mapping[str, Any]) -> bytes:
     """The newest polls of a category, as they stand in the files."""
-    snapshot, model = view.snapshot, given["model"]
+    snapshot = view.snapshot
+    model = model_names(snapshot).get(given["model"])
     slug = snapshot.overview.category_redirects.get(given["slug"], given["slug"])
     ledger = snapshot.ledgers.get(slug)
     if ledger is None:

@@ -48,6 +48,7 @@ class Pages:
     def blueprint(self) -> Blueprint:
         """Every rule with its view."""
         blueprint = Blueprint("pages", __name__)
+        absent.guard(blueprint, lambda: self._serving.store.snapshot)
         for rule, view in (
             ("/", self.home),
             ("/search", self.search),
@@ -320,6 +321,8 @@ def _no_product(slug: str, now: Moment, address: Callable[[str], str]) -> Respon
     slug = path_slug(slug)
     if current := now.snapshot.overview.product_redirects.get(slug):
         return moved(address(current))
+    if reason := absent.product(slug, now.snapshot):
+        raise reason
     raise NotFound(
         f'There is no product with the slug "{slug}".',
         suggestions=now.payloads.suggested_products(slug, now.snapshot),
