@@ -129,7 +129,7 @@ def _refuse_to_open(patch: pytest.MonkeyPatch, name: str, error: OSError) -> Non
     really = os.open
 
     def refuse(path: Any, *args: Any, **kwargs: Any) -> int:
-        if str(path).endswith(name):
+        if str(path).endswith(name) and os.path.lexists(path):
             raise error
         return really(path, *args, **kwargs)
 

@@ -165,7 +165,8 @@ def test_a_tree_has_its_name_only_when_it_is_on_the_disk(data: Path, tmp_path: P
         for name in ("sync", "rename", "replace"):
             patched.setattr(os, name, noting(name, getattr(os, name), order))
         assert command(data, "export", str(tmp_path / "tree")).exit_code == 0
-    assert order == ["sync", "rename", "sync", "replace"]
+    assert order[:4] == ["sync", "rename", "sync", "replace"]
+    assert set(order[4:]) == {"replace"}  # last good versions, once the tree is published
 
 
 def failures(home: Path, act: Callable[[], str], error: int) -> int:
