@@ -133,9 +133,13 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     @cached_property
     def lost(self) -> tuple[Problem, ...]:
-        """Why some history is not known, in whole files, and not shown as it last was; sorted."""
-        damaged = (slug for slug, found in self.damage.items() if found)
-        return tuple(sorted({loss for slug in damaged if (loss := self._loss_of(slug))}))
+        """Why history is neither known nor shown as it last was; all damage where none is known."""
+        if any(ledger.models for ledger in self.ledgers.values()):
+            return tuple(
+                sorted({self.damage[slug][0] for slug in self.damage.keys() - self.ledgers.keys()})
+            )
+        damage = {problem for found in self.damage.values() for problem in found}
+        return tuple(sorted(problem for problem in damage if problem.severity == "error"))
 
     @property
     def modified(self) -> int:
@@ -151,14 +155,11 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     def fault_of(self, slug: str) -> Problem | None:
         """What keeps a category, or a slug that history holds, from being shown; else ``None``."""
-        fault = self.catalogue.fault_of_category(slug) if slug in self.ledgers else None
-        return self._loss_of(slug) or fault
-
-    def _loss_of(self, slug: str) -> Problem | None:
-        """The first error in a category's history, unless it has answers to show all the same."""
         reading = self.readings.get(slug)
-        errors = (p for p in self.damage.get(slug, ()) if p.severity == "error")
-        return None if reading and reading.successes else next(errors, None)
+        errors = [p for p in self.damage.get(slug, ()) if p.severity == "error"]
+        if errors and not (slug in self.ledgers and reading and reading.successes):
+            return errors[0]
+        return self.catalogue.fault_of_category(slug) if slug in self.ledgers else None
 
     def product(self, slug: str) -> Named | None:
         """A product by its address."""

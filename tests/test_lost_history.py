@@ -382,6 +382,13 @@ def test_what_was_known_stays_served_until_an_edit_touches_it(data: Path, what: 
     assert same_as_fresh(store, data)
 
 
+def test_damage_in_one_category_makes_no_product_elsewhere_doubtful(data: Path) -> None:
+    """A line that cannot be read is no lost file: what nothing names stays unknown."""
+    (data / "history/new.jsonl").write_bytes(b"{\n")
+    known = {"/product/nobody": 404, "/best/new": 503, "/": 200}
+    assert statuses(app_over(data).test_client(), *known) == known
+
+
 def test_all_of_it_can_be_accepted(data: Path) -> None:
     """An operator who begins anew says so once."""
     serve(data)
