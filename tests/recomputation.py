@@ -185,6 +185,7 @@ class Recomputation:
         self.files = _folder(directory / "products")
         withheld = directory / "withheld.json"
         hidden = _json(withheld)["withheld"] if withheld.exists() else {}
+        self.damaged: set[str] = set()
         self.polls = {slug: self._polls(directory, slug, hidden) for slug in self.categories}
         former = {f for file in self.categories.values() for f in file.get("former_slugs", [])}
         held = {file.stem for file in (directory / "history").glob("*.jsonl")}
@@ -217,6 +218,8 @@ class Recomputation:
                     ids.add(poll["id"])
                     if poll["id"] not in hidden:
                         polls.append(self._attributed(slug, poll))
+                elif line:
+                    self.damaged.add(slug)
         return sorted(polls, key=lambda poll: str(poll["polledAt"])) if len(files) > 1 else polls
 
     def _attributed(self, slug: str, poll: Json) -> Json:
