@@ -11,12 +11,13 @@ import errno
 import os
 import stat as modes
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from store import positions
+from store.claims import Claim, claims_of, disputed, shared_names
 from store.last_good import Copy, LastGood, unreadable
 from store.listing import MISSING, Layout, Listing, Signature, look_into, settled, signature_of
 from store.mistakes import explain, refuse_what_msgspec_takes
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from store.last_good import Version
+    from store.records import Severity
 
 MAX_BYTES = 1 << 20
 
@@ -72,7 +74,6 @@ _WRONGLY_SAID = (
 )
 
 Record = TypeVar("Record", bound=DataFile)
-Former = TypeVar("Former", Category, Product)
 UNREAD: Signature = (-1, 0, 0, 0)
 """Stands for a file that could not be read, perhaps only just now: no file has it."""
 
@@ -165,6 +166,7 @@ class Files:
         self._directory = directory
         self._last_good = LastGood(directory)
         self._seen: dict[str, _Seen] = {}
+        self._used: dict[str, _Seen] = {}
         self._odd: tuple[Problem, ...] = ()
         self._catalogue: Catalogue | None = None
         self._kept: dict[str, Version] | None = None
@@ -192,7 +194,8 @@ class Files:
         }
         seen = {name: seen for name, seen in looked.items() if seen}
         if not self._catalogue or seen != self._seen or found.problems != self._odd:
-            self._seen, self._odd = seen, found.problems
+            self._used, self._odd = self._undisputed(seen), found.problems
+            self._seen = seen
             self._catalogue = self._gather()
         return self._catalogue
 
@@ -208,7 +211,7 @@ class Files:
         is_there = self._last_good.is_there()
         if self._catalogue is self._kept_of and is_there:
             return
-        catalogue, seen = self._catalogue, self._seen
+        catalogue, seen = self._catalogue, self._used
         if self._kept is None or not is_there:
             self._kept = self._last_good.versions(FOLDERS)
         good = {name: each.copy for name, each in seen.items() if each.record}
@@ -290,7 +293,8 @@ class Files:
             return before
         taken_in = UNREAD if loaded.signature == UNREAD else signature
         if loaded.record is None:
-            good = before if before and before.record else self._copy(name)
+            used = self._used.get(name)
+            good = used if used and used.record else self._copy(name)
             if good:
                 return _Seen(taken_in, good.record, good.modified, good.text, loaded.problems)
         return _Seen(taken_in, loaded.record, signature[0], loaded.text, loaded.problems)
@@ -300,74 +304,38 @@ class Files:
         synonyms = self._single("synonyms.json", Synonyms)
         words = self._single("words.json", Words)
         withheld = self._single("withheld.json", Withheld)
-        problems = [problem for seen in self._seen.values() for problem in seen.problems]
-        assistants, namesakes = self._assistants(models.models if models else ())
-        categories, clashes = self._former_slugs("categories", Category)
-        products, more_clashes = self._former_slugs("products", Product)
+        problems = [problem for seen in self._used.values() for problem in seen.problems]
         site = self._single("site.json", Site)
-        problems += [*self._odd, *namesakes, *clashes, *more_clashes]
+        problems += self._odd
         problems += self._contradictions(site, models) if site and models else ()
         return Catalogue(
             site=site or Site(version=1, name="Consensus"),
-            assistants=assistants,
-            categories=categories,
-            products=products,
+            assistants=models.models if models else (),
+            categories=self._folder("categories", Category),
+            products=self._folder("products", Product),
             labs=self._folder("labs", WrittenExperiment),
             synonyms=synonyms.synonyms if synonyms else (),
             words=words.words if words else (),
             withheld=withheld.withheld if withheld else {},
-            modified={name: seen.modified for name, seen in self._seen.items()},
+            modified={name: seen.modified for name, seen in self._used.items()},
             problems=tuple(sorted(problems)),
             ungoverned=tuple(
                 seen.problems[0]
                 for name in GOVERNING
-                if (seen := self._seen.get(name)) and not seen.record
+                if (seen := self._used.get(name)) and not seen.record
             ),
         )
 
     def _single(self, name: str, kind: type[Record]) -> Record | None:
-        seen = self._seen.get(name)
+        seen = self._used.get(name)
         return seen.record if seen and isinstance(seen.record, kind) else None
 
     def _folder(self, folder: str, kind: type[Record]) -> dict[str, Record]:
         return {
             Path(name).stem: seen.record
-            for name, seen in sorted(self._seen.items())
+            for name, seen in sorted(self._used.items())
             if name.startswith(f"{folder}/") and isinstance(seen.record, kind)
         }
-
-    def _assistants(
-        self, listed: tuple[Assistant, ...]
-    ) -> tuple[tuple[Assistant, ...], list[Problem]]:
-        """The assistants with names of their own; of two that claim one the first keeps it."""
-        names = [assistant.name for assistant in listed]
-        clashes = [
-            self.problem_at(
-                "models.json",
-                ("models", i, "name"),
-                "two assistants have this name; the first is kept, give this one a name of its own",
-            )
-            for i, name in enumerate(names)
-            if name in names[:i]
-        ]
-        owners = {name: names.index(name) for name in names}
-        kept: list[Assistant] = []
-        for i, assistant in enumerate(listed):
-            claims = [owners.setdefault(former, i) == i for former in assistant.former_names]
-            own = tuple(f for f, mine in zip(assistant.former_names, claims, strict=True) if mine)
-            clashes += [
-                self.problem_at(
-                    "models.json",
-                    ("models", i, "former_names", place),
-                    "another assistant bears or claims this former name, and keeps it; "
-                    "take it out of one",
-                )
-                for place, mine in enumerate(claims)
-                if not mine
-            ]
-            if assistant.name not in names[:i]:
-                kept.append(msgspec.structs.replace(assistant, former_names=own))
-        return tuple(kept), clashes
 
     def _contradictions(self, site: Site, models: Models) -> Iterator[Problem]:
         """The assistants whose answers the site does not call what they are: invented, or not."""
@@ -378,40 +346,69 @@ class Files:
             if assistant.api != "sample" and site.sample:
                 yield self.problem_at("models.json", place, _WRONGLY_SAID, "warning")
 
-    def _former_slugs(
-        self, folder: str, kind: type[Former]
-    ) -> tuple[dict[str, Former], list[Problem]]:
-        """A folder's records; a former slug that is claimed twice stays with the first claimant."""
-        records = self._folder(folder, kind)
-        owners = {slug: slug for slug in records}
-        problems = []
-        for slug, record in list(records.items()):
-            kept = tuple(f for f in record.former_slugs if owners.setdefault(f, slug) == slug)
-            if kept == record.former_slugs:
-                continue
-            records[slug] = msgspec.structs.replace(record, former_slugs=kept)
-            problems += [
-                self.problem_at(
-                    f"{folder}/{slug}.json",
-                    ("former_slugs", i),
-                    f'"{former}" belongs to {folder}/{owners[former]}.json; take it out of one',
-                )
-                for i, former in enumerate(record.former_slugs)
-                if former not in kept
-            ]
-        return records, problems
+    def _undisputed(self, seen: Mapping[str, _Seen]) -> dict[str, _Seen]:
+        """The versions to use: of files that claim one slug, only that which had it before.
+
+        The others stay as they last were without that claim, or are left out: nobody can say whose
+        history or address it is.
+        """
+        used = dict(seen)
+        for name, refused in self._refused(seen).items():
+            before = self._before(name)
+            good = (
+                before
+                if before and refused.keys().isdisjoint(claims_of(name, before.record))
+                else None
+            )
+            used[name] = _Seen(
+                seen[name].signature,
+                good.record if good else None,
+                good.modified if good else seen[name].modified,
+                good.text if good else "",
+                (*seen[name].problems, *refused.values()),
+            )
+        return used
+
+    def _refused(self, seen: Mapping[str, _Seen]) -> dict[str, dict[Claim, Problem]]:
+        """The claims that are not taken in, by file, and what is to be said of each."""
+        refused: dict[str, dict[Claim, Problem]] = {}
+        for claim, places in disputed({name: each.record for name, each in seen.items()}).items():
+            had = {name for name in places if self._had(name, claim)}
+            for name in places.keys() - (had if len(had) == 1 else ()):
+                others = " and ".join(sorted(places.keys() - {name}))
+                message = f'"{claim.slug}" belongs to {others}; take it out of one'
+                problem = _problem_in(seen[name].text, name, places[name], message)
+                refused.setdefault(name, {})[claim] = problem
+        return refused
+
+    def _had(self, name: str, claim: Claim) -> bool:
+        before = self._before(name)
+        return before is not None and claim in claims_of(name, before.record)
+
+    def _before(self, name: str) -> _Seen | None:
+        """The version of a file that was in use until now, in this process or before it."""
+        return self._used.get(name) or self._copy(name)
 
     def problem_at(
         self,
         name: str,
         path: positions.JsonPath,
         message: str,
-        severity: Literal["error", "warning", "notice"] = "error",
+        severity: Severity = "error",
     ) -> Problem:
         """A problem at one value of a file that could be read."""
-        text = self._seen[name].text
-        offset = positions.parse(text).offsets.get(path, 0)
-        return Problem(name, *positions.line_and_column(text, offset), message, severity)
+        return _problem_in(self._used[name].text, name, path, message, severity)
+
+
+def _problem_in(
+    text: str,
+    name: str,
+    path: positions.JsonPath,
+    message: str,
+    severity: Severity = "error",
+) -> Problem:
+    offset = positions.parse(text).offsets.get(path, 0)
+    return Problem(name, *positions.line_and_column(text, offset), message, severity)
 
 
 def load(path: Path, name: str) -> Loaded | None:
@@ -446,6 +443,9 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
         refuse_what_msgspec_takes(text)
     except (ValueError, RecursionError) as error:
         return Loaded(None, "", tuple(explain(name, data, kind, error)), signature)
+    if isinstance(record, Models):
+        problems = [_problem_in(text, name, path, why) for path, why in shared_names(record)]
+        return Loaded(None if problems else record, text, tuple(problems), signature)
     return Loaded(record, text, (), signature)
 
 

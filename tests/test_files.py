@@ -192,35 +192,85 @@ def test_what_editors_leave_behind_is_passed_over(directory: Path, name: str) ->
     assert said(directory) == []
 
 
-def test_two_assistants_of_one_name_are_named_and_the_first_is_kept(directory: Path) -> None:
-    """The second assistant of a name is reported at its line and not asked."""
-    assistants = [{"name": "A", "api": "sample", "rpm": i} for i in (1, 2)]
-    write_json(directory / "models.json", {"version": 1, "models": assistants})
-    catalogue = Files(directory).scan()
-    assert [assistant.rpm for assistant in catalogue.assistants] == [1]
-    assert list(map(str, catalogue.problems)) == [
-        (
-            "models.json:10:7: two assistants have this name; the first is kept, "
-            "give this one a name of its own"
-        )
-    ]
+MODELS: Any = {
+    "a name borne twice": ([{"name": "A"}, {"name": "A"}], "two assistants have this name"),
+    "a former name claimed twice": (
+        [{"name": "A", "former_names": ["Old"]}, {"name": "B", "former_names": ["Old"]}],
+        "another assistant bears or claims this former name",
+    ),
+    "a former name that is borne": (
+        [{"name": "A", "former_names": ["B"]}, {"name": "B"}],
+        "another assistant bears or claims this former name",
+    ),
+}
 
 
-@pytest.mark.parametrize(("folder", "title"), [("categories", "title"), ("products", "name")])
-def test_a_former_slug_belongs_to_one_file_only(tmp_path: Path, folder: str, title: str) -> None:
-    """Of two claims on an old address the first counts; the other is reported with its line."""
-    records: Any = {
-        slug: {title: f"Best {slug}", "former_slugs": former}
-        for slug, former in {"alpha": ["old"], "beta": ["mine", "old", "alpha"]}.items()
-    }
+@pytest.mark.parametrize(("listed", "message"), MODELS.values(), ids=MODELS)
+def test_assistants_that_share_a_name_keep_the_whole_file_from_being_used(
+    directory: Path, listed: list[dict[str, Any]], message: str
+) -> None:
+    """Whose answers are whose is not guessed: the last good version stays, or there is none."""
+    files = Files(directory)
+    before = files.scan().assistants
+    models = [{"api": "sample", **each} for each in listed]
+    write_json(directory / "models.json", {"version": 1, "models": models})
+    after = files.scan()
+    assert after.assistants == before
+    assert [p.message.partition(";")[0] for p in after.governing_errors] == [message]
+    assert Files(directory).scan().ungoverned == after.governing_errors
+
+
+FORMER = pytest.mark.parametrize(
+    ("folder", "title"), [("categories", "title"), ("products", "name")]
+)
+
+
+@FORMER
+def test_a_slug_that_two_files_claim_stays_with_the_one_that_had_it(
+    tmp_path: Path, folder: str, title: str
+) -> None:
+    """The newcomer is used as it was before, also after a restart, until it gives up its claim."""
+    records: Any = {"mist": {title: "Mist", "former_slugs": ["old"]}, "crm": {title: "CRM"}}
+    question = {"question": "Which?"} if folder == "categories" else {}
     directory = write_data(tmp_path / "data", **{folder: records})
-    catalogue = Files(directory).scan()
-    assert getattr(catalogue, folder)["alpha"].former_slugs == ("old",)
-    assert getattr(catalogue, folder)["beta"].former_slugs == ("mine",)
-    assert [(p.file, p.message) for p in catalogue.problems] == [
-        (f"{folder}/beta.json", f'"old" belongs to {folder}/alpha.json; take it out of one'),
-        (f"{folder}/beta.json", f'"alpha" belongs to {folder}/alpha.json; take it out of one'),
-    ]
+    files = Files(directory)
+    before = getattr(files.scan(), folder)
+    files.keep()
+    claims = {"version": 1, title: "More CRM", "former_slugs": ["old"], **question}
+    write_json(directory / f"{folder}/crm.json", claims)
+    write_json(directory / f"{folder}/old.json", {"version": 1, title: "Old anew", **question})
+    for again in (files, Files(directory)):
+        catalogue = again.scan()
+        again.keep()
+        assert getattr(catalogue, folder) == before
+        assert [(p.file, p.line, p.message) for p in catalogue.problems] == [
+            (
+                f"{folder}/crm.json",
+                5,
+                f'"old" belongs to {folder}/mist.json and {folder}/old.json; take it out of one',
+            ),
+            (
+                f"{folder}/old.json",
+                1,
+                f'"old" belongs to {folder}/crm.json and {folder}/mist.json; take it out of one',
+            ),
+        ]
+    write_json(directory / f"{folder}/mist.json", {"version": 1, title: "Mist", **question})
+    (directory / f"{folder}/old.json").unlink()
+    assert getattr(files.scan(), folder)["crm"].former_slugs == ("old",)
+    assert files.scan().problems == ()
+
+
+@FORMER
+def test_a_slug_that_two_files_claim_from_the_start_is_nobodys(
+    tmp_path: Path, folder: str, title: str
+) -> None:
+    """Where nobody can say who had it first, both are errors and neither is used."""
+    records: Any = {slug: {title: slug, "former_slugs": ["old"]} for slug in ("mist", "crm")}
+    files = Files(write_data(tmp_path / "data", **{folder: {**records, "good": {title: "Good"}}}))
+    catalogue = files.scan()
+    assert getattr(catalogue, folder).keys() == {"good"}
+    assert [p.file for p in catalogue.problems] == [f"{folder}/crm.json", f"{folder}/mist.json"]
 
 
 @pytest.mark.parametrize("name", ["site.json", "models.json"])

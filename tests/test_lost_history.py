@@ -354,9 +354,6 @@ EDITS: dict[str, Callable[[Path], None]] = {
     ),
     "a withholding": lambda data: edit(data / "withheld.json", withheld={"0" * 16: HIDDEN}),
     "a deletion": lambda data: (data / f"categories/{SLUG}.json").unlink(),
-    "a file that was a former slug's": lambda data: edit(
-        data / "categories/crm.json", title="Best CRM", question="Which CRM is best?"
-    ),
 }
 
 

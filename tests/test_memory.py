@@ -132,6 +132,16 @@ class Edits(RuleBasedStateMachine):
         path = write_json(self.data / name, value)
         os.utime(path, (self.tick, self.tick))
 
+    def claim_what_is_free(self, folder: str, slug: str, fields: dict[str, Any]) -> None:
+        """Leave out what other files claim: a dispute is an error, of which nothing is taken in."""
+        files = [p for p in (self.data / folder).glob("*.json") if p.stem != slug]
+        records = {p.stem: json.loads(p.read_text(encoding="utf-8")) for p in files}
+        former = {s for record in records.values() for s in record.get("former_slugs", ())}
+        assume(slug not in former)
+        taken = {slug, *records, *former}
+        if "former_slugs" in fields:
+            fields["former_slugs"] = [s for s in fields["former_slugs"] if s not in taken]
+
     @rule(data=st.data(), slug=st.sampled_from(SLUGS), at=st.sampled_from(TIMES))
     def record(self, data: st.DataObject, slug: str, at: str) -> None:
         """This process polls."""
@@ -155,13 +165,14 @@ class Edits(RuleBasedStateMachine):
     )
     def edit_models(self, models: list[str], former: list[str]) -> None:
         """Assistants come, go, change places and are renamed."""
-        listed = [{"name": model, "api": "sample", "former_names": former} for model in models]
+        listed: list[dict[str, Any]] = [{"name": name, "api": "sample"} for name in models]
+        listed[-1]["former_names"] = [name for name in former if name not in models]
         self.write("models.json", {"version": 1, "models": listed})
 
     @rule(slug=st.sampled_from(SLUGS), fields=category_files())
     def save_category(self, slug: str, fields: dict[str, Any]) -> None:
         """A category is added or changed."""
-        fields["former_slugs"] = [s for s in fields.get("former_slugs", []) if s != slug]
+        self.claim_what_is_free("categories", slug, fields)
         value = {"version": 1, "question": "What is the best?", **fields}
         self.write(f"categories/{slug}.json", value)
 
@@ -177,12 +188,14 @@ class Edits(RuleBasedStateMachine):
         assume(old != new and path.exists())
         fields = json.loads(path.read_text(encoding="utf-8"))
         path.unlink()
-        former = [s for s in (*fields.get("former_slugs", ()), old) if s != new]
-        self.write(f"categories/{new}.json", {**fields, "former_slugs": former})
+        fields["former_slugs"] = [*fields.get("former_slugs", ()), old]
+        self.claim_what_is_free("categories", new, fields)
+        self.write(f"categories/{new}.json", fields)
 
     @rule(slug=st.sampled_from(PRODUCTS), fields=product_files())
     def save_product(self, slug: str, fields: dict[str, Any]) -> None:
         """A product file is added or changed."""
+        self.claim_what_is_free("products", slug, fields)
         self.write(f"products/{slug}.json", {"version": 1, **fields})
 
     @rule(slug=st.sampled_from(PRODUCTS))
