@@ -21,6 +21,9 @@ SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 MAX_SLUG = 100
 DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
 
+MAX_NAME = 120
+"""Characters of a product's name that a poll can bring."""
+
 _NO_MORE = r"(?!\n)"  # in Python "$" also fits before a last line feed
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029" + NEVER_NEEDED
 
@@ -59,6 +62,7 @@ HttpUrl = Annotated[
     ),
 ]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Natural = Annotated[int, Meta(ge=0)]
 Days = Annotated[int, Meta(ge=1, le=3_650)]
 Price = Annotated[float, Meta(ge=0, le=1_000_000)]
 Variable = Annotated[
@@ -121,7 +125,7 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     model: Line | None = None
     key_env: Variable | None = None
     structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
-    max_output_tokens: Count = 4000
+    max_output_tokens: Natural = 4000
     concurrency: Annotated[int, Meta(ge=1, le=64)] = 4
     rpm: Count = 60
     usd_per_million_input: Price | None = None
@@ -242,9 +246,9 @@ class NearMiss(Struct, frozen=True, gc=False):
 class Usage(Struct, frozen=True, rename="camel"):
     """What one poll cost: tokens as the provider counted them, US dollars if prices are known."""
 
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
+    input_tokens: Natural
+    output_tokens: Natural
+    usd: Price | None
 
 
 class Answer(Struct, frozen=True):
@@ -294,7 +298,7 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     request_id: str | None = None
     web_search: bool = False
     usage: Usage | None = None
-    latency_ms: int | None = None
+    latency_ms: Natural | None = None
     withheld: bool | UnsetType = UNSET
     crc: str = ""
 

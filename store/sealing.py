@@ -11,17 +11,20 @@ import hashlib
 import re
 import zlib
 from datetime import datetime
+from functools import lru_cache
 
 import msgspec
 from msgspec import UNSET
 
-from store.records import Poll
+from store.cleaning import clean
+from store.records import DOMAIN_PATTERN, MAX_NAME, Poll
 
 MOST_PICKS = 5
 FIRST_YEAR, LAST_YEAR = "2020", "9000"
 """Years in which a poll can have been made; arithmetic with such times never overflows."""
 
 _DECODER = msgspec.json.Decoder(Poll)
+_DOMAIN = re.compile(DOMAIN_PATTERN)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII)
 _BEFORE_ID = b'{"v":1,'
 _ID_SIZE = 16
@@ -97,6 +100,10 @@ def _check_answer(poll: Poll) -> None:
     for place, pick in enumerate(poll.ranking, start=1):
         if pick.rank != place:
             raise ValueError("the ranks in ranking are not 1, 2, 3 and so on")
+        if not _is_name(pick.product):
+            raise ValueError(f"the name of #{place} is none that a poll can have brought")
+        if pick.domain is not None and not _is_domain(pick.domain):
+            raise ValueError(f"the domain of #{place} is no plain domain such as zoho.com")
     if len(poll.ranking) > MOST_PICKS:
         raise ValueError(f"the ranking holds {len(poll.ranking)} picks, more than {MOST_PICKS}")
     if poll.pick != (poll.ranking[0].product if poll.ranking else None):
@@ -106,3 +113,14 @@ def _check_answer(poll: Poll) -> None:
         raise ValueError("it must be an answer with a pick, or a failure with an error, not both")
     if poll.withheld is not UNSET:
         raise ValueError("it says that it is withheld, which only withheld.json can say")
+
+
+@lru_cache(maxsize=1 << 16)  # the same names come again and again: all lines come by here
+def _is_name(text: str) -> bool:
+    """Whether a product's name is as a poll cleans it: nothing hidden in it, and not too long."""
+    return 0 < len(text) <= MAX_NAME and clean(text) == text
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_domain(text: str) -> bool:
+    return _DOMAIN.fullmatch(text) is not None

@@ -17,12 +17,11 @@ from msgspec import Struct
 
 from store.cleaning import clean
 from store.rankings.merging import PLACES
-from store.records import DOMAIN_PATTERN, Answer, Failure, NearMiss, Pick
+from store.records import DOMAIN_PATTERN, MAX_NAME, Answer, Failure, NearMiss, Pick
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MAX_NAME = 120
 MAX_PROSE = 2000
 MAX_FIX = 500
 MAX_FIXES = 10
