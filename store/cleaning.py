@@ -50,7 +50,7 @@ def clean(text: str) -> str:
     """NFC, without control, format and ignorable characters, white space folded, trimmed.
 
     A joiner stays between letters of joining or Indic scripts and inside an emoji sequence, and so
-    does one variation selector after an emoji (CONTRACT section 9).
+    does one variation selector after an emoji (store/README.md, Text).
     """
     kept = ""
     for char, after in pairwise(f"{text}\n"):

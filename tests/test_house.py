@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+import store
+
 ROOT = Path(__file__).parent.parent
 
 TOP_LEVEL = {"app.py", "pyproject.toml", "store", "templates", "tests", "data", "README.md"}
@@ -34,6 +36,14 @@ def test_the_tools_find_nothing(command: list[str]) -> None:
         [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_import_rule_is_stated_as_it_is() -> None:
+    """Whoever reads the package's docstring sees the layers that the linter holds, in order."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    stated = [line.strip() for line in (store.__doc__ or "").splitlines() if line[:4] == " " * 4]
+    assert stated == layers
 
 
 FLOORS = {

@@ -1,4 +1,4 @@
-"""Agreement: how far the models' lists are one (CONTRACT section 5)."""
+"""Agreement: how far the models' lists agree (store/README.md, Figures)."""
 
 from __future__ import annotations
 

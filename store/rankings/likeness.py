@@ -1,6 +1,6 @@
 """Which products look like one another: suggestions for a person, never a decision.
 
-rapidfuzz stands here and nowhere near a merge (CONTRACT section 7): what it finds goes into a
+rapidfuzz is used here and never to merge (store/README.md, Names): what it finds goes into a
 review queue, with the reason in words.
 """
 

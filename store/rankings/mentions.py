@@ -1,4 +1,4 @@
-"""Mentions: how often products are named, and whether that moves (CONTRACT section 5).
+"""Mentions: how often products are named, and whether that moves (store/README.md, Figures).
 
 A trend compares like with like. The windows are the 7 days that end with the newest poll's day
 and the 7 before. Only cells (one category, one model, one wording of the question) with a

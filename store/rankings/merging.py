@@ -1,4 +1,4 @@
-"""Merging: each model's latest answer in, one ranking out (CONTRACT section 4).
+"""Merging: each model's latest answer in, one ranking out (store/README.md, Ranking).
 
 Rank 1 is worth 5 points, rank 5 one; points are summed over models and never rescaled.
 """

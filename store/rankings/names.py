@@ -1,8 +1,8 @@
 """Product names: when two spellings are one product, and what a product is called in an address.
 
 Nothing is ever merged by a fuzzy score. A spelling has a *key*; a product owns the keys of its
-name and aliases; a key claimed twice belongs to nobody (CONTRACT section 7). A spelling that no
-product file owns stands for a provisional product of its own, known by its key.
+name and aliases; a key claimed twice belongs to nobody (store/README.md, Names). A spelling that
+no product file owns stands for a provisional product of its own, known by its key.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def slug(name: str) -> str:
     """The address of a name unless another product bears it.
 
     It is the plain one, or ends in six hex digits of its key's SHA-256 if the plain one is not its
-    own or ends as if it did (CONTRACT sections 7 and 9).
+    own or ends as if it did (store/README.md, Names).
     """
     plain = plain_slug(name)
     return hashed_slug(name) if plain is None or _AS_HASHED.search(plain) else plain

@@ -1,4 +1,4 @@
-"""The sentences people quote: verdicts, consensus and disagreement (CONTRACT section 5)."""
+"""The sentences people quote: verdicts, consensus and disagreement (store/README.md, Figures)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def agreement_wording(
     names: Mapping[ProductId, str],
     stale_after: int,
 ) -> str:
-    """How the #1 came about, in words: the first that fits of the contract's list."""
+    """How the #1 came about, in words: the first wording that fits, in a fixed order."""
     of = len(counted)
     leader = entries[0]
     score = f"{leader.score} of {PLACES * of} points"

@@ -1,4 +1,4 @@
-"""Wordings: which of the questions that a category ever asked its ranking answers (CONTRACT 9).
+"""Wordings: which question of a category its ranking answers (store/README.md, Questions).
 
 Answers to different wordings are never merged. Two wordings are one where the category's file says
 that they mean the same; :meth:`store.records.Category.wording` has then made them one already.

@@ -55,7 +55,7 @@ def product(slug: str, snapshot: Snapshot) -> ApiError | None:
 def category(slug: str, snapshot: Snapshot) -> ApiError | None:
     """What to answer for a category that has no ranking for a reason of its own; else ``None``.
 
-    Deleted is what nobody broke: history holds the slug and its file is gone (CONTRACT section 9).
+    Deleted is what nobody broke: history holds the slug and its file is gone (store/README.md, Damage).
     Where a file is bad or history lost, its ranking is there and cannot be shown.
     """
     if reason := history(snapshot):
