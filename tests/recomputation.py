@@ -145,7 +145,7 @@ def _all(number: int) -> str:
     return "both" if number == 2 else f"all {number}"
 
 
-# ------------------------------------------------------------------ records (Damage)
+# ------------------------------------------------------------------ records
 
 
 def record_of(line: bytes) -> Json | None:

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("", "data", "store", "tests")
-READMES = {
-    folder: (ROOT / folder / "README.md").read_text(encoding="utf-8") for folder in FOLDERS
-}
+READMES = {folder: (ROOT / folder / "README.md").read_text(encoding="utf-8") for folder in FOLDERS}
 README = READMES[""]
 MOST_LINES = 200
 """The front page is read in one sitting."""
