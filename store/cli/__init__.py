@@ -38,7 +38,8 @@ COMMANDS = {
 def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Give a command the app, and say on stderr which data directory it works on.
 
-    What is wrong with the whole of that directory ends the command with a sentence.
+    Raises:
+        click.ClickException: there is no usable data directory; this ends the command.
     """
 
     @wraps(command)
@@ -66,7 +67,7 @@ def say_data(app: Flask) -> None:
 
 
 class Commands(AppGroup):
-    """An app's commands; a server, which runs none, is spared what they import."""
+    """An app's commands; their modules are imported only when one is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command by name."""

@@ -1,4 +1,4 @@
-"""What ``flask check`` looks at beyond what keeps a file from being loaded."""
+"""What ``flask check`` looks at besides mistakes that keep a file from being loaded."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
-_LONGEST_ROUND = 7
-_NAMED = 5
+_LONGEST_ROUND = 7  # days: with more between polls, no pair is polled in both windows of a trend
+_NAMED = 5  # slugs that a message spells out
 UNKNOWN = "unknown"
 
 
@@ -47,7 +47,7 @@ class Census(Struct, frozen=True):
 
 
 def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
-    """What is allowed and yet hardly meant."""
+    """Warnings about what is allowed but probably not meant."""
     for slug, category in catalogue.categories.items():
         key: JsonPath = ("topic",) if category.topic else ("title",)
         fault = _fault_of_topic(category.subject)

@@ -1,4 +1,4 @@
-"""Putting a text in a file's place in one step, so that nobody ever reads half of it."""
+"""Replacing a file in one step, so that nobody reads half of it."""
 
 from __future__ import annotations
 

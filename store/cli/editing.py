@@ -1,4 +1,4 @@
-"""Editing a data file as a careful person would: only what changes, all at once, and shown.
+"""Editing a data file with the least change, in one step, and with a diff.
 
 Key order, indentation, line ends and ``$schema`` stay; what was written is checked to say exactly
 what was meant before it takes the old file's place.

@@ -40,11 +40,11 @@ MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
 NEEDS_A_PROCESS = (
     "/search", "/api/v1/search", "/api/v1/history", "/mcp", "/healthz", "/livez", "/readyz",
 )  # fmt: skip
-"""Paths, with what is below them, whose answers depend on a query or on the moment."""
+"""Paths, with what is below them, whose answers depend on a query or on the time."""
 OF_ONE_ANSWER = ("content-length", "content-type", "date", "etag", "last-modified", "vary")
 """Headers that a web server makes from a file itself."""
 FEW, SHARE = 20, 1000
-"""So many published addresses, or one of so many if that is more, may be gone unasked."""
+"""Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
 KEPT = 2
 """Trees that are kept: the current one, and the one that somebody may still be reading."""
 
@@ -121,7 +121,7 @@ def export(directory: Path, even_if: int | None) -> None:
 
 
 def _keep(store: Store) -> None:
-    """Let what was published outlive its files, as a server does; say where that cannot be."""
+    """Keep last good copies of what was published, as a server does; warn where it fails."""
     store.keep()
     for problem in store.problems:
         if problem.file.startswith(FOLDER):
@@ -209,7 +209,7 @@ class Tree:
         return self._written
 
     def close(self) -> None:
-        """Take away what did not get into place."""
+        """Remove what was not published."""
         shutil.rmtree(self._new, ignore_errors=True)
         (self._trees / ".current").unlink(missing_ok=True)
 
@@ -248,13 +248,13 @@ class Tree:
 
 
 class SharedHeaders:
-    """The headers that every answer of one media type has; of ``Link``, the links they share."""
+    """The headers that all answers of a media type share; of ``Link``, the links they share."""
 
     def __init__(self) -> None:
         self._by_type: dict[str, dict[str, set[str]]] = {}
 
     def meet(self, answer: Response) -> None:
-        """Take note of one answer's headers."""
+        """Intersect with the headers of one more answer."""
         headers = {
             name: set(value.split(", <") if name == "Link" else [value])
             for name, value in answer.headers

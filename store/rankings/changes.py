@@ -55,7 +55,7 @@ class Reign(Struct, frozen=True):
 
 
 def runs_of(answers: Iterable[Answered]) -> list[list[Run]]:
-    """What may be compared, each as its runs of equal #1s, in the order in which they came."""
+    """Per model and wording, its daily answers grouped into runs of equal #1s, oldest first."""
     daily: dict[tuple[str, str], dict[str, Answered]] = {}
     for answered in answers:
         key, day = (answered.model, answered.question), answered.poll.polled_at[:10]

@@ -1,6 +1,6 @@
-"""What product files do to the names in history: what they take in, lose and contest.
+"""How product files affect the names in history: matched, detached and contested spellings.
 
-Nothing here changes a name; a curator who edits a file is to see what follows from it.
+Nothing here changes a name; it tells a curator what follows from an edit.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _OWN = "a product of its own"
 _SHOWN = 3
+"""Names of a list that a message spells out; the rest is a number."""
 
 
 class Use(NamedTuple):
@@ -175,7 +176,11 @@ def overridden(
 
 
 def listed(items: Sequence[str], shown: int = _SHOWN) -> str:
-    """The first few, and how many more there are."""
+    """The first few items, and how many more there are.
+
+    >>> listed(["a", "b"]), listed(["a", "b", "c", "d"])
+    ('a and b', 'a, b, c and 1 more')
+    """
     few, more = items[:shown], len(items) - shown
     if more > 0:
         return f"{', '.join(few)} and {more} more"

@@ -1,7 +1,7 @@
 """The service's own experiments, computed from the history whenever it changes.
 
-Each finding quotes its figures with their n; each says how it was computed. Where there is
-nothing to count yet, there is no experiment.
+Each finding quotes its figures with their n, and each method says how they were computed. An
+experiment without enough data is left out.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from store.rankings.readings import Reading
 
 MIN_BOARDS = 5
-"""Fewer categories than this make no experiment."""
+"""Categories under which a share would mislead, so that no experiment is shown; a judgement."""
 
 PACK = 3
-"""Fewer answers than this have no pack to leave."""
+"""Answers of a category from which one can stand alone against a majority."""
 
 
 class Experiment(Struct, frozen=True):

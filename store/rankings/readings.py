@@ -1,6 +1,6 @@
-"""A category's polls, read once: who answered what, with every name resolved.
+"""A category's polls, aggregated: who answered what, with every name resolved.
 
-Nothing here depends on another category, so a new poll or an edited file renews one reading only.
+Nothing here depends on another category, so a new poll changes one aggregate only.
 """
 
 from __future__ import annotations

@@ -15,19 +15,25 @@ if TYPE_CHECKING:
     from store.rankings.search.shelf import Place, Title
 
 QUERY_SHARE, TITLE_SHARE, TEXT_SHARE = 0.55, 0.3, 0.15
-"""Shares of a keyword score: the query covered, the title covered, the likeness of the texts."""
+"""Shares of a keyword score: the query covered, the title covered, the likeness of the texts.
+
+A tenth less of the first loses 10 right hits, a tenth more answers 4 more negatives.
+"""
 
 SAME_TEXT, SAME_TEXT_SHARE = 0.85, 0.8
-"""Texts so alike are one text with typing mistakes, and score this share of their likeness."""
+"""Texts this alike differ by typing mistakes and score this share of it. At .9, 1 hit is lost."""
 
 LITTLE_SAID = 0.6
-"""What a sentence score loses when nothing telling was matched; halved with each telling word."""
+"""Loss of a sentence score, halved with each unit of weight matched. At .4, 11 more negatives."""
 
 OTHER_HEAD = 0.8
-"""What a keyword score keeps if the title lacks the head noun: a coffee table makes no coffee."""
+"""What a keyword score keeps if the title lacks the head noun. The judged queries do not need it."""
 
 NAMED_COVERAGE, NOT_NAMED = 0.5, 0.5
-"""One ordinary word is a name if so much of a query is about it; else the score keeps so much."""
+"""Coverage from which one ordinary word is a brand; else its score keeps the second share.
+
+At a coverage of .4, 1 more negative is answered; at .6, 2 right hits are lost.
+"""
 
 
 def score(query: Reading, title: Title, found: Iterable[tuple[Match, Place]]) -> float:
