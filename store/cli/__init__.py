@@ -62,7 +62,7 @@ def _look_for(data_dir: Path) -> None:
 
 
 def say_data(app: Flask) -> None:
-    """Say which data directory an app has, beside what programs read."""
+    """Print an app's data directory on stderr, so that stdout stays for programs."""
     click.echo(f"Data: {app.extensions['settings'].data_dir.absolute()}", err=True)
 
 

@@ -95,7 +95,7 @@ def damage(
 def _backwards(
     files: Sequence[str], rows: Iterable[Row], withheld: Container[str]
 ) -> Iterator[Problem]:
-    """Every poll that is earlier than the one before it in its file: no writer appends so."""
+    """Every poll that is earlier than the one before it in its file, which no writer appends."""
     last: dict[int, Stored] = {}
     for number, stored in rows:
         if stored.poll.id in withheld:
@@ -131,7 +131,7 @@ def _unasked(
 
 
 def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Problem]:
-    """What is worth knowing: who retired, what nobody polls, what nobody asks for any more."""
+    """Notices: retired models, categories never polled, history without a category."""
     for id_ in catalogue.withheld.keys() - census.ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
@@ -157,7 +157,7 @@ def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Prob
 
 
 def _rewordings(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Problem]:
-    """What asking each new wording takes, until its answers are there."""
+    """What it costs to ask each new wording that has not been answered by all."""
     for slug, assistants in census.unasked.items():
         if assistants:
             costs = [cost_at_most(each, catalogue.categories[slug]) for each in assistants]

@@ -168,7 +168,7 @@ def systemd(apps: tuple[str, ...], unit: str | None) -> None:
 
 
 def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
-    """What every template shows. ``path`` is the base URL's, without a slash at its end.
+    """The variables of every template; ``path`` is the base URL's, without a final slash.
 
     Raises:
         click.ClickException: the site has no address, or none that can stand in configuration.
@@ -194,7 +194,7 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
 
 
 def _host_and_path(base_url: str) -> tuple[str, str]:
-    """Both as nginx has them.
+    """Host and path as nginx writes them.
 
     Raises:
         click.ClickException: a part of it would mean something to nginx, systemd or a shell.
@@ -222,7 +222,7 @@ def _further_hosts(*given: str) -> Iterator[str]:
 
 
 def _host_alone(address: str) -> str:
-    """The host of an address as nginx has it; empty where there is none."""
+    """The host of an address as nginx writes it; empty where there is none."""
     host = host_of(address)
     host = f"[{host}]" if ":" in host else host
     return host if _is_host(host) else ""
@@ -236,8 +236,8 @@ def _settings() -> Settings:
 def _unit(name: str, places: str) -> str:
     """What a unit, a user and nginx's variables are called: at most 31 letters.
 
-    It begins so that it is none that is there already, such as root, and ends so that two sites of
-    one name are told apart, by address and data directory, wherever both come together.
+    The prefix keeps it from being an existing user such as root; the digest of address and data
+    directory tells two sites of one name apart on one machine.
     """
     digest = hashlib.sha256(places.encode()).hexdigest()[:6]
     words = slugify(name, separator="_", max_length=15).strip("_")

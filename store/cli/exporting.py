@@ -141,7 +141,7 @@ def _faults(snapshot: Snapshot) -> list[str]:
 
 
 def _vanishing(gone: AbstractSet[str], published: int, even_if: int | None) -> list[str]:
-    """Why so many addresses may not go, unless the operator has named their number."""
+    """Why this many addresses must not vanish, unless ``--even-if`` names their number."""
     if len(gone) <= max(FEW, published // SHARE) or even_if == len(gone):
         return []
     shown = ", ".join(sorted(gone)[:3])
@@ -151,7 +151,7 @@ def _vanishing(gone: AbstractSet[str], published: int, even_if: int | None) -> l
 
 
 class Tree:
-    """An exported tree in the making, and the one before it."""
+    """An exported tree that is being written, and the one before it."""
 
     def __init__(self, directory: Path) -> None:
         self._home = directory
@@ -277,7 +277,7 @@ class SharedHeaders:
 
 
 def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
-    """Every path that answers the same to everybody, from the application's own rules."""
+    """Every path whose answer does not depend on the request, from the application's rules."""
     labs = msgspec.json.decode(snapshot.documents["labs.json"].body)["experiments"]
     values = {
         "best": sorted(snapshot.boards),
@@ -311,7 +311,11 @@ def _paths(app: Flask, values: Mapping[str, Collection[str]]) -> Iterator[str]:
 
 
 def file_of(path: str, mimetype: str) -> str:
-    """Where an answer stands in the tree: pages as ``.html``, all else under its own path."""
+    """The file of an answer in the tree: pages as ``.html``, all else under its own path.
+
+    >>> file_of("/best/humidifier", "text/html"), file_of("/", "text/html")
+    ('best/humidifier.html', 'index.html')
+    """
     name = path.strip("/") or "index"
     return f"{name}.html" if mimetype == "text/html" else name
 
@@ -321,7 +325,7 @@ def _kept(answer: Response) -> str:
 
 
 def _manifest_in(tree: Path) -> Manifest:
-    """What the last tree holds; nothing before the first.
+    """The manifest of the last tree; an empty one if there is none yet.
 
     Raises:
         click.ClickException: there is one and nobody knows what it holds.

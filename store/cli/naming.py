@@ -146,7 +146,7 @@ class Desk:
     def meanings(self, text: str, category: str | None, domain: str | None) -> list[Meaning]:
         """What a spelling stands for in one category, or in all that name it.
 
-        With a domain, as if all models gave that one; where nobody names it, as if one did.
+        With a domain, as if all models gave that one. A spelling that no poll has is resolved too.
         """
         read = self.snapshot.readings
         asked = [read[category]] if category else read.values()
@@ -269,7 +269,7 @@ class Desk:
                 )
 
     def _refuse_broken(self, *slugs: str) -> None:
-        """Leave a file alone of which no good version is known: nobody knows what it names."""
+        """Refuse to edit around a file without a known good version: its names are unknown."""
         for slug in slugs:
             if slug not in self.files and os.path.lexists(self._directory / _name(slug)):
                 self._file_text(slug)
@@ -356,7 +356,7 @@ def _name(slug: str) -> str:
 
 
 class Unpublished:
-    """Makes no bodies: names are looked at, nothing is served."""
+    """A publisher that makes no bodies, for commands that serve nothing."""
 
     def category(self, board: Board, products: Mapping[ProductId, Named]) -> bytes:  # noqa: ARG002
         """Nothing."""

@@ -41,9 +41,9 @@ class Change(Struct, frozen=True):
 
 
 class Reign(Struct, frozen=True):
-    """How long one #1 of one model held: ``polls`` answers in a row, one a day.
+    """A streak of one model's #1: ``polls`` answers in a row, one a day.
 
-    It is ``over`` once another came; the last of each sequence is not over.
+    It is ``over`` once another product follows; the last of each sequence is not.
     """
 
     model: str

@@ -123,7 +123,7 @@ def _outsider(boards: Sequence[Board]) -> Experiment:
 
 
 def _reigns(readings: Sequence[Reading]) -> Iterator[Experiment]:
-    """How long a #1 holds, of those that ended."""
+    """How long a #1 holds, over the streaks that ended."""
     followed = [r for reading in readings for r in reading.reigns if r.over or r.polls > 1]
     ended = [reign for reign in followed if reign.over]
     if not ended:
@@ -151,7 +151,7 @@ def _reigns(readings: Sequence[Reading]) -> Iterator[Experiment]:
 
 
 def _flips(readings: Sequence[Reading]) -> Iterator[Experiment]:
-    """How settled the catalogue is: changes per poll that could have brought one."""
+    """How often #1 changes: changes per repeated answer."""
     changes = [change for reading in readings for change in reading.changes]
     reigns = [reign for reading in readings for reign in reading.reigns]
     repeats = sum(reign.polls for reign in reigns) - sum(not reign.over for reign in reigns)

@@ -76,7 +76,7 @@ def queue(
 
 
 class _Neighbours:
-    """Finds what stands near a product: in its categories, under its first word, at its site."""
+    """Candidates for a product: same category, same first word or same domain."""
 
     def __init__(self, named: Mapping[ProductId, Named], files: Mapping[str, Product]) -> None:
         self._named = named

@@ -77,7 +77,7 @@ class Overview(Struct, frozen=True, dict=True):
         }
 
     def prepare(self) -> None:
-        """Make what only some requests need now, so that none of them waits for it."""
+        """Make redirects and search index now, so that no request waits for them."""
         _ = self.product_redirects
         self.index.prepare()
 

@@ -112,7 +112,7 @@ class Index:
         return _best(_find(text, self._brands, NOISE_CUT), limit)
 
     def complete(self, prefix: str, limit: int = 8) -> Hits:
-        """Return what may be being typed: what begins like it, shortest first, then the rest."""
+        """Return completions: titles with this beginning, shortest first, then other hits."""
         return Hits(
             _best(_begin(prefix, self._categories, CATEGORY_CUT), limit),
             _best(_begin(prefix, self._brands, BRAND_CUT), limit),
@@ -135,7 +135,7 @@ def _begin(prefix: str, shelf: Shelf, cut: float) -> dict[str, float]:
 
 
 def _find(text: str, shelf: Shelf, cut: float) -> dict[str, float]:
-    """Return slug → score of what a text means on one shelf, by the best title of each slug."""
+    """Return slug → score of the hits of a text in one index, by the best title of each slug."""
     scores: dict[str, float] = {}
     if not (words := words_of(text)):
         return scores
@@ -149,9 +149,9 @@ def _find(text: str, shelf: Shelf, cut: float) -> dict[str, float]:
 
 
 def _finalists(query: Reading, shelf: Shelf) -> dict[int, list[tuple[Match, Place]]]:
-    """Return the likeliest titles a query leads to, each with what was found in it.
+    """Return the likeliest candidates, each with the postings found in it.
 
-    Likely is a title of which much was found for its length: a rough mean of the two ways to score.
+    A title is likely if much of it was found for its length: a rough mean of both scores.
     """
     worth: dict[int, float] = defaultdict(float)
     for match in query.matches:

@@ -104,7 +104,7 @@ def read(words: Words, shelf: Shelf) -> Reading:
 
 
 def _bare(words: Words) -> list[int]:
-    """Return where a word stands without an article or any other word about it."""
+    """Return the positions of words without an article or another word about them."""
     return [
         i
         for i in range(len(words))
@@ -165,7 +165,7 @@ def _together(words: Words, shelf: Shelf) -> Iterator[Match]:
 
 
 def _in_other_words(words: Words, shelf: Shelf) -> Iterator[Match]:
-    """Yield what the words mean by way of other words for the same thing."""
+    """Yield what the words mean through synonyms."""
     for group, positions in shelf.synonyms.mentioned(words) if shelf.synonyms else ():
         if places := shelf.places("group", str(group)):
             yield Match(positions, places, LIKENESS["group"])

@@ -27,7 +27,7 @@ LITTLE_SAID = 0.6
 """Loss of a sentence score, halved with each unit of weight matched. At .4, 11 more negatives."""
 
 OTHER_HEAD = 0.8
-"""What a keyword score keeps if the title lacks the head noun. The judged queries do not need it."""
+"""Share a keyword score keeps if the title lacks the head noun. .6 to 1 give the same hits."""
 
 NAMED_COVERAGE, NOT_NAMED = 0.5, 0.5
 """Coverage from which one ordinary word is a brand; else its score keeps the second share.
@@ -37,7 +37,7 @@ At a coverage of .4, 1 more negative is answered; at .6, 2 right hits are lost.
 
 
 def score(query: Reading, title: Title, found: Iterable[tuple[Match, Place]]) -> float:
-    """Return how well a title answers a query, by the better of two ways to ask.
+    """Return how well a title answers a query, 0..1: the better of two scores.
 
     Keywords: how much of the query the title covers. A sentence: how much of the title the query
     covers, since most words of a sentence are about the one who asks.
@@ -64,7 +64,7 @@ def score(query: Reading, title: Title, found: Iterable[tuple[Match, Place]]) ->
 
 
 def _keywords(query: Reading, title: Title, query_coverage: float, title_coverage: float) -> float:
-    """Blend what is covered with how alike the texts are as a whole."""
+    """Blend both coverages with the likeness of the whole texts."""
     alike: float = fuzz.ratio(query.text, title.text) / 100
     blended = QUERY_SHARE * query_coverage + TITLE_SHARE * title_coverage + TEXT_SHARE * alike
     return max(blended, alike * SAME_TEXT_SHARE) if alike >= SAME_TEXT else blended
