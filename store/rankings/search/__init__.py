@@ -4,7 +4,7 @@
 `reading` interprets a query in it, `scoring` rates a title. A query is interpreted once per array;
 only titles with a posting are candidates, and only the likeliest of them are scored.
 
-Weights and thresholds were tuned on the judged queries in `tests/data/search`. Comments say what
+Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
 `tests/search_evaluation.py` gives for another value; with these, 663 of 694 first hits are right,
 and 6 of 354 negatives (queries without an answer) get one.
 """

@@ -31,7 +31,10 @@ LIKENESS: Final[dict[Kind, float]] = {
     "part": 0.9,
     "initials": 0.7,
 }
-"""Likeness of what was asked to a term of each kind, 0..1, tuned like all figures here."""
+"""Likeness of what was asked to a term of each kind, 0..1.
+
+.2 less loses 19 right hits for `group`, 3 for `word`, 2 for `initials`, 1 or none elsewhere.
+"""
 
 PREFIX_LIKENESS = 0.6
 """Least likeness of a word to its first letters, growing to 1. At .4, 2 right hits are lost."""
@@ -64,11 +67,11 @@ class Match(Struct, frozen=True, gc=False):
 
 
 class Reading(NamedTuple):
-    """A query interpreted in one index; `weights` (0..1) are each word's idf there.
+    """A query interpreted in one index; `weights` (0..1) are its words' idf there.
 
-    `head` is the position of the head noun of keywords: the last word that is no filler. Sentences
-    and names have none. `bare` are the positions of words used like names, `nouns` of those after
-    an article in a sentence.
+    That of fillers is reduced. `head` is the position of the head noun of keywords: the last word
+    that is no filler. Sentences and names have none. `bare` are the positions of words used like
+    names, `nouns` of those after an article in a sentence.
     """
 
     text: str

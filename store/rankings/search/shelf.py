@@ -50,7 +50,8 @@ class Titled(Struct, frozen=True):
 class Title(Struct, frozen=True, gc=False):
     """One title or alias; `weights` (0..1 each, in sum `weight`) are its words' idf.
 
-    `doubtful` is a brand made of ordinary words, which a query may use in their plain sense.
+    That of function words is reduced. `doubtful` is a brand made of ordinary words, which a query
+    may use in their plain sense.
     """
 
     slug: str
