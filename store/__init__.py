@@ -1,21 +1,20 @@
-"""The house behind ``app.py``: records from files, rankings from records, answers from rankings.
+"""The service behind ``app.py``. Its map, module by module, is ``store/README.md``.
 
-Rooms, from the ground up; an import may only point down this list, and never sideways
-between ``web`` and ``polls``:
+An import may only point down this list, and modules on one line do not import each other::
 
-======================================  =====================================================
-``urls``, ``cleaning``                  addresses made safe; text made visible
-``records``, ``settings``               what a data file can say; what the environment can say
-``sealing``                             one line of history: its id, its checksum, what is damage
-``positions``, ``mistakes``             where in a JSON text a value stands; what is wrong there
-``listing``, ``last_good``, ``marks``   what is in the directory; what outlives the process
-``files``, ``history``                  the hand-edited JSON files; the append-only poll log
-``rankings``                            pure: polls in, published figures out
-``counting``                            which polls of a category's files count, and as whose
-``snapshot``, ``memory``                the immutable picture of it all; the store that swaps it
-``polls``, ``web``                      asking the models; answering the readers
-``cli``                                 the ``flask`` commands
-======================================  =====================================================
+    cli
+    gunicorn
+    web | polls
+    memory
+    snapshot
+    counting
+    files | history | rankings
+    marks
+    mistakes | last_good | listing
+    positions
+    sealing
+    records | settings
+    urls | cleaning
 
-``app.py`` joins them. ``tests/test_house.py`` proves the rule on every run.
+``[tool.importlinter]`` in ``pyproject.toml`` holds the rule, ``tests/test_house.py`` checks it.
 """

@@ -19,6 +19,7 @@ from store.cleaning import NEVER_NEEDED
 
 SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 MAX_SLUG = 100
+"""Characters of a slug at most, a published promise (store/README.md, Answers)."""
 DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
 
 MAX_NAME = 120
@@ -27,7 +28,9 @@ MAX_NAME = 120
 _NO_MORE = r"(?!\n)"  # in Python "$" also fits before a last line feed
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029" + NEVER_NEEDED
 
-# A description is what a message says when a value does not fit, and what editors show.
+# A description is what a message says when a value does not fit, and what editors show. The
+# limits are generous (the longest question shipped has 75 characters) and keep pasted documents
+# out; 253 is the longest domain name (RFC 1035, section 2.3.4).
 Slug = Annotated[
     str,
     Meta(
@@ -105,7 +108,11 @@ class Site(DataFile, frozen=True, kw_only=True):
     hosts: tuple[Line, ...] = ()
 
     def __post_init__(self) -> None:
-        """Hold the address as it travels; one that is none raises ``ValueError``."""
+        """Hold the base URL in ASCII.
+
+        Raises:
+            ValueError: it is no http or https address; msgspec reports it as a bad value.
+        """
         if self.base_url is not None:
             force_setattr(self, "base_url", urls.ascii_url(self.base_url))
 
@@ -135,7 +142,11 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     extra: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
-        """Hold the address as it travels; one that is none raises ``ValueError``."""
+        """Hold the base URL in ASCII.
+
+        Raises:
+            ValueError: it is no http or https address; msgspec reports it as a bad value.
+        """
         if self.base_url is not None:
             force_setattr(self, "base_url", urls.ascii_url(self.base_url))
 
@@ -166,11 +177,15 @@ class Category(DataFile, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """What stands after "for" in a verdict: the topic, else the title without "Best"."""
+        """What stands after "for" in a verdict: the topic, else the title without "Best".
+
+        >>> Category(version=1, title="Best CRM software", question="What is best?").subject
+        'CRM software'
+        """
         return self.topic or self.title.removeprefix("Best ")
 
     def wording(self, question: str) -> str:
-        """What a question that was asked comes to: the present one if it means the same."""
+        """The present question if the one that was asked means the same, else that one."""
         return self.question if question in self.former_questions else question
 
 
@@ -324,7 +339,7 @@ class Problem(Struct, frozen=True, order=True):
     severity: Severity = "error"
 
     def __post_init__(self) -> None:
-        """See that it can be shown: one line, without half characters, whatever a file holds."""
+        """Make file and message printable on one line, whatever the file holds."""
         for name in ("file", "message"):
             text = getattr(self, name)
             if not text.isprintable():
@@ -342,7 +357,11 @@ def _printable(text: str) -> str:
 
 
 def is_slug(text: str) -> bool:
-    """Whether a text is lower-case words joined by single hyphens, at most 100 characters."""
+    """Whether a text is lower-case words joined by single hyphens, at most 100 characters.
+
+    >>> is_slug("crm-software"), is_slug("CRM--software")
+    (True, False)
+    """
     return len(text) <= MAX_SLUG and _SLUG.fullmatch(text) is not None
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SHIPPED_DATA = Path(__file__).parent.parent / "data"
-
+"""The sample of the checkout; nothing is polled into it unless ``DATA_DIR`` names it."""
 
 NOT_THE_SAMPLE = (
     "DATA_DIR is not set, and polls would be added to the sample that came with the checkout. "
@@ -30,7 +30,8 @@ class SettingsError(Exception):
 class Settings(Struct, frozen=True, kw_only=True):
     """Where the data is and how the service is reached.
 
-    With ``poll_enabled`` a serving process polls on schedule and looks every ``poll_tick`` seconds.
+    With ``poll_enabled`` a serving process polls on schedule and looks for what is due every
+    ``poll_tick`` seconds.
     ``environ`` is kept only to look up API keys, whose variable names stand in ``models.json``.
     """
 
@@ -45,7 +46,11 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Read the settings from the environment, or from a mapping in its place."""
+        """Read the settings from the environment, or from a mapping in its place.
+
+        Raises:
+            SettingsError: a variable has a value that cannot be used.
+        """
         env = dict(os.environ if environ is None else environ)
         enabled = env.get("POLL_ENABLED", "").strip()
         if enabled not in ("", "0", "1"):
@@ -63,11 +68,11 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def has_own_data(self) -> bool:
-        """Whether somebody chose the data directory, be it the checkout's own sample."""
+        """Whether ``DATA_DIR`` was set, be it to the checkout's own sample."""
         return self.data_dir != SHIPPED_DATA or bool(self.environ.get("DATA_DIR"))
 
     def __repr__(self) -> str:
-        """Where the data is; in all the rest a key may have been pasted."""
+        """The data directory only: any other value may hold a key that was pasted there."""
         return f"Settings(data_dir={self.data_dir!r})"
 
     def secret(self, name: str) -> str | None:
@@ -89,7 +94,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def _base_url(given: str) -> str | None:
-    """``BASE_URL`` as it travels and without a slash at its end."""
+    """``BASE_URL`` in ASCII and without a slash at its end."""
     if not given:
         return None
     try:
@@ -99,7 +104,7 @@ def _base_url(given: str) -> str | None:
 
 
 def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
-    """A time span from the environment, 0.1 s to a day."""
+    """A time span from the environment, from 0.1 s (tests) to a day."""
     text = env.get(name, "").strip()
     try:
         value = float(text) if text else default

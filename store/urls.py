@@ -1,4 +1,4 @@
-"""Addresses as people write them in a setting, and as they travel: in ASCII, or refused."""
+"""Addresses from settings and data files, converted to ASCII or refused."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import idna
 _URL = re.compile(r"(https?)://(\[[0-9a-fA-F:.]+]|[^][:@/]+)(?::([0-9]{1,5}))?((?:/[^@]*)?)")
 _REFUSED = re.compile(r'[\s?#<>"\\^`{|}]')
 _ASCII_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
-_KEPT_IN_PATHS = "/%:!$&'()*+,;=~"
-_PORTS = 65_536
+_KEPT_IN_PATHS = "/%:!$&'()*+,;=~"  # what RFC 3986, section 3.3, allows in a path, and "%"
+_PORTS = 65_536  # port numbers have 16 bits
 
 DESCRIPTION = (
     "an address such as https://rankings.example, without ?, # or @, in which keys could be pasted"
@@ -23,9 +23,12 @@ DESCRIPTION = (
 def ascii_url(text: str) -> str:
     """An http or https address with its host in IDNA (RFC 5891) and its path percent-encoded.
 
+    >>> ascii_url("https://bücher.example/übersicht")
+    'https://xn--bcher-kva.example/%C3%BCbersicht'
+
     Raises:
-        ValueError: it is none, or carries a query, a fragment, a user name or a password; the
-            message quotes nothing of it.
+        ValueError: it is not one, or has a query, a fragment, a user name or a password; the
+            message quotes nothing of it, in case a key was pasted there.
     """
     match = _URL.fullmatch(text) if text.isprintable() and not _REFUSED.search(text) else None
     if match:
@@ -38,7 +41,7 @@ def ascii_url(text: str) -> str:
 
 
 def is_url(value: object) -> bool:
-    """Whether a value, if it is text at all, is such an address."""
+    """Whether a value is not text, or is an address that :func:`ascii_url` accepts."""
     try:
         return not isinstance(value, str) or bool(ascii_url(value))
     except ValueError:
@@ -46,10 +49,10 @@ def is_url(value: object) -> bool:
 
 
 def _ascii_host(host: str) -> str:
-    """A host as it travels: an IPv6 literal, a name or an IPv4 address in ASCII.
+    """A host in ASCII: an IPv6 literal, a name or an IPv4 address.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is none of these.
     """
     if host.startswith("["):
         return f"[{ipaddress.IPv6Address(host[1:-1])}]"

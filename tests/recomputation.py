@@ -1,4 +1,4 @@
-"""The published figures once more, from CONTRACT sections 3 to 5 and 7 alone.
+"""The published figures once more, from the decisions in store/README.md alone.
 
 Nothing here is imported from our own modules: plain dictionaries, naive code, the JSON files and
 the JSON Lines as they stand. What it computes is compared with the live answers.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-# ------------------------------------------------------------------ names (section 7)
+# ------------------------------------------------------------------ names
 
 _DROPPED = re.compile(
     "[™®©℠"
@@ -66,7 +66,7 @@ def plain_slug_of(name: str) -> str | None:
 
 @cache
 def slug_of(name: str) -> str:
-    """Rule 6 and section 9: the plain slug, or one with a suffix when it is not clearly its own."""
+    """The plain slug, or one with a suffix when it is not clearly its own."""
     plain = plain_slug_of(name)
     if plain and not re.search("-[0-9a-f]{6}$", plain):
         return plain
@@ -111,7 +111,7 @@ def _forms(name: str, maker: str | None, nouns: list[str]) -> set[str]:
     return {key_of(form) for form in forms}
 
 
-# ------------------------------------------------------------------ sentences (section 5)
+# ------------------------------------------------------------------ sentences
 
 
 def cut(text: str, limit: int) -> str:
@@ -145,7 +145,7 @@ def _all(number: int) -> str:
     return "both" if number == 2 else f"all {number}"
 
 
-# ------------------------------------------------------------------ records (sections 3 and 9)
+# ------------------------------------------------------------------ records
 
 
 def record_of(line: bytes) -> Json | None:
@@ -189,7 +189,7 @@ class Recomputation:
         self.polls = {slug: self._polls(directory, slug, hidden) for slug in self.categories}
         former = {f for file in self.categories.values() for f in file.get("former_slugs", [])}
         held = {file.stem for file in (directory / "history").glob("*.jsonl")}
-        gone = held - former - self.categories.keys()  # section 9: in all-time figures alone
+        gone = held - former - self.categories.keys()  # in all-time figures alone
         everything = self.polls | {slug: self._polls(directory, slug, hidden) for slug in gone}
         self.asked = [poll for polls in everything.values() for poll in polls]
         self.successes = [
@@ -205,7 +205,7 @@ class Recomputation:
         self._given = self._give_slugs()
 
     def _polls(self, directory: Path, slug: str, hidden: Json) -> list[Json]:
-        """Section 9: a category's records without damage, by order of appending."""
+        """A category's records without damage, by order of appending."""
         former = self.categories.get(slug, {}).get("former_slugs", [])
         files = [*(f for f in former if f not in self.categories), slug]
         ids: set[str] = set()
@@ -291,7 +291,7 @@ class Recomputation:
         return product if product in self.files else self._given[product]
 
     def _give_slugs(self) -> dict[str, str]:
-        """Section 9: in order of first use, each product the first slug nobody has before it."""
+        """In order of first use, each product the first slug nobody has before it."""
         former = [old for file in self.files.values() for old in file.get("former_slugs", [])]
         taken = {*self.files, *former}
         given = {}
@@ -339,7 +339,7 @@ class Recomputation:
         return rows
 
     def wording(self, slug: str) -> str | None:
-        """Section 9: the wording that stands, None where no configured model answered any."""
+        """The wording that stands, None where no configured model answered any."""
         answers = [poll for poll in self.polls[slug] if poll["pick"] is not None]
         current = self.categories[slug]["question"]
         by_age = list(dict.fromkeys(poll["wording"] for poll in reversed(answers)))[::-1]

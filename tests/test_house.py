@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import subprocess
 import sys
 import tomllib
@@ -9,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from packaging.version import Version
+
+import store
 
 ROOT = Path(__file__).parent.parent
 
@@ -34,6 +38,29 @@ def test_the_tools_find_nothing(command: list[str]) -> None:
         [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_import_rule_is_stated_as_it_is() -> None:
+    """Whoever reads the package's docstring sees the layers that the linter holds, in order."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    stated = [line.strip() for line in (store.__doc__ or "").splitlines() if line[:4] == " " * 4]
+    assert stated == layers
+
+
+def _with_examples() -> list[str]:
+    files = sorted((ROOT / "store").rglob("*.py"))
+    with_any = (file for file in files if ">>> " in file.read_text(encoding="utf-8"))
+    dotted = (".".join(file.relative_to(ROOT).with_suffix("").parts) for file in with_any)
+    return [name.removesuffix(".__init__") for name in dotted]
+
+
+@pytest.mark.parametrize("module", _with_examples())
+def test_the_examples_in_docstrings_are_true(module: str) -> None:
+    """What a docstring shows as an example is what the function returns."""
+    failed, tried = doctest.testmod(importlib.import_module(module))
+    assert tried
+    assert not failed
 
 
 FLOORS = {

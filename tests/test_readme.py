@@ -1,4 +1,4 @@
-"""README.md: what it promises is what there is."""
+"""The four READMEs: what they promise is what there is."""
 
 from __future__ import annotations
 
@@ -18,12 +18,68 @@ if TYPE_CHECKING:
     from flask import Flask
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+FOLDERS = ("", "data", "store", "tests")
+READMES = {folder: (ROOT / folder / "README.md").read_text(encoding="utf-8") for folder in FOLDERS}
+README = READMES[""]
+MOST_LINES = 200
+"""The front page is read in one sitting."""
 
 
 def blocks(language: str) -> list[str]:
-    """The fenced blocks of one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    """The fenced blocks of one language in the description of the data."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", READMES["data"], re.DOTALL | re.MULTILINE)
+
+
+def test_the_front_page_is_short() -> None:
+    """Whoever comes here for the first time reads at most 200 lines."""
+    assert len(README.splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_link_leads_somewhere(folder: str) -> None:
+    """A relative link in a README names a file that is there, and a heading that it has."""
+    for target in re.findall(r"\]\(([^):#]*(?:#[^)]*)?)\)", READMES[folder]):
+        path, _, heading = target.partition("#")
+        file = ROOT / folder / path if path else ROOT / folder / "README.md"
+        assert file.exists(), target
+        assert not heading or heading in anchors(file.read_text(encoding="utf-8")), target
+
+
+def anchors(text: str) -> set[str]:
+    """The fragments by which a Markdown file's headings are reached."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+def test_every_citation_of_the_decisions_names_a_section() -> None:
+    """What a module says stands in store/README.md under a name does stand there."""
+    sections = set(re.findall(r"^#+ (.*)$", READMES["store"], re.MULTILINE))
+    files = [*(ROOT / "store").rglob("*.py"), *(ROOT / "tests").glob("*.py")]
+    cited = {
+        section
+        for file in files
+        for section in re.findall(r"store/README\.md,\s+(\w+)\)", file.read_text(encoding="utf-8"))
+    }
+    assert cited
+    assert cited <= sections
+
+
+def test_the_map_of_the_code_is_complete() -> None:
+    """Each module and package of the code stands in the tree of store/README.md, and no other."""
+    tree = re.search(r"^```tree\n(.*?)^```$", READMES["store"], re.DOTALL | re.MULTILINE)
+    assert tree
+    drawn: set[str] = set()
+    folders: list[str] = []
+    for line in tree[1].splitlines():
+        name = line.split()[0]
+        depth = (len(line) - len(line.lstrip())) // 2
+        folders[depth:] = [name]
+        drawn.add("".join(folders))
+    code = [ROOT / "app.py", *(ROOT / "store").rglob("*.py")]
+    modules = {str(file.relative_to(ROOT)) for file in code if file.name != "__init__.py"}
+    packages = {f"{file.parent.relative_to(ROOT)}/" for file in code if file.name == "__init__.py"}
+    assert {name for name in drawn if name.endswith((".py", "/"))} == modules | packages
+    assert all((ROOT / name).exists() for name in drawn)
 
 
 @pytest.mark.parametrize("program", blocks("python"))

@@ -1,4 +1,4 @@
-"""The README's chapter for curators, executed as it stands over a part of the shipped data."""
+"""The chapter for curators in data/README.md, run as it stands over a part of the shipped data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATIENCE = 20  # seconds for an edit to be served on a busy machine
 
 def chapter() -> str:
     """The text from the chapter's heading to the next of its rank; empty if there is none."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
     found = re.search(rf"^{HEADING}\n.*?(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
     return found.group() if found else ""
 
@@ -48,7 +48,7 @@ def steps() -> list[tuple[str, list[str]]]:
 def directory(tmp_path: Path) -> Path:
     """A few categories of the shipped data, with their history."""
     if not chapter():
-        pytest.skip(f'README.md has no chapter "{HEADING}" yet')
+        pytest.skip(f'data/README.md has no chapter "{HEADING}" yet')
     for program in ("bash", "curl", "git"):
         if not shutil.which(program):
             pytest.skip(f"the chapter uses {program}, which is not installed here")
@@ -71,7 +71,7 @@ class Shell:
         self._meant = (("/tmp/", f"{scratch}/"), (ADDRESS, f"127.0.0.1:{port}"))  # noqa: S108
 
     def run(self, commands: str) -> tuple[str, int]:
-        """What a block prints, as if this were the README's machine, and how it ends."""
+        """What a block prints, as if this were the reader's machine, and how it ends."""
         for written, meant in self._meant:
             commands = commands.replace(written, meant)
         assert self._process.stdin

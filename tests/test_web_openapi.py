@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Json = Any
 
-# Spec, section 4: path, and parameter: (place, required, type, default, maximum).
+# Written by hand: path, and parameter: (place, required, type, default, maximum).
 ENDPOINTS: dict[str, dict[str, tuple[str, bool, str, int | None, int | None]]] = {
     "/api/v1/search": {"q": ("query", True, "string", None, None)},
     "/api/v1/categories.json": {},

@@ -38,7 +38,8 @@ COMMANDS = {
 def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Give a command the app, and say on stderr which data directory it works on.
 
-    What is wrong with the whole of that directory ends the command with a sentence.
+    Raises:
+        click.ClickException: there is no usable data directory; this ends the command.
     """
 
     @wraps(command)
@@ -61,12 +62,12 @@ def _look_for(data_dir: Path) -> None:
 
 
 def say_data(app: Flask) -> None:
-    """Say which data directory an app has, beside what programs read."""
+    """Print an app's data directory on stderr, so that stdout stays for programs."""
     click.echo(f"Data: {app.extensions['settings'].data_dir.absolute()}", err=True)
 
 
 class Commands(AppGroup):
-    """An app's commands; a server, which runs none, is spared what they import."""
+    """An app's commands; their modules are imported only when one is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command by name."""

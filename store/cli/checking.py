@@ -102,7 +102,11 @@ def _accept(history: History, slugs: Sequence[str]) -> None:
 
 
 def problems_in(directory: Path) -> Iterator[Problem]:
-    """Everything wrong in a data directory's files and history."""
+    """Everything wrong in a data directory's files and history.
+
+    Raises:
+        click.ClickException: there is no data directory to look at.
+    """
     files = Files(directory)
     try:
         catalogue = files.scan()

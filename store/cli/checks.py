@@ -1,4 +1,4 @@
-"""What ``flask check`` looks at beyond what keeps a file from being loaded."""
+"""What ``flask check`` looks at besides mistakes that keep a file from being loaded."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
-_LONGEST_ROUND = 7
-_NAMED = 5
+_LONGEST_ROUND = 7  # days: with more between polls, no pair is polled in both windows of a trend
+_NAMED = 5  # slugs that a message spells out
 UNKNOWN = "unknown"
 
 
@@ -47,7 +47,7 @@ class Census(Struct, frozen=True):
 
 
 def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
-    """What is allowed and yet hardly meant."""
+    """Warnings about what is allowed but probably not meant."""
     for slug, category in catalogue.categories.items():
         key: JsonPath = ("topic",) if category.topic else ("title",)
         fault = _fault_of_topic(category.subject)
@@ -95,7 +95,7 @@ def damage(
 def _backwards(
     files: Sequence[str], rows: Iterable[Row], withheld: Container[str]
 ) -> Iterator[Problem]:
-    """Every poll that is earlier than the one before it in its file: no writer appends so."""
+    """Every poll that is earlier than the one before it in its file, which no writer appends."""
     last: dict[int, Stored] = {}
     for number, stored in rows:
         if stored.poll.id in withheld:
@@ -131,7 +131,7 @@ def _unasked(
 
 
 def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Problem]:
-    """What is worth knowing: who retired, what nobody polls, what nobody asks for any more."""
+    """Notices: retired models, categories never polled, history without a category."""
     for id_ in catalogue.withheld.keys() - census.ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
@@ -157,7 +157,7 @@ def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Prob
 
 
 def _rewordings(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Problem]:
-    """What asking each new wording takes, until its answers are there."""
+    """What it costs to ask each new wording that has not been answered by all."""
     for slug, assistants in census.unasked.items():
         if assistants:
             costs = [cost_at_most(each, catalogue.categories[slug]) for each in assistants]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from store.settings import Settings
 
 WITH_ARGUMENTS = ("/search", "/search/suggest", "/api/v1/search", "/api/v1/history")
+"""Paths whose answers depend on the query: nginx never serves them from an exported tree."""
 
 
 class Address(click.ParamType[str]):
@@ -38,7 +39,7 @@ class Address(click.ParamType[str]):
         self._any_host = any_host
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Take it if it is an address and nothing else."""
+        """The value if it is an address; click refuses any other with our sentence."""
         host, _, port = value.rpartition(":")
         host_fits = (self._any_host and host in ("", "*")) or _is_host(host)
         port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65_536  # noqa: PLR2004
@@ -49,12 +50,12 @@ class Address(click.ParamType[str]):
 
 
 class Unit(click.ParamType[str]):
-    """What may name a unit, a user and nginx's variables at once."""
+    """A name that a systemd unit, a user and nginx's variables can all have."""
 
     name = "unit"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Take it if all three can be called so, and root is not meant."""
+        """The value if all three can have this name and it is not root; click refuses others."""
         if not re.fullmatch("[a-z][a-z0-9_]{0,30}", value) or value == "root":
             self.fail(
                 f'"{value}" cannot be the name: at most 31 of a-z, 0-9 and _, a letter first, '
@@ -167,7 +168,7 @@ def systemd(apps: tuple[str, ...], unit: str | None) -> None:
 
 
 def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
-    """What every template shows. ``path`` is the base URL's, without a slash at its end.
+    """The variables of every template; ``path`` is the base URL's, without a final slash.
 
     Raises:
         click.ClickException: the site has no address, or none that can stand in configuration.
@@ -193,7 +194,7 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
 
 
 def _host_and_path(base_url: str) -> tuple[str, str]:
-    """Both as nginx has them.
+    """Host and path as nginx writes them.
 
     Raises:
         click.ClickException: a part of it would mean something to nginx, systemd or a shell.
@@ -221,7 +222,7 @@ def _further_hosts(*given: str) -> Iterator[str]:
 
 
 def _host_alone(address: str) -> str:
-    """The host of an address as nginx has it; empty where there is none."""
+    """The host of an address as nginx writes it; empty where there is none."""
     host = host_of(address)
     host = f"[{host}]" if ":" in host else host
     return host if _is_host(host) else ""
@@ -235,8 +236,8 @@ def _settings() -> Settings:
 def _unit(name: str, places: str) -> str:
     """What a unit, a user and nginx's variables are called: at most 31 letters.
 
-    It begins so that it is none that is there already, such as root, and ends so that two sites of
-    one name are told apart, by address and data directory, wherever both come together.
+    The prefix keeps it from being an existing user such as root; the digest of address and data
+    directory tells two sites of one name apart on one machine.
     """
     digest = hashlib.sha256(places.encode()).hexdigest()[:6]
     words = slugify(name, separator="_", max_length=15).strip("_")
@@ -252,7 +253,7 @@ def _is_host(text: str) -> bool:
 
 
 def _refuse_odd(reader: str, paths: Iterable[str], odd: str) -> None:
-    """Refuse paths with characters that mean something to who reads the configuration."""
+    """Refuse paths with characters that are special in the configuration's syntax."""
     for path in paths:
         if not path.isprintable() or re.search(odd, path):
             raise click.ClickException(f"{reader} would misread the path {path!r}; name another.")
@@ -296,7 +297,7 @@ def _headers(manifest: Manifest) -> dict[str, dict[str, str]]:
 
 
 def _odd_types(manifest: Manifest) -> dict[str, tuple[str, str]]:
-    """File and media type of what nginx would not know by its ending."""
+    """File and media type of what nginx would not recognise by its extension."""
     usual = {".md": "text/markdown", ".atom": "application/atom+xml", ".xml": "application/xml"}
     return {
         path: (exported.file, exported.type)

@@ -1,4 +1,4 @@
-"""Putting a text in a file's place in one step, so that nobody ever reads half of it."""
+"""Replacing a file in one step, so that nobody reads half of it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def drafted(path: Path, text: str) -> Iterator[Path]:
-    """A file beside ``path`` with its new text, safe on the disk, to be put in its place.
+    """A file beside ``path`` with its new text, synced to disk, to be renamed to ``path``.
 
-    It has the mode of the file that is there, and its owner where we may give it away; it is gone
-    at the end of the block.
+    It has the mode of the existing file, and its owner if we have the right to set it; it is
+    removed at the end of the block.
     """
     draft = path.with_name(f".{path.name}.draft")
     there = path.stat() if path.exists() else None

@@ -1,4 +1,4 @@
-"""Editing a data file as a careful person would: only what changes, all at once, and shown.
+"""Editing a data file with the least change, in one step, and with a diff.
 
 Key order, indentation, line ends and ``$schema`` stay; what was written is checked to say exactly
 what was meant before it takes the old file's place.
@@ -47,7 +47,7 @@ class Edit(Struct, frozen=True):
         return "".join(difflib.unified_diff(old, new, source, target))
 
     def check(self) -> None:
-        """See that the new text is a good data file.
+        """Check that the new text is a good data file.
 
         Raises:
             EditError: it is not.
@@ -167,13 +167,13 @@ def _refuse_if_changed(path: Path, edit: Edit) -> None:
 
 
 def _insert(text: str, start: int, end: int, part: str) -> str:
-    """Another part after the one from ``start`` to ``end``, set apart as that one is."""
+    """A text with ``part`` after the item from ``start`` to ``end``, with the same white space."""
     lead = text[len(text[:start].rstrip()) : start] or " "
     return f"{text[:end]},{lead}{part}{text[end:]}"
 
 
 def _value_start(text: str, key: int) -> int:
-    """Where the value of the member whose key starts here begins."""
+    """The offset of a member's value, from the offset of its key."""
     colon = text.index(":", _decode(text, key)[1])
     return colon + 1 + len(text[colon + 1 :]) - len(text[colon + 1 :].lstrip())
 

@@ -40,11 +40,11 @@ MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
 NEEDS_A_PROCESS = (
     "/search", "/api/v1/search", "/api/v1/history", "/mcp", "/healthz", "/livez", "/readyz",
 )  # fmt: skip
-"""Paths, with what is below them, whose answers depend on a query or on the moment."""
+"""Paths, with what is below them, whose answers depend on a query or on the time."""
 OF_ONE_ANSWER = ("content-length", "content-type", "date", "etag", "last-modified", "vary")
 """Headers that a web server makes from a file itself."""
 FEW, SHARE = 20, 1000
-"""So many published addresses, or one of so many if that is more, may be gone unasked."""
+"""Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
 KEPT = 2
 """Trees that are kept: the current one, and the one that somebody may still be reading."""
 
@@ -121,7 +121,7 @@ def export(directory: Path, even_if: int | None) -> None:
 
 
 def _keep(store: Store) -> None:
-    """Let what was published outlive its files, as a server does; say where that cannot be."""
+    """Keep last good copies of what was published, as a server does; warn where it fails."""
     store.keep()
     for problem in store.problems:
         if problem.file.startswith(FOLDER):
@@ -141,7 +141,7 @@ def _faults(snapshot: Snapshot) -> list[str]:
 
 
 def _vanishing(gone: AbstractSet[str], published: int, even_if: int | None) -> list[str]:
-    """Why so many addresses may not go, unless the operator has named their number."""
+    """Why this many addresses must not vanish, unless ``--even-if`` names their number."""
     if len(gone) <= max(FEW, published // SHARE) or even_if == len(gone):
         return []
     shown = ", ".join(sorted(gone)[:3])
@@ -151,7 +151,7 @@ def _vanishing(gone: AbstractSet[str], published: int, even_if: int | None) -> l
 
 
 class Tree:
-    """An exported tree in the making, and the one before it."""
+    """An exported tree that is being written, and the one before it."""
 
     def __init__(self, directory: Path) -> None:
         self._home = directory
@@ -209,7 +209,7 @@ class Tree:
         return self._written
 
     def close(self) -> None:
-        """Take away what did not get into place."""
+        """Remove what was not published."""
         shutil.rmtree(self._new, ignore_errors=True)
         (self._trees / ".current").unlink(missing_ok=True)
 
@@ -248,13 +248,13 @@ class Tree:
 
 
 class SharedHeaders:
-    """The headers that every answer of one media type has; of ``Link``, the links they share."""
+    """The headers that all answers of a media type share; of ``Link``, the links they share."""
 
     def __init__(self) -> None:
         self._by_type: dict[str, dict[str, set[str]]] = {}
 
     def meet(self, answer: Response) -> None:
-        """Take note of one answer's headers."""
+        """Intersect with the headers of one more answer."""
         headers = {
             name: set(value.split(", <") if name == "Link" else [value])
             for name, value in answer.headers
@@ -277,7 +277,7 @@ class SharedHeaders:
 
 
 def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
-    """Every path that answers the same to everybody, from the application's own rules."""
+    """Every path whose answer does not depend on the request, from the application's rules."""
     labs = msgspec.json.decode(snapshot.documents["labs.json"].body)["experiments"]
     values = {
         "best": sorted(snapshot.boards),
@@ -311,7 +311,11 @@ def _paths(app: Flask, values: Mapping[str, Collection[str]]) -> Iterator[str]:
 
 
 def file_of(path: str, mimetype: str) -> str:
-    """Where an answer stands in the tree: pages as ``.html``, all else under its own path."""
+    """The file of an answer in the tree: pages as ``.html``, all else under its own path.
+
+    >>> file_of("/best/humidifier", "text/html"), file_of("/", "text/html")
+    ('best/humidifier.html', 'index.html')
+    """
     name = path.strip("/") or "index"
     return f"{name}.html" if mimetype == "text/html" else name
 
@@ -321,7 +325,7 @@ def _kept(answer: Response) -> str:
 
 
 def _manifest_in(tree: Path) -> Manifest:
-    """What the last tree holds; nothing before the first.
+    """The manifest of the last tree; an empty one if there is none yet.
 
     Raises:
         click.ClickException: there is one and nobody knows what it holds.

@@ -1,4 +1,4 @@
-"""What ``flask check`` says of names: what product files take in, lose and contest in history."""
+"""What ``flask check`` says of names that product files match, lose or contest in history."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ ORDER = tuple(field.encode_name for field in msgspec.structs.fields(Product))
 
 NOWHERE = "no category"
 
-_SHOWN = 5
+_SHOWN = 5  # categories that a line spells out
 
 
 @click.group("names")
@@ -130,7 +130,11 @@ class Desk:
 
     @classmethod
     def open(cls) -> Desk:
-        """The desk over the app's data directory."""
+        """The desk over the app's data directory.
+
+        Raises:
+            click.ClickException: the data directory or its history cannot be used.
+        """
         settings: Settings = current_app.extensions["settings"]
         try:
             return cls(
@@ -142,7 +146,7 @@ class Desk:
     def meanings(self, text: str, category: str | None, domain: str | None) -> list[Meaning]:
         """What a spelling stands for in one category, or in all that name it.
 
-        With a domain, as if all models gave that one; where nobody names it, as if one did.
+        With a domain, as if all models gave that one. A spelling that no poll has is resolved too.
         """
         read = self.snapshot.readings
         asked = [read[category]] if category else read.values()
@@ -171,7 +175,11 @@ class Desk:
         )
 
     def product(self, text: str) -> Named:
-        """The product of a slug, old or new, or of a spelling."""
+        """The product of a slug, old or new, or of a spelling.
+
+        Raises:
+            click.UsageError: no product has it, or several have.
+        """
         snapshot = self.snapshot
         slug = snapshot.overview.product_redirects.get(text, text)
         if found := snapshot.product(slug) or self._by_spelling(text):
@@ -198,7 +206,11 @@ class Desk:
         return found[0] if found else None
 
     def merge(self, product: Named, into: Named) -> None:
-        """Write the names of one product into the file of the other, and take its own away."""
+        """Write the names of one product into the file of the other, and remove its own file.
+
+        Raises:
+            click.ClickException: they are one already, are told apart, or a file is broken.
+        """
         if product.id == into.id:
             raise click.ClickException(f"{product.slug} is {into.slug} already.")
         self._refuse_broken(product.slug, into.slug)
@@ -225,7 +237,10 @@ class Desk:
     def reject(self, product: Named, other: Named) -> None:
         """Write that two products are not the same, into the file of one of them.
 
-        Where neither has a file, the new one is that which takes in fewer other names.
+        Where neither has a file, the new file is the one that matches fewer other names.
+
+        Raises:
+            click.ClickException: they are one product, or a file is broken.
         """
         if product.id == other.id:
             raise click.ClickException(f"{product.slug} is {other.slug}; take its alias out first.")
@@ -254,7 +269,7 @@ class Desk:
                 )
 
     def _refuse_broken(self, *slugs: str) -> None:
-        """Leave a file alone of which no good version is known: nobody knows what it names."""
+        """Refuse to edit around a file without a known good version: its names are unknown."""
         for slug in slugs:
             if slug not in self.files and os.path.lexists(self._directory / _name(slug)):
                 self._file_text(slug)
@@ -341,7 +356,7 @@ def _name(slug: str) -> str:
 
 
 class Unpublished:
-    """Makes no bodies: names are looked at, nothing is served."""
+    """A publisher that makes no bodies, for commands that serve nothing."""
 
     def category(self, board: Board, products: Mapping[ProductId, Named]) -> bytes:  # noqa: ARG002
         """Nothing."""

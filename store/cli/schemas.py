@@ -62,9 +62,9 @@ def schema() -> None:
 
 
 def write(directory: Path) -> list[Path]:
-    """Write all schemas of a data directory and its editor's settings; return what was written.
+    """Write all schemas of a data directory and VS Code's settings; return what was written.
 
-    The settings of the shipped data stand at the top of the checkout, where it is opened.
+    The settings of the shipped data are at the top of the checkout, which an editor opens.
     """
     (directory / "schemas").mkdir(parents=True, exist_ok=True)
     written = []
@@ -117,5 +117,5 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: object, *, escaped: bool = False) -> str:
-    """JSON for people; ``escaped`` where it names characters that nobody could see."""
+    """Indented JSON; ``escaped`` where it contains invisible characters."""
     return json.dumps(value, indent=2, ensure_ascii=escaped) + "\n"

@@ -1,4 +1,4 @@
-"""What commands say of a slug that is none."""
+"""The error of commands for an unknown slug."""
 
 from __future__ import annotations
 

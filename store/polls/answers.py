@@ -2,7 +2,7 @@
 
 What a model writes is data: it is cleaned once, here, and escaped wherever it is shown. One
 attempt is made to find the JSON object in a text that holds more than it; every mending leaves a
-note (CONTRACT section 6).
+note (store/README.md, Polls).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ ASKED_ANEW = 3600.0
 
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 LATEST = datetime(9000, 1, 1, tzinfo=UTC)
-"""No record has a time before or after these (CONTRACT section 9)."""
+"""No record has a time before or after these (store/README.md, Time)."""
 
 
 def utc_now() -> datetime:

@@ -1,4 +1,4 @@
-"""Where each pair of category and assistant stands, and when it is due (CONTRACT section 6)."""
+"""Where each category and assistant stand, and when they are due (store/README.md, Polls)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement: how far the models' lists are one (CONTRACT section 5)."""
+"""Agreement: how far the models' lists agree (store/README.md, Figures)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Label = Literal["unanimous", "majority", "split"]
 
 
 class Agreement(Struct, frozen=True):
-    """The product with most first places, ``votes`` of ``of``, and the lists' overlap, 0 to 1.
+    """The product with most first places, ``votes`` of ``of``, and the mean overlap, 0 to 1.
 
-    ``overlaps`` is by pair of model names, each pair in the order of the alphabet.
+    ``overlaps`` holds each pair of models, its names in alphabetical order.
     """
 
     product: ProductId
@@ -35,6 +35,9 @@ def average_overlap(first: Sequence[ProductId], second: Sequence[ProductId]) -> 
     """How alike two ranked lists are, from 0 (disjoint) to 1 (identical), the top weighing most.
 
     AO = (1/D) Σ_{d=1..D} |A₁..d ∩ B₁..d| / max(|A₁..d|, |B₁..d|), D the longer list's length.
+
+    >>> average_overlap("abcde", "bacde"), average_overlap("abc", "xyz")
+    (0.8, 0.0)
     """
     depth = max(len(first), len(second))
     shares = (
@@ -45,7 +48,7 @@ def average_overlap(first: Sequence[ProductId], second: Sequence[ProductId]) -> 
 
 
 def measure(counted: Sequence[Counted], entries: Sequence[Entry]) -> Agreement | None:
-    """The agreement of the counted models; ``None`` under two."""
+    """The agreement of the counted models; ``None`` for fewer than two."""
     if len(counted) < 2:  # noqa: PLR2004 - it takes two to agree
         return None
     firsts = [answer.answered.first for answer in counted]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Board(Struct, frozen=True):
     """A ranked category. ``newest`` is the time of the newest counted poll.
 
-    ``question`` is the wording that was answered, ``next_question`` the file's where it is another.
+    ``question`` is the wording that was answered, ``next_question`` the file's if that differs.
     """
 
     slug: str
@@ -34,7 +34,7 @@ class Board(Struct, frozen=True):
 
     @property
     def topic(self) -> str:
-        """What the ranking is for: the category's subject, or what was really asked before it."""
+        """What the ranking is for: the category's subject, or the older wording that was asked."""
         return f"“{self.question}”" if self.next_question else self.category.subject
 
     @property

@@ -1,4 +1,4 @@
-"""Changes: when a model's #1 for a category became another product (CONTRACT section 5).
+"""Changes: when a model's #1 for a category became another product (store/README.md, Figures).
 
 Works on products, not spellings, so that a renamed or merged product is no change; one sequence
 is one model's answers to one wording of a category's question. Of the answers that it gave on one
@@ -41,9 +41,9 @@ class Change(Struct, frozen=True):
 
 
 class Reign(Struct, frozen=True):
-    """How long one #1 of one model held: ``polls`` answers in a row, one a day.
+    """A streak of one model's #1: ``polls`` answers in a row, one a day.
 
-    It is ``over`` once another came; the last of each sequence is not over.
+    It is ``over`` once another product follows; the last of each sequence is not.
     """
 
     model: str
@@ -55,7 +55,7 @@ class Reign(Struct, frozen=True):
 
 
 def runs_of(answers: Iterable[Answered]) -> list[list[Run]]:
-    """What may be compared, each as its runs of equal #1s, in the order in which they came."""
+    """Per model and wording, its daily answers grouped into runs of equal #1s, oldest first."""
     daily: dict[tuple[str, str], dict[str, Answered]] = {}
     for answered in answers:
         key, day = (answered.model, answered.question), answered.poll.polled_at[:10]

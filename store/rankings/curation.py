@@ -1,6 +1,6 @@
-"""What product files do to the names in history: what they take in, lose and contest.
+"""How product files affect the names in history: matched, detached and contested spellings.
 
-Nothing here changes a name; a curator who edits a file is to see what follows from it.
+Nothing here changes a name; it tells a curator what follows from an edit.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _OWN = "a product of its own"
 _SHOWN = 3
+"""Names of a list that a message spells out; the rest is a number."""
 
 
 class Use(NamedTuple):
@@ -36,7 +37,7 @@ class Use(NamedTuple):
 class Meaning(Struct, frozen=True, order=True):
     """A spelling that stands for one product by one rule, and the categories where it does.
 
-    ``places`` are slugs, each with the domain where only that tells the product.
+    ``places`` are slugs, with the domain in brackets if only that decides the product.
     """
 
     spelling: str
@@ -83,9 +84,9 @@ def addressed(
 
 
 def moves(before: Addressed, after: Addressed) -> list[Move]:
-    """The spellings that have moved, where they are still named.
+    """The spellings that stand for another product than before, where they are still named.
 
-    A product that only got a file for its own address, or was ranked for the first time, has not.
+    Getting a file at the same address, or being ranked for the first time, is no move.
     """
     found: defaultdict[tuple[str, str | None, str | None], set[str]] = defaultdict(set)
     for category in before.keys() & after.keys():
@@ -140,8 +141,8 @@ def taken_in(readings: Iterable[Reading], names: Names) -> list[Meaning]:
 def detached(named: Mapping[ProductId, Named], names: Names) -> Iterator[tuple[str, Named]]:
     """Product files, each with another product whose own address the file has or had.
 
-    So it is after the name of a file was changed and the old one is no alias. A name that several
-    files claim is not among them, nor is a product that the file calls not the same.
+    This happens when the name of a file was changed and the old one is no alias. Names that several
+    files claim are left out, and so are products in the file's ``not_same_as``.
     """
     contested = {naming.provisional(claims[0].title) for claims in names.contested()}
     others = {
@@ -160,9 +161,9 @@ def detached(named: Mapping[ProductId, Named], names: Names) -> Iterator[tuple[s
 def overridden(
     named: Mapping[ProductId, Named], readings: Iterable[Reading], names: Names
 ) -> Iterator[tuple[ProductId, str, ProductId]]:
-    """Product files, each with a former slug that leads there and is due to another file.
+    """Product files, each with a former slug of theirs and the other file that owns it by rule.
 
-    That is the file for which the earliest spelling in history stands that had this address.
+    The owner is the product of the earliest spelling in history that had this address.
     """
     claimed = products.former(named[id_] for id_ in named.keys() & names.products.keys())
     if not claimed:
@@ -175,7 +176,11 @@ def overridden(
 
 
 def listed(items: Sequence[str], shown: int = _SHOWN) -> str:
-    """The first few, and how many more there are."""
+    """The first few items, and how many more there are.
+
+    >>> listed(["a", "b"]), listed(["a", "b", "c", "d"])
+    ('a and b', 'a, b, c and 1 more')
+    """
     few, more = items[:shown], len(items) - shown
     if more > 0:
         return f"{', '.join(few)} and {more} more"

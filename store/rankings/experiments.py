@@ -1,7 +1,7 @@
 """The service's own experiments, computed from the history whenever it changes.
 
-Each finding quotes its figures with their n; each says how it was computed. Where there is
-nothing to count yet, there is no experiment.
+Each finding quotes its figures with their n, and each method says how they were computed. An
+experiment without enough data is left out.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from store.rankings.readings import Reading
 
 MIN_BOARDS = 5
-"""Fewer categories than this make no experiment."""
+"""Categories under which a share would mislead, so that no experiment is shown; a judgement."""
 
 PACK = 3
-"""Fewer answers than this have no pack to leave."""
+"""Answers of a category from which one can stand alone against a majority."""
 
 
 class Experiment(Struct, frozen=True):
@@ -123,7 +123,7 @@ def _outsider(boards: Sequence[Board]) -> Experiment:
 
 
 def _reigns(readings: Sequence[Reading]) -> Iterator[Experiment]:
-    """How long a #1 holds, of those that ended."""
+    """How long a #1 holds, over the streaks that ended."""
     followed = [r for reading in readings for r in reading.reigns if r.over or r.polls > 1]
     ended = [reign for reign in followed if reign.over]
     if not ended:
@@ -151,7 +151,7 @@ def _reigns(readings: Sequence[Reading]) -> Iterator[Experiment]:
 
 
 def _flips(readings: Sequence[Reading]) -> Iterator[Experiment]:
-    """How settled the catalogue is: changes per poll that could have brought one."""
+    """How often #1 changes: changes per repeated answer."""
     changes = [change for reading in readings for change in reading.changes]
     reigns = [reign for reading in readings for reign in reading.reigns]
     repeats = sum(reign.polls for reign in reigns) - sum(not reign.over for reign in reigns)

@@ -1,6 +1,6 @@
 """Which products look like one another: suggestions for a person, never a decision.
 
-rapidfuzz stands here and nowhere near a merge (CONTRACT section 7): what it finds goes into a
+rapidfuzz is used here and never to merge (store/README.md, Names): what it finds goes into a
 review queue, with the reason in words.
 """
 
@@ -23,14 +23,20 @@ if TYPE_CHECKING:
     from store.records import Category, Product
 
 ALIKE = 84
-"""The least likeness of two spellings, of 100, that is worth a look."""
+"""Least likeness of two spellings (fuzz.ratio, of 100) that makes a suggestion by itself.
 
+Of the sample's 4,754 suggestions 5 rest on it alone; 76 adds 25 (Imbrella, Nimbrel), 92 keeps 1.
+"""
 _MEANS_SOMETHING = 4
+"""Letters from which the beginning of a name is a reason; shorter ones begin too many names."""
 _DIGITS = re.compile(r"\d+")
 
 
 class Reason(Struct, frozen=True, order=True):
-    """Why two products may be one, in words; a greater weight is a better reason."""
+    """Why two products may be one, in words. Weights only order the queue.
+
+    They are powers of two, so that a better reason outweighs all lesser ones together.
+    """
 
     weight: int
     text: str
@@ -50,10 +56,10 @@ def queue(
     files: Mapping[str, Product],
     categories: Mapping[str, Category],
 ) -> list[Suggestion]:
-    """The closest known product of each provisional one that has any, best reasons first.
+    """For each provisional product the closest known one, if any; best reasons first.
 
-    Known is what a file owns, and what is named more often. A pair that a curator called not the
-    same is left out, and so is one whose numbers contradict each other.
+    Known is what a file owns, and what is named more often. Left out are pairs in ``not_same_as``
+    and names whose numbers contradict each other.
     """
     neighbours = _Neighbours(named, files)
     found: list[Suggestion] = []
@@ -70,7 +76,7 @@ def queue(
 
 
 class _Neighbours:
-    """Finds what stands near a product: in its categories, under its first word, at its site."""
+    """Candidates for a product: same category, same first word or same domain."""
 
     def __init__(self, named: Mapping[ProductId, Named], files: Mapping[str, Product]) -> None:
         self._named = named

@@ -1,4 +1,4 @@
-"""Mentions: how often products are named, and whether that moves (CONTRACT section 5).
+"""Mentions: how often products are named, and whether that moves (store/README.md, Figures).
 
 A trend compares like with like. The windows are the 7 days that end with the newest poll's day
 and the 7 before. Only cells (one category, one model, one wording of the question) with a
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 Direction = Literal["new", "insufficient", "up", "down", "flat"]
 
 WINDOW = dt.timedelta(days=7)
+"""One polling round at the default ``poll_every_days``."""
 _DAY = dt.timedelta(days=1)
 MIN_CELLS = 8
+"""Cells under which a trend is ``insufficient``; a published rule (store/README.md, Figures)."""
 MIN_DISCORDANT = 6
+"""Changed cells under which it is, too; the least for a two-sided sign test at 5 % (2 / 2⁶)."""
 CHI_SQUARE_95 = 3.84
 """The 95 % point of χ² with one degree of freedom, for McNemar's test."""
 
@@ -51,7 +54,7 @@ class Trend(Struct, frozen=True):
 
 
 def recent(answers: Sequence[Answered]) -> tuple[tuple[CellPoll, ...], ...]:
-    """By cell, the polls that can still matter to a trend, newest first: its last two windows."""
+    """By cell, the polls of its last two windows, newest first: all that a trend may need."""
     cells: dict[tuple[str, str], list[CellPoll]] = {}
     oldest: dict[tuple[str, str], str] = {}
     for answered in reversed(answers):
@@ -81,7 +84,7 @@ class Trends:
                 self._both.update(now & before)
 
     def of(self, product: ProductId, first_mention: dt.date) -> Trend:
-        """The trend of one product, which ``first_mention`` alone may make a new one."""
+        """The trend of one product; it is ``new`` if ``first_mention`` is in the current window."""
         now, before, both = self._now[product], self._before[product], self._both[product]
         cells = now + before - both
         delta = round(100 * (now - before) / cells, 1) if cells else None

@@ -1,4 +1,4 @@
-"""Merging: each model's latest answer in, one ranking out (CONTRACT section 4).
+"""Merging: each model's latest answer in, one ranking out (store/README.md, Ranking).
 
 Rank 1 is worth 5 points, rank 5 one; points are summed over models and never rescaled.
 """
@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from store.records import Category, Pick, Poll
 
 PLACES = 5
+"""Ranks of an answer that count: the question asks for five picks at most."""
 
 
 def points(rank: int) -> int:
-    """The points of a place in one model's answer."""
+    """The points of a rank in one model's answer.
+
+    >>> [points(rank) for rank in (1, 2, 5)]
+    [5, 4, 1]
+    """
     return PLACES + 1 - rank
 
 
@@ -56,7 +61,7 @@ class Answered(Struct, frozen=True, gc=False):
 class Counted(Struct, frozen=True):
     """An answer that counts towards the ranking; stale when it lags far behind the newest.
 
-    ``picks`` are its places by product, best first; a product named twice keeps its better rank.
+    ``picks`` are by product, best first; a product named twice keeps its better rank.
     """
 
     answered: Answered
@@ -78,7 +83,7 @@ class Counted(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One place of a merged ranking; ``reason`` is whole, from a model that ranks it highest."""
+    """One entry of a merged ranking; ``reason`` is uncut, from a model that ranks it highest."""
 
     rank: int
     product: ProductId
@@ -96,7 +101,7 @@ def age_in_days(earlier: str, later: str) -> float:
 
 
 def newest_of(answers: Iterable[Answered], latest: Mapping[str, Answered]) -> str:
-    """When the newest of some of the latest answers was given, by order of appending."""
+    """The time of the newest of some answers; ``latest`` is in order of appending."""
     order = list(latest)
     return max(answers, key=lambda answered: order.index(answered.model)).poll.polled_at
 

@@ -1,8 +1,8 @@
 """Product names: when two spellings are one product, and what a product is called in an address.
 
 Nothing is ever merged by a fuzzy score. A spelling has a *key*; a product owns the keys of its
-name and aliases; a key claimed twice belongs to nobody (CONTRACT section 7). A spelling that no
-product file owns stands for a provisional product of its own, known by its key.
+name and aliases; a key claimed twice belongs to nobody (store/README.md, Names). A spelling that
+no product file owns stands for a provisional product of its own, known by its key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from store.records import Product
 
 MAX_SLUG = 100
+"""Characters of a slug at most, as in :data:`store.records.MAX_SLUG`."""
 _DIGITS = 6
+"""Hex digits of a digest in a slug: 16.7 million values; published, so never to be changed."""
 _AS_HASHED = re.compile(rf"-[0-9a-f]{{{_DIGITS}}}$")
 
 _IGNORED = re.compile(f"[™®©℠{IGNORABLE}]")
@@ -42,7 +44,7 @@ Spelling = tuple[str, str | None]
 
 
 NAMED = "name or alias"
-"""The rule that a curator wrote out; all others are found."""
+"""The rule by which a curator names a product; every other rule infers it."""
 
 
 class Resolution(Struct, frozen=True):
@@ -61,9 +63,9 @@ class Claim(Struct, frozen=True, order=True):
 
 
 class _Form(Struct, frozen=True):
-    """A way to write a product: ``rest``, with its maker in ``front`` where a title lacks it.
+    """A way to write a product: ``rest``, with its maker in ``front`` where the title lacks it.
 
-    Where the maker was put or taken, ``rest`` alone must say which product it is.
+    ``by_maker`` says that the maker was added or removed; ``rest`` must then be unambiguous alone.
     """
 
     slug: str
@@ -77,6 +79,9 @@ def key(name: str) -> str:
     """What two spellings of one name have in common: letters and digits, plainly written.
 
     Whatever separates two digits is kept as one ``.``, so that ``3.1`` is not ``31``.
+
+    >>> key("Café-Crème™ 3.1"), key("C++"), key("AT&T")
+    ('cafecreme3.1', 'cplusplus', 'atandt')
     """
     parts = _BETWEEN_DIGITS.split(_without_accents(_plain(name).casefold()))
     return ".".join(part.translate(_OF_WORDS) for part in parts) or name.casefold()
@@ -86,18 +91,21 @@ def key(name: str) -> str:
 def slug(name: str) -> str:
     """The address of a name unless another product bears it.
 
-    It is the plain one, or ends in six hex digits of its key's SHA-256 if the plain one is not its
-    own or ends as if it did (CONTRACT sections 7 and 9).
+    It is the plain one, or ends in six hex digits of its key's SHA-256 if another name may have the
+    plain one too, or if that ends as if it had digits (store/README.md, Names).
+
+    >>> slug("Zoho CRM"), slug("Größe 3.1")
+    ('zoho-crm', 'grosse-3-1')
     """
     plain = plain_slug(name)
     return hashed_slug(name) if plain is None or _AS_HASHED.search(plain) else plain
 
 
 def slugs(name: str) -> Iterator[str]:
-    """Every address that a name can have, the best first, for as long as they are taken.
+    """Every address that a name can have, in order of preference, without end.
 
-    After :func:`slug` and :func:`hashed_slug` all digits of the digest follow, which no other name
-    has; a product file can have been called so, and then the digest of the digest is next.
+    After :func:`slug` and :func:`hashed_slug` comes one with all digits of the digest, which no
+    other name has. A product file may still have that slug; then follows the digest of the digest.
     """
     yield slug(name)
     yield hashed_slug(name)
@@ -140,7 +148,11 @@ def provisional(name: str) -> ProductId:
 
 
 def without_nouns(name: str, nouns: Sequence[str]) -> str:
-    """A name without the category's nouns at its end; never empty."""
+    """A name without the category's nouns at its end; never empty.
+
+    >>> without_nouns("Zoho CRM Software", ["CRM", "software"])
+    'Zoho'
+    """
     words = name.split()
     keys = tuple(map(key, words))
     endings = _endings(tuple(nouns))
@@ -200,12 +212,12 @@ class Names:
         return {owner for table in tables for each in keys for owner in table.get(each, ())}
 
     def _is_elsewhere(self, owner: str, domain: str | None) -> bool:
-        """Whether a model gave another site than the product's, which no likeness outweighs."""
+        """Whether a model gave another domain than the product's, which prevents a match."""
         own = self.products[owner].domain
         return bool(own and domain and own != domain)
 
     def _is_told_apart(self, owner: str, name: str) -> bool:
-        """Whether a product's file calls the product of this name, by its address, another."""
+        """Whether a product's file lists this name, by its slug, in ``not_same_as``."""
         apart = self.products[owner].not_same_as
         return bool(apart) and (
             key(name) in map(key, apart) or not {*islice(slugs(name), 3)}.isdisjoint(apart)
@@ -247,14 +259,14 @@ def _endings(nouns: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _tells_apart(rest: str) -> bool:
-    """Whether a name still says which product it is without its maker."""
+    """Whether a name is unambiguous without its maker: it has a digit or two words."""
     return len(rest.split()) > 1 or any(char.isdigit() for char in rest)
 
 
 def _plain(name: str) -> str:
-    """A name in compatible characters, its signs with a meaning as words.
+    """A name in compatibility form (NFKC), with ``+ # &`` as words.
 
-    Trade signs and what nobody sees are left out.
+    Trademark signs and invisible characters are left out.
     """
     text = unicodedata.normalize("NFKC", _IGNORED.sub("", name))
     for sign, word in _SPELLED_OUT.items():

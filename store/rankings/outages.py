@@ -1,4 +1,4 @@
-"""Whether an assistant still answers, from the times of its polls. Pure."""
+"""Whether an assistant still answers, computed from the times of its polls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from store.records import Poll
 
 FAILURES = 10
-"""So many failed polls in a row need a person."""
+"""Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
 
 
 def failed_since_answer(polls: Iterable[Poll]) -> dict[str, tuple[str, ...]]:

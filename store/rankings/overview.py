@@ -1,4 +1,4 @@
-"""What is over all categories: lists, changes, mentions, experiments, redirects and search."""
+"""Aggregates over all categories: lists, changes, mentions, experiments, redirects, search."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from store.records import Category
 
 
-_EPOCH = "1970-01-01"
+_EPOCH = "1970-01-01"  # stands for the newest day where there is no poll; no window holds any
 
 
 class Curated(Struct, frozen=True):
@@ -77,7 +77,7 @@ class Overview(Struct, frozen=True, dict=True):
         }
 
     def prepare(self) -> None:
-        """Make what only some requests need now, so that none of them waits for it."""
+        """Make redirects and search index now, so that no request waits for them."""
         _ = self.product_redirects
         self.index.prepare()
 
@@ -89,9 +89,9 @@ def survey(
     named: Mapping[ProductId, Named],
     before: Overview | None,
 ) -> Overview:
-    """Survey all readings and boards; the search index of before is kept while titles stay.
+    """Aggregate all readings and boards; the search index is reused while its titles are the same.
 
-    Readings of what is no category any more count in what is of all time, and nowhere else.
+    Readings of deleted categories count in all-time figures only.
     """
     every = tuple(readings.values())
     current = {slug: reading for slug, reading in readings.items() if slug in curated.categories}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Named(Struct, frozen=True):
-    """A product that some successful poll ranked, and where it was first named."""
+    """A product that a successful poll ranked; ``mentions`` counts such polls."""
 
     id: ProductId
     slug: str
@@ -75,8 +75,8 @@ def addresses(
 
     A product file has its slug, and its former slugs are kept for it. Of the others each has the
     first of its addresses (:func:`names.slugs`) that neither a file nor a product named earlier
-    takes: whoever comes later takes nothing from anybody. The result does not depend on ``given``,
-    which saves work: what was given before to products that are all still named as they were.
+    takes, so a later product never takes an address away. ``given`` (the addresses of products
+    that are named as before) only saves work: the result is the same without it.
     """
     held = {former: slug for slug, file in files.items() for former in file.former_slugs}
     held |= {**given, **{slug: slug for slug in files}}

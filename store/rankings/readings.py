@@ -1,6 +1,6 @@
-"""A category's polls, read once: who answered what, with every name resolved.
+"""A category's polls, aggregated: who answered what, with every name resolved.
 
-Nothing here depends on another category, so a new poll or an edited file renews one reading only.
+Nothing here depends on another category, so a new poll changes one aggregate only.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Reading(Struct, frozen=True, dict=True):
     def addresses(self) -> dict[str, Use]:
         """Every slug that a spelling ever had, with its use and the product it stands for.
 
-        Where two products share one, it is that of the one that used it first, but for a name that
-        only ends like an address with a digest: it gives way to whom that address is due.
+        Where two products share one, the first to use it has it; but a name that only looks like
+        a slug with a digest gives way to the product whose digest it is.
         """
         owners: dict[str, Use] = {}
         for product, sighting in self.sightings.items():
@@ -142,7 +142,7 @@ def still_holds(reading: Reading, names: Names) -> bool:
 def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:
     """Every slug that a spelling ever had, and whether it only looks like one with a digest.
 
-    All digits of a digest can only have been needed where six were the first choice.
+    A slug with all digits of a digest was only ever needed where six digits were the first choice.
     """
     own, hashed = naming.slug(spelling), naming.hashed_slug(spelling)
     yield own, False

@@ -1,4 +1,4 @@
-"""The sentences people quote: verdicts, consensus and disagreement (CONTRACT section 5)."""
+"""The sentences people quote: verdicts, consensus and disagreement (store/README.md, Figures)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ if TYPE_CHECKING:
     from store.rankings.names import ProductId
 
 QUOTE = 200
-"""Characters of a model's own words that a verdict quotes at most."""
+"""Characters of a model's own words in a verdict at most (store/README.md, Figures)."""
 
 EXCERPT = 280
-"""Characters of a reason shown in a merged ranking at most."""
+"""Characters of a reason in a merged ranking at most; published, ``perModel`` has it uncut."""
 
 _OWN_STOP = re.compile(r"(?<!\.)\.$")
 _ENDED = re.compile("[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019\u00bb)\\]]*$")
 
 
 def cut(text: str, limit: int) -> str:
-    """A text of at most ``limit`` characters, cut on a word, the ellipsis included."""
+    """A text of at most ``limit`` characters, cut on a word, the ellipsis included.
+
+    >>> cut("quiet, small and cheap", 14)
+    'quiet, small…'
+    """
     if len(text) <= limit:
         return text
     kept = text[: limit - 1]
@@ -36,7 +40,11 @@ def cut(text: str, limit: int) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """``A``, ``A and B``, ``A, B and C``."""
+    """Words as a list in a sentence.
+
+    >>> listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"])
+    ('A', 'A and B', 'A, B and C')
+    """
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
@@ -80,7 +88,7 @@ def agreement_wording(
     names: Mapping[ProductId, str],
     stale_after: int,
 ) -> str:
-    """How the #1 came about, in words: the first that fits of the contract's list."""
+    """How the #1 came about, in words: the first wording that fits, in a fixed order."""
     of = len(counted)
     leader = entries[0]
     score = f"{leader.score} of {PLACES * of} points"
@@ -116,7 +124,7 @@ def product_verdict(  # noqa: PLR0913 - a sentence has as many parts as it has
     reason: str | None,
     source: str,
 ) -> str:
-    """The dated one-sentence answer for a product, from the leaderboard where it stands best."""
+    """The dated one-sentence answer for a product, from the leaderboard where it ranks best."""
     also = f" and appears on {leaderboards} leaderboards" if leaderboards > 1 else ""
     because = f" — {_quoted(reason)}" if reason else ""
     standing = f"{product} is ranked #{rank} of {of} for {topic} on {site}{also}{because}"
@@ -189,7 +197,11 @@ def _quoted(text: str) -> str:
 
 
 def _ended(sentence: str) -> str:
-    """A sentence with a full stop, unless it ends in a mark of its own."""
+    """A sentence with a full stop, unless it ends in punctuation.
+
+    >>> _ended("It is cheap"), _ended("Is it cheap?")
+    ('It is cheap.', 'Is it cheap?')
+    """
     return sentence if _ENDED.search(sentence) else f"{sentence}."
 
 

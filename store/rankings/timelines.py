@@ -1,7 +1,7 @@
 """Timelines: a category's merged ranking and each model's #1 on every day on which it was polled.
 
-The same counting and merging as the leaderboards, applied to the answers known at the end of a day
-and the wording of the question that stood then.
+Counting and merging are those of the leaderboards, applied to the answers known at the end of each
+day and to the wording that was current then.
 """
 
 from __future__ import annotations

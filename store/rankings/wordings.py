@@ -1,4 +1,4 @@
-"""Wordings: which of the questions that a category ever asked its ranking answers (CONTRACT 9).
+"""Wordings: which question of a category its ranking answers (store/README.md, Questions).
 
 Answers to different wordings are never merged. Two wordings are one where the category's file says
 that they mean the same; :meth:`store.records.Category.wording` has then made them one already.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from store.records import Site
 
 DAYS = 7
-"""Days of history after which a new wording stands, whoever has not answered it yet."""
+"""Days after which a new wording takes over regardless: the default of ``poll_every_days``."""
 
 
 class Wording(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Standing(Struct, frozen=True):
 
 
 class Wordings:
-    """A category's wordings as its answers come in, oldest first; ``current`` is its file's."""
+    """Collects a category's answers by wording, oldest first; ``current`` is its file's wording."""
 
     def __init__(self, current: str, answers: Iterable[merging.Answered] = ()) -> None:
         self._current = current
@@ -71,7 +71,7 @@ class Wordings:
 def standing(
     wordings: Sequence[Wording], newest: str | None, models: Sequence[str], site: Site
 ) -> Standing | None:
-    """The wording that stands; ``None`` where no configured model has answered any.
+    """The wording that a ranking rests on; ``None`` where no configured model answered any.
 
     An older one stands until every model counted for it has answered the next, or until
     ``newest``, the time of the category's newest answer, is seven days after the first answer to

@@ -55,8 +55,8 @@ def product(slug: str, snapshot: Snapshot) -> ApiError | None:
 def category(slug: str, snapshot: Snapshot) -> ApiError | None:
     """What to answer for a category that has no ranking for a reason of its own; else ``None``.
 
-    Deleted is what nobody broke: history holds the slug and its file is gone (CONTRACT section 9).
-    Where a file is bad or history lost, its ranking is there and cannot be shown.
+    Deleted is what history holds and whose file is gone (store/README.md, Damage). Where a file is
+    bad or history lost, the ranking is there and cannot be shown.
     """
     if reason := history(snapshot):
         return reason

@@ -1,7 +1,8 @@
 """The wire shapes: one struct for each JSON object that readers get.
 
 They encode every answer, and the OpenAPI document and MCP's output schemas are read off them.
-Names and types of the spec never change; objects may gain fields.
+Names and types of published fields never change; objects may gain fields (store/README.md,
+Answers).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches,
 
 
 class Resource(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A JSON object on the wire; snake_case in Python, the spec's names outside."""
+    """A JSON object on the wire; snake_case in Python, camelCase in JSON."""
 
 
 class RankedEntry(Resource, frozen=True, kw_only=True):

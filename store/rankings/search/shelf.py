@@ -1,8 +1,8 @@
-"""One array of titles, shelved under everything a query may call them by.
+"""The inverted index of one array of titles.
 
-A title stands under its words, under adjacent words written as one, under its initials, its domain
-and the synonym groups it mentions. Each `Place` says which words of the title are meant. Places
-are many and live long, so the garbage collector is spared them (`gc=False`, tuples).
+A title has postings for its words, for adjacent words written as one, for its initials, its domain
+and the synonym groups it mentions. Each `Place` is one posting and says which words of the title
+are meant. They are many and live long, so the garbage collector skips them (`gc=False`, tuples).
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
 Kind = Literal["word", "singular", "part", "joined", "initials", "domain", "group"]
 
 FUNCTION_WORD_SHARE = 0.1
-"""What is left of the weight of a title's function word."""
+"""Share of its weight that a title's function word keeps. At 1, 1 right hit is lost."""
 
 LAST = "\U0010ffff"
-"""The last of all characters, after anything a prefix may go on with."""
+"""The last of all characters: sorts after everything that a prefix may continue with."""
 SHORTEST_INITIALS, LONGEST_INITIALS = 3, 6
+"""Letters of initials that find a title (CRM); two letters would be too many words."""
 
 
 class Titled(Struct, frozen=True):
-    """What can be found: its slug, its title and then its aliases; the domain is for brands."""
+    """A document: its slug, its title followed by its aliases, and a brand's domain."""
 
     slug: str
     titles: tuple[str, ...]
@@ -47,9 +48,10 @@ class Titled(Struct, frozen=True):
 
 
 class Title(Struct, frozen=True, gc=False):
-    """One title or alias; `weights` (0..1 each, in sum `weight`) say how telling each word is.
+    """One title or alias; `weights` (0..1 each, in sum `weight`) are its words' idf.
 
-    `doubtful` is a name made of ordinary words, which therefore may not mean it.
+    That of function words is reduced. `doubtful` is a brand made of ordinary words, which a query
+    may use in their plain sense.
     """
 
     slug: str
@@ -60,14 +62,14 @@ class Title(Struct, frozen=True, gc=False):
 
 
 class Place(Struct, frozen=True, gc=False):
-    """Some words of one title: the number of the title, the positions of the words."""
+    """A posting: the number of a title, and the positions of the words that are meant."""
 
     title: int
     words: tuple[int, ...]
 
 
 class Shelf:
-    """The titles of one array in a fixed order, and the places that each term leads to."""
+    """The titles of one array in a fixed order, and the postings of each term."""
 
     def __init__(
         self,
@@ -75,10 +77,10 @@ class Shelf:
         ordinary: frozenset[str],
         synonyms: Synonyms | None = None,
     ) -> None:
-        """Shelve every title of every item; the order of the items does not matter.
+        """Index every title of every item; the order of the items does not matter.
 
-        The words in `ordinary`, all singular, are meant as they are written. Without `synonyms`
-        the titles are names: there are no other words for a name.
+        The words in `ordinary`, all singular, are plain English: no typing mistakes are looked for
+        in them. Without `synonyms` the titles are names.
         """
         self._ordinary = ordinary
         self.synonyms = synonyms
@@ -118,7 +120,7 @@ class Shelf:
         return Title(slug, " ".join(words), weights, sum(weights), doubtful)
 
     def places(self, kind: Kind, term: str) -> tuple[Place, ...]:
-        """Return where a term of one kind leads, in the order of the titles."""
+        """Return the postings of a term of one kind, in the order of the titles."""
         return self._places.get(kind, {}).get(term, ())
 
     def is_ordinary(self, word: str) -> bool:
@@ -141,7 +143,7 @@ class Shelf:
 
 
 def _rarities(named: Iterable[tuple[str, Words]]) -> dict[str, float]:
-    """Return how telling each word is, 0..1: 1 for a word that only one slug uses."""
+    """Return each word's inverse document frequency, 0..1: 1 for a word that only one slug uses."""
     used: dict[str, set[str]] = defaultdict(set)
     for slug, words in named:
         used[slug].update(map(singular, words))
@@ -153,7 +155,7 @@ def _rarities(named: Iterable[tuple[str, Words]]) -> dict[str, float]:
 def _terms(
     words: Words, domain: str, synonyms: Synonyms | None
 ) -> Iterator[tuple[Kind, str, tuple[int, ...]]]:
-    """Yield what a title stands under: the kind of term, the term, the words it stands for."""
+    """Yield each term of a title: its kind, the term, the positions of the words it stands for."""
     everything = tuple(range(len(words)))
     for i, word in enumerate(words):
         yield "word", word, (i,)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Phrase(NamedTuple):
-    """The telling roots of one phrase, and the number of the group it belongs to."""
+    """The roots of a phrase without function words, and the number of its group."""
 
     roots: tuple[str, ...]
     group: int
