@@ -10,7 +10,7 @@ An import may only point down this list, and modules on one line do not import e
     counting
     files | history | rankings
     marks
-    mistakes | last_good | listing
+    mistakes | last_good | listing | claims
     positions
     sealing
     records | settings

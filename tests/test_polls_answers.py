@@ -18,13 +18,12 @@ from store.polls.answers import (
     MAX_FIX,
     MAX_FIXES,
     MAX_MISSES,
-    MAX_NAME,
     MAX_PROSE,
     domain,
     read,
 )
 from store.polls.prompt import ANSWER_SCHEMA
-from store.records import Answer, Failure
+from store.records import MAX_NAME, Answer, Failure
 
 
 def said(*names: str, **members: Any) -> dict[str, Any]:

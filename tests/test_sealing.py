@@ -125,7 +125,7 @@ def test_a_changed_record_is_known_by_its_id() -> None:
 
 
 @given(
-    name=st.text(max_size=60).map(clean).filter(None),
+    name=st.text(max_size=60).map(clean).filter(bool),
     reason=st.none() | st.text(st.characters(exclude_categories=["Cs"])),
     usd=st.none() | st.floats(0, 1e6),
 )
