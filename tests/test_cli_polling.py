@@ -19,8 +19,8 @@ from processes import write_real
 from store import history
 from store.history import History
 from store.last_good import FOLDER
-from store.polls.claims import Claims
 from store.polls.due import RESTS
+from store.polls.leases import Leases
 from store.polls.providers import Reply
 from store.polls.providers import sample as sample_assistant
 from store.polls.providers.sample import SampleReply
@@ -388,7 +388,7 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
         real, [_noted(failed("Grok", "quota", at(hours=9), slug="vpn"), f"{RESTS}{at(hours=3)}")]
     )
     append(real, [_noted(failed("GPT", "auth", at(hours=3), slug="vpn"), f"{RESTS}{rest}")])
-    with Claims(real / ".locks").claim("crm", "Gemini"):
+    with Leases(real / ".locks").lease("crm", "Gemini"):
         done = run(real, "--status", environ={"POLL_TEST_KEY": ""})
         same = run(real, "--status", "--json", environ={"POLL_TEST_KEY": ""})
     assert done.exit_code == same.exit_code == 1

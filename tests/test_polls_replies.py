@@ -18,9 +18,9 @@ from replaying import answer_text, envelope
 
 from store.history import History
 from store.polls.asking import UNEXPECTED
-from store.polls.claims import Claims
 from store.polls.clocks import Clock
 from store.polls.due import Pair, Past, due_at, polls_in, standing
+from store.polls.leases import Leases
 from store.polls.runner import Edges, Runner
 from store.polls.sending import Limits
 from store.polls.spending import UNBELIEVABLE, RunAccount
@@ -61,7 +61,7 @@ class Desk:
         edges = Edges(
             record=self.history.append,
             polls_of=lambda slug: polls_in(self.history, Past([slug], category(), {}, {}), NOW),
-            claims=Claims(self.directory / ".locks"),
+            leases=Leases(self.directory / ".locks"),
             secret=lambda _: CANARY,
             stop=threading.Event(),
             clock=Clock(lambda: NOW),

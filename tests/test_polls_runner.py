@@ -19,9 +19,9 @@ from replaying import Replaying, answer_text, envelope
 from store import history
 from store.history import History, HistoryError
 from store.polls import answers
-from store.polls.claims import Claims, is_held
 from store.polls.clocks import Clock
 from store.polls.due import RESTS, Pair, Past, polls_in
+from store.polls.leases import Leases
 from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally, rfc3339
 from store.polls.sending import Limits
 from store.polls.spending import DailyAccount, RunAccount
@@ -56,7 +56,7 @@ class Desk:
         self.directory = directory
         self.server = server
         self.history = History(directory / "history")
-        self.claims = Claims(directory / ".locks")
+        self.leases = Leases(directory / ".locks")
         self.stop = threading.Event()
         self.done = 0
 
@@ -80,7 +80,7 @@ class Desk:
         base: dict[str, Any] = {
             "record": self.history.append,
             "polls_of": lambda slug: self.polls_of(slug, clock.now()),
-            "claims": self.claims,
+            "leases": self.leases,
             "secret": {"KEY": "sk-canary"}.get,
             "stop": self.stop,
             "clock": clock,
@@ -168,15 +168,15 @@ def test_a_pair_that_is_due_exactly_now_is_asked(desk: Desk) -> None:
     assert dict(desk.run(desk.pairs(1, "a"), only_due=True)["a"].outcomes) == {"answered": 1}
 
 
-def test_a_claimed_pair_is_left_to_its_holder(desk: Desk) -> None:
+def test_a_leased_pair_is_left_to_its_holder(desk: Desk) -> None:
     """Nobody asks what another poller is asking now; when it is free again, it may be asked."""
-    with desk.claims.claim("c-00", "a") as first, desk.claims.claim("c-00", "b") as other:
+    with desk.leases.lease("c-00", "a") as first, desk.leases.lease("c-00", "b") as other:
         assert (first, other) == (True, True)
-        with desk.claims.claim("c-00", "a") as second:
+        with desk.leases.lease("c-00", "a") as second:
             assert second is False
-        assert (desk.claims.held("a"), desk.claims.held("c")) == (1, 0)
+        assert (desk.leases.held("a"), desk.leases.held("c")) == (1, 0)
         assert dict(desk.run(desk.pairs(1, "a"))["a"].outcomes) == {SKIPPED: 1}
-    assert desk.claims.held("a") == 0
+    assert desk.leases.held("a") == 0
     assert dict(desk.run(desk.pairs(1, "a"))["a"].outcomes) == {"answered": 1}
 
 
@@ -320,7 +320,7 @@ def test_what_cannot_be_recorded_is_not_asked_any_more(desk: Desk) -> None:
     with pytest.raises(HistoryError):
         desk.run(desk.pairs(20, "a", "b", concurrency=1), record=record)
     assert len(desk.server.seen) <= 4, "per assistant one recorded and one on its way"
-    assert desk.claims.held("a") == 0
+    assert desk.leases.held("a") == 0
 
 
 @pytest.mark.parametrize("fault", [RecursionError, ZeroDivisionError, MemoryError])
@@ -452,20 +452,13 @@ def test_in_order_is_one_after_the_other(desk: Desk) -> None:
     edges = Edges(
         record=desk.history.append,
         polls_of=lambda _: [],
-        claims=desk.claims,
+        leases=desk.leases,
         secret=lambda _: None,
         stop=desk.stop,
         clock=Clock(lambda: NOW),
     )
     Runner(edges, 7, in_order=True).run(pairs, only_due=False)
     assert [one["model"] for one in desk.server.seen] == ["a", "b"] * 4
-
-
-def test_locks_of_the_dead_hold_nothing(desk: Desk) -> None:
-    """A lock file left behind is free."""
-    path = desk.directory / "left.lock"
-    path.write_text("")
-    assert not is_held(path)
 
 
 def test_times_are_written_in_utc() -> None:

@@ -25,10 +25,10 @@ from store.last_good import FOLDER
 from store.memory import append
 from store.polls.asking import Unready, key_of, request_for
 from store.polls.assistants import mistakes
-from store.polls.claims import Claims, is_held
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import Agenda, Pair, Past
 from store.polls.edges import daily_account, edges_of, locks_in, other_owner, pasts_of
+from store.polls.leases import Leases, held
 from store.polls.providers import Tokens
 from store.polls.runner import ANSWERED, LEFT, Runner, Tally
 from store.polls.schedule import LOCK
@@ -387,7 +387,7 @@ def _overview(desk: Desk, chosen: Sequence[Assistant]) -> Overview:
     """How polling stands, from the files alone."""
     settings, catalogue, agenda, now = desk.settings, desk.catalogue, desk.agenda, desk.clock.now()
     unread = _look(desk, pasts_of(catalogue))
-    claims = Claims(locks_in(settings))
+    leases = Leases(locks_in(settings))
     found = [
         status(
             assistant.name,
@@ -395,20 +395,19 @@ def _overview(desk: Desk, chosen: Sequence[Assistant]) -> Overview:
             agenda,
             every_days=catalogue.site.poll_every_days,
             now=now,
-            running=claims.held(assistant.name),
+            running=leases.held(assistant.name),
             unready=_lack(settings, assistant),
             expected=assistant.api != "sample",
         )
         for assistant in chosen
     ]
     fault = desk.clock.fault()
-    lock = locks_in(settings) / LOCK
     return Overview(
         assistants=tuple(found),
         wrong=(*unread, *([fault] if fault else [])),
         usd_today=_spent_today(daily_account(settings, catalogue, agenda, desk.clock), agenda, now),
         cap_usd=catalogue.site.daily_usd,
-        scheduled=lock.exists() and is_held(lock),
+        scheduled=held(locks_in(settings) / LOCK) > 0,
     )
 
 

@@ -7,8 +7,8 @@ import pwd
 from typing import TYPE_CHECKING
 
 from store.counting import history_files
-from store.polls.claims import Claims
 from store.polls.due import Past, polls_in
+from store.polls.leases import Leases
 from store.polls.runner import Edges
 from store.polls.spending import DailyAccount
 
@@ -92,7 +92,7 @@ def edges_of(
     return Edges(
         record=record,
         polls_of=polls_of,
-        claims=Claims(locks_in(settings)),
+        leases=Leases(locks_in(settings)),
         secret=settings.secret,
         stop=stop,
         clock=clock,

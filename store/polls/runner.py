@@ -1,6 +1,6 @@
 """Running polls: each assistant at its own pace, every poll sent recorded exactly once.
 
-A pair of category and assistant is claimed from before its due-ness is read until its record is
+A pair of category and assistant is leased from before its due-ness is read until its record is
 appended, so that two pollers never ask it at the same time.
 """
 
@@ -25,8 +25,8 @@ from store.polls.spending import Budget
 from store.records import Poll
 
 if TYPE_CHECKING:
-    from store.polls.claims import Claims
     from store.polls.clocks import Clock
+    from store.polls.leases import Leases
     from store.polls.spending import Account
     from store.records import Assistant
 
@@ -88,7 +88,7 @@ class Edges(Struct, frozen=True, kw_only=True):
 
     record: Record
     polls_of: Callable[[str], Sequence[Poll]]
-    claims: Claims
+    leases: Leases
     secret: Callable[[str], str | None]
     stop: threading.Event
     clock: Clock
@@ -115,7 +115,7 @@ class Runner:
 
         Raises:
             HistoryError: a poll could not be recorded; no further pair was asked.
-            OSError: the claims could not be written.
+            OSError: the leases could not be taken.
             Unready: an assistant's key is missing or cannot be sent.
         """
         lanes: dict[str, deque[Pair]] = {}
@@ -178,8 +178,8 @@ class _Run:
     def _poll(self, pair: Pair, every_days: int | None) -> Asked | Unsent | NotAsked:
         """Poll one pair and record it, unless another poller has it or it should not be asked."""
         edges, name = self._edges, pair.assistant.name
-        with edges.claims.claim(pair.slug, name) as claimed:
-            if not claimed:
+        with edges.leases.lease(pair.slug, name) as leased:
+            if not leased:
                 return NotAsked(SKIPPED)
             if barred := self._barred(pair, every_days):
                 return barred

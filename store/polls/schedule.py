@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
-from filelock import FileLock, Timeout
 from msgspec import Struct
 
 from store.history import HistoryError
@@ -27,6 +26,7 @@ from store.polls.asking import Unready
 from store.polls.clocks import Clock
 from store.polls.due import Agenda, Pair
 from store.polls.edges import daily_account, edges_of, locks_in, other_owner, pasts_of
+from store.polls.leases import leased
 from store.polls.runner import Runner, rfc3339
 from store.settings import SettingsError
 
@@ -140,22 +140,22 @@ class Schedule:
 
     def _stand_by(self) -> None:
         """Try to be the one process that polls, until stopped."""
-        lock: FileLock | None = None
         while not self._stop.is_set():
             try:
                 self._locks.mkdir(exist_ok=True)
-                lock = FileLock(self._locks / LOCK)
-                with lock.acquire(timeout=0):
+                with leased(self._locks / LOCK) as elected:
                     self._unlocked = None
-                    log.info("this process polls on schedule")
-                    if owner := other_owner(self._settings):
-                        log.warning("%s, whose data it is, cannot use what root adds", owner)
-                    self._serve()
-            except Timeout:
-                self._unlocked = None
+                    if elected:
+                        self._lead()
             except OSError as error:
                 self._cannot_lock(error)
             self._wait_a_second()
+
+    def _lead(self) -> None:
+        log.info("this process polls on schedule")
+        if owner := other_owner(self._settings):
+            log.warning("%s, whose data it is, cannot use what root adds", owner)
+        self._serve()
 
     def _cannot_lock(self, error: OSError) -> None:
         """Say so once, and again only when it is for another reason."""

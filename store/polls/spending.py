@@ -14,17 +14,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import msgspec
-from filelock import FileLock
 from msgspec import Meta, Struct
 
+from store.polls.leases import leased
 from store.polls.providers import MAX_SEARCHES, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import Any
-
-    from filelock import BaseFileLock
 
     from store.polls.providers import Reply
     from store.records import Assistant
@@ -171,9 +170,9 @@ class DailyAccount:
         """What was spent or reserved today, in US dollars."""
         return self._read().micros / 1e6
 
-    def _locked(self) -> BaseFileLock:
+    def _locked(self) -> AbstractContextManager[bool]:
         self._directory.mkdir(exist_ok=True)
-        return FileLock(self._directory / "spent.lock")
+        return leased(self._directory / "spent.lock", wait=True)
 
     def _read(self) -> _Day:
         today = self._today()
