@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.history import Stored, damage
+from store.history import HistoryError, Stored, damage
+from store.rankings.poll_states import PollStates
 from store.records import Problem, is_slug
 
 if TYPE_CHECKING:
@@ -120,6 +121,25 @@ def _times(rows: Sequence[Row], withheld: Container[str]) -> Iterator[str]:
     for time in own:
         known = max(known, time or known)
         yield known
+
+
+def states_of(logs: Logs, slug: str, catalogue: Catalogue, now: datetime) -> PollStates:
+    """How polling of a category stands by its files; a withheld poll beyond ``now`` never was.
+
+    Raises:
+        HistoryError: a file cannot be read, or holds a poll beyond ``now`` that is not withheld,
+            so that nobody knows what was asked and when.
+    """
+    if logs.unread:
+        raise HistoryError(str(logs.losses[0]))
+    rows, _ = records(logs.files, logs.logs)
+    for problem in beyond(logs.files, rows, catalogue.withheld, now):
+        raise HistoryError(str(problem))
+    latest = latest_time(now)
+    ordered = in_order(rows, catalogue.withheld)
+    polls = (stored.poll for _, stored in ordered if stored.poll.polled_at <= latest)
+    known = as_known(polls, catalogue.former_names)
+    return PollStates.of(known, catalogue.categories[slug])
 
 
 def as_known(polls: Iterable[Poll], former_names: Mapping[str, str]) -> list[Poll]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from store.counting import Logs, deleted_slugs, history_files
+from store.counting import Logs, deleted_slugs, history_files, latest_time, states_of
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.rankings import curation, readings
@@ -28,12 +28,14 @@ from store.snapshot import rebuild, with_overview
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from store.files import Catalogue
     from store.history import Signature
     from store.positions import JsonPath
     from store.rankings.names import Claim
+    from store.rankings.poll_states import PollStates
     from store.records import Poll
     from store.snapshot import Ledger, Publisher, Snapshot
 
@@ -187,6 +189,23 @@ class Store:
                 self._signatures.pop(polls[0].slug, None)  # so that the next look takes them in
                 raise
         return recorded
+
+    def poll_states(self, slug: str, catalogue: Catalogue, now: datetime) -> PollStates:
+        """How polling of a category stands; what others appended is read first.
+
+        Raises:
+            HistoryError: see :func:`store.counting.states_of`.
+        """
+        with self._lock:
+            snapshot = self.snapshot
+            ledger, states = snapshot.ledgers.get(slug), snapshot.polled.get(slug)
+            known = [self._signatures.get(file) for file in ledger.files] if ledger else []
+        is_current = snapshot.catalogue is catalogue
+        if is_current and ledger and states and states.latest_time <= latest_time(now):
+            found = [self.history.signature(file) for file in ledger.files]
+            if None not in found and found == known:
+                return states
+        return states_of(read_logs(self.history, slug, catalogue), slug, catalogue, now)
 
     def lines(self, ledger: Ledger, positions: Sequence[int]) -> list[bytes]:
         """The lines of history at these positions of a ledger, withheld texts replaced.

@@ -21,6 +21,7 @@ from msgspec import Struct
 from store import counting
 from store.files import GOVERNING
 from store.rankings import boards, overview, products, readings
+from store.rankings.poll_states import PollStates
 from store.records import Category
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     Mappings are by category slug, ``products`` and ``records`` by product id, ``documents`` by
     resource path. ``ledgers`` and ``readings`` also hold what is no category any more, see
-    :meth:`gone`, and no category whose history cannot be read. ``overview`` and ``documents`` may
+    :meth:`gone`, and no category whose history cannot be read. ``polled`` says how polling stands,
+    of categories whose history could be read the last time. ``overview`` and ``documents`` may
     be a moment behind the rest. ``verdicts`` and ``records`` keep the bodies made so far; what
     :meth:`verdict_of` and :meth:`record_of` answer is the same before and after.
     """
@@ -110,6 +112,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     names: Names
     ledgers: Mapping[str, Ledger]
     readings: Mapping[str, Reading]
+    polled: Mapping[str, PollStates]
     damage: Mapping[str, tuple[Problem, ...]]
     products: Mapping[ProductId, Named]
     product_slugs: Mapping[str, ProductId]
@@ -286,14 +289,20 @@ class _Rebuild:
         ledgers: dict[str, Ledger] = {}
         damage: dict[str, tuple[Problem, ...]] = {}
         read: dict[str, Reading] = {}
+        polled: dict[str, PollStates] = {}
+        unread: set[str] = set()
         gone = self.before.readings.keys() - self.categories.keys()
         for slug, logs in fresh:
             rows, problems = counting.records(logs.files, logs.logs)
             damage[slug] = tuple(dict.fromkeys([*logs.losses, *problems]))
             if not logs.unread:
-                ledgers[slug], polls = _in_order(logs.files, rows, self.catalogue)
-                read[slug] = readings.read(slug, self.categories[slug], polls, self.names)
-            elif not self._stays(slug, logs.files):
+                category = self.categories[slug]
+                ledgers[slug], polls, counted = _in_order(logs.files, rows, self.catalogue)
+                polled[slug] = PollStates.of(polls, category)
+                read[slug] = readings.read(slug, category, counted, self.names)
+                continue
+            unread.add(slug)
+            if not self._stays(slug, logs.files):
                 gone.add(slug)
         self.readings = _with(self.before.readings, read, gone)
         changed = {*read, *gone}
@@ -308,6 +317,7 @@ class _Rebuild:
             names=self.names,
             ledgers=_with(self.before.ledgers, ledgers, gone),
             readings=self.readings,
+            polled=_with(self.before.polled, polled, gone | unread),
             damage=_with(self.before.damage, damage, self.before.damage.keys() - self.categories),
             products=self.products,
             product_slugs=bearers,
@@ -440,8 +450,8 @@ def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str])
 
 def _in_order(
     files: tuple[str, ...], rows: Sequence[counting.Row], catalogue: Catalogue
-) -> tuple[Ledger, list[Poll]]:
-    """Where a category's polls stand, and those that count, oldest first over all its files."""
+) -> tuple[Ledger, list[Poll], list[Poll]]:
+    """Where a category's polls stand, all, and those that count, oldest first over its files."""
     withheld = catalogue.withheld
     rows = counting.in_order(rows, withheld)
     polls = counting.as_known((stored.poll for _, stored in rows), catalogue.former_names)
@@ -458,7 +468,8 @@ def _in_order(
         models=tuple(sys.intern(poll.model) for poll in polls),
         withheld=shown,
     )
-    return ledger, [poll for i, poll in enumerate(polls) if i not in shown]
+    counted = [poll for i, poll in enumerate(polls) if i not in shown] if shown else polls
+    return ledger, polls, counted
 
 
 def _redacted(poll: Poll, withholding: Withholding) -> bytes:
@@ -485,6 +496,7 @@ def _blank(catalogue: Catalogue, names: Names, publisher: Publisher) -> Snapshot
         names=names,
         ledgers={},
         readings={},
+        polled={},
         damage={},
         products={},
         product_slugs={},

@@ -6,24 +6,20 @@ import os
 import pwd
 from typing import TYPE_CHECKING
 
-from store.counting import history_files
-from store.polls.due import Past, polls_in
 from store.polls.leases import Leases
 from store.polls.runner import Edges
 from store.polls.spending import DailyAccount
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from store.files import Catalogue
-    from store.history import History
     from store.polls.clocks import Clock
-    from store.polls.due import Agenda
     from store.polls.runner import Record
     from store.polls.spending import Account
-    from store.records import Poll
+    from store.rankings.poll_states import PollStates
     from store.settings import Settings
 
 
@@ -44,24 +40,10 @@ def other_owner(settings: Settings) -> str | None:
         return None
 
 
-def pasts_of(catalogue: Catalogue) -> dict[str, Past]:
-    """What beside history decides how each category's pairs stand."""
-    former_names = catalogue.former_names
-    return {
-        slug: Past(
-            files=history_files(slug, category, catalogue.categories),
-            category=category,
-            former_names=former_names,
-            withheld=catalogue.withheld,
-        )
-        for slug, category in catalogue.categories.items()
-    }
-
-
 def daily_account(
-    settings: Settings, catalogue: Catalogue, agenda: Agenda, clock: Clock
+    settings: Settings, catalogue: Catalogue, usd_on: Callable[[str], float], clock: Clock
 ) -> list[DailyAccount]:
-    """The account of site.json's ``daily_usd``, if it sets one; ``agenda`` is up to date."""
+    """The account of site.json's ``daily_usd``, if it sets one; ``usd_on`` is what history says."""
     cap = catalogue.site.daily_usd
     if cap is None:
         return []
@@ -69,29 +51,22 @@ def daily_account(
     def today() -> str:
         return clock.now().date().isoformat()
 
-    return [DailyAccount(cap, locks_in(settings), today, agenda.usd_on)]
+    return [DailyAccount(cap, locks_in(settings), today, usd_on)]
 
 
 def edges_of(
     settings: Settings,
-    catalogue: Catalogue,
-    history: History,
     record: Record,
+    states_of: Callable[[str], PollStates],
     *,
     stop: threading.Event,
     clock: Clock,
     accounts: Sequence[Account] = (),
 ) -> Edges:
-    """The edges of one data directory; ``record`` appends, ``history`` reads back."""
-    pasts = pasts_of(catalogue)
-
-    def polls_of(slug: str) -> list[Poll]:
-        past = pasts[slug]
-        return list(filter(past.answers_now, polls_in(history, past, clock.now())))
-
+    """The edges of one data directory."""
     return Edges(
         record=record,
-        polls_of=polls_of,
+        states_of=states_of,
         leases=Leases(locks_in(settings)),
         secret=settings.secret,
         stop=stop,

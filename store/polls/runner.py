@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from store.history import HistoryError
 from store.polls.asking import Asked, ask, key_of
-from store.polls.due import RESTS, Pair, by_model, due_at
+from store.polls.due import Pair, due_at
 from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget
 from store.records import Poll
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from store.polls.clocks import Clock
     from store.polls.leases import Leases
     from store.polls.spending import Account
+    from store.rankings.poll_states import PollStates
     from store.records import Assistant
 
 Record = Callable[[Sequence[Poll], str], Sequence[Poll]]
@@ -82,12 +83,12 @@ class NotAsked(Struct, frozen=True):
 class Edges(Struct, frozen=True, kw_only=True):
     """What polling touches: history, locks, keys, the line, the clock and the money.
 
-    ``record`` appends polls to history, ``polls_of`` reads a category's polls of its present
-    question back, oldest first.
+    ``record`` appends polls to history. ``states_of`` says how polling of a category stands now, or
+    raises :class:`HistoryError` where nobody knows.
     """
 
     record: Record
-    polls_of: Callable[[str], Sequence[Poll]]
+    states_of: Callable[[str], PollStates]
     leases: Leases
     secret: Callable[[str], str | None]
     stop: threading.Event
@@ -194,7 +195,7 @@ class _Run:
             )
             if isinstance(came, Asked):
                 now = _recorded_at(came, edges.clock.now())
-                edges.record([_noted(came, now)], rfc3339(now))
+                edges.record([_dated(came, now)], rfc3339(now))
             return came
 
     def _barred(self, pair: Pair, every_days: int | None) -> NotAsked | Unsent | None:
@@ -208,13 +209,13 @@ class _Run:
         if every_days is None and pair.assistant.api == "sample":
             return None
         try:
-            polls = self._edges.polls_of(pair.slug)
+            states = self._edges.states_of(pair.slug)
         except HistoryError as error:
             return NotAsked(LEFT, str(error))
         if every_days is None:
             return None
-        stands = by_model(polls).get(pair.assistant.name)
-        is_due = due_at(stands, every_days) <= self._edges.clock.now()
+        state = states.present.get(pair.assistant.name)
+        is_due = due_at(state, every_days) <= self._edges.clock.now()
         return None if is_due else NotAsked(SKIPPED)
 
     def _sender(self, assistant: Assistant) -> Sender:
@@ -259,12 +260,12 @@ def _recorded_at(came: Asked, now: datetime) -> datetime:
     return came.at if came.at and came.at <= now + timedelta(days=1) else now
 
 
-def _noted(came: Asked, now: datetime) -> Poll:
-    """The poll, with a note if it is the reason for leaving its assistant alone."""
+def _dated(came: Asked, now: datetime) -> Poll:
+    """The poll, with the end of the cooldown if it is the reason for one."""
     if came.rest is None:
         return came.poll
     until = rfc3339(now + timedelta(seconds=came.rest))
-    return msgspec.structs.replace(came.poll, notes=(*came.poll.notes, f"{RESTS}{until}"))
+    return msgspec.structs.replace(came.poll, cooldown_until=until)
 
 
 def rfc3339(time: datetime) -> str:

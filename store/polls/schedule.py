@@ -24,8 +24,8 @@ from msgspec import Struct
 from store.history import HistoryError
 from store.polls.asking import Unready
 from store.polls.clocks import Clock
-from store.polls.due import Agenda, Pair
-from store.polls.edges import daily_account, edges_of, locks_in, other_owner, pasts_of
+from store.polls.due import Pair, look
+from store.polls.edges import daily_account, edges_of, locks_in, other_owner
 from store.polls.leases import leased
 from store.polls.runner import Runner, rfc3339
 from store.settings import SettingsError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from store.files import Catalogue
     from store.memory import Store
     from store.polls.runner import Tally
+    from store.rankings.poll_states import PollStates
     from store.records import Assistant, Problem
     from store.settings import Settings
 
@@ -85,7 +86,6 @@ class Schedule:
         self._locks = locks_in(settings)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._stand_by, name="schedule", daemon=True)
-        self._agenda = Agenda(store.history)
         self._elected = False
         self._unsettled: Problem | None = None
 
@@ -247,19 +247,20 @@ class Schedule:
             self._rest(scheduler, name, seconds, why, why)
 
     def _run(self, catalogue: Catalogue, assistant: Assistant) -> Tally | None:
+        def states_of(slug: str) -> PollStates:
+            return self._store.poll_states(slug, catalogue, self._clock.now())
+
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
-        now = self._clock.now()
-        self._agenda.look(pasts_of(catalogue), now)
-        due = self._agenda.due(pairs, catalogue.site.poll_every_days, now)
+        stands, _ = look(catalogue.categories, states_of)
+        due = stands.due(pairs, catalogue.site.poll_every_days, self._clock.now())
         share = math.ceil(len(pairs) * self._settings.poll_tick / DAY)
         edges = edges_of(
             self._settings,
-            catalogue,
-            self._store.history,
             self._store.record,
+            states_of,
             stop=self._stop,
             clock=self._clock,
-            accounts=daily_account(self._settings, catalogue, self._agenda, self._clock),
+            accounts=daily_account(self._settings, catalogue, stands.usd_on, self._clock),
         )
         runner = Runner(edges, catalogue.site.poll_every_days)
         return runner.run(due[:share], only_due=True).get(assistant.name)

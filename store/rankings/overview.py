@@ -96,7 +96,7 @@ def survey(
     every = tuple(readings.values())
     current = {slug: reading for slug, reading in readings.items() if slug in curated.categories}
     living = tuple(current.values())
-    models = {model for reading in every for model in reading.models}
+    models = {model for reading in every for model in reading.states}
     last_poll = max((r.last_poll for r in every if r.last_poll), default=None)
     ranked = tuple(sorted(boards.values(), key=lambda b: (b.category.title.casefold(), b.slug)))
     searched = _searched(curated, ranked, named)
