@@ -435,20 +435,14 @@ def _to_read_again(
         catalogue.former_names,
     ):
         return {*categories, *deleted}
-    old, times = before.catalogue.categories, before.catalogue.modified
     stale = {
         slug
         for slug, category in categories.items()
-        if old.get(slug) != category
-        or times.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
+        if slug in changed_history or not changed_history.isdisjoint(category.former_slugs)
     }
-    for slug in categories.keys() - stale:
-        files = history_files(slug, categories[slug], categories)
-        ledger = before.ledgers.get(slug)
-        moved = ledger is not None and ledger.files != tuple(files)
-        if moved or not changed_history.isdisjoint(files):
-            stale.add(slug)
-    known = before.ledgers.keys() - old.keys()
+    if catalogue is not before.catalogue:
+        stale |= _edited(before, catalogue)
+    known = before.ledgers.keys() - before.catalogue.categories.keys()
     stale |= (deleted - known) | (deleted & changed_history)
     if names is not before.names:
         stale |= {
@@ -457,6 +451,25 @@ def _to_read_again(
             if slug in (categories.keys() | deleted) and not readings.still_holds(reading, names)
         }
     return stale
+
+
+def _edited(before: Snapshot, catalogue: Catalogue) -> set[str]:
+    """The categories whose file is another or was saved anew, or that have other history files."""
+    categories, old = catalogue.categories, before.catalogue.categories
+    times = before.catalogue.modified
+    edited = {
+        slug
+        for slug, category in categories.items()
+        if old.get(slug) != category
+        or times.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
+    }
+    moved = {
+        slug
+        for slug, ledger in before.ledgers.items()
+        if (category := categories.get(slug))
+        and ledger.files != tuple(history_files(slug, category, categories))
+    }
+    return edited | moved
 
 
 def _parts(whole: object) -> Iterator[object]:

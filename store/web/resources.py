@@ -354,9 +354,7 @@ class PollRecord(Resource, frozen=True, kw_only=True):
     cooldown_until: (
         Annotated[
             str,
-            Meta(
-                pattern=_TIME, description="Present when the model is left alone until this time."
-            ),
+            Meta(pattern=_TIME, description="Present if the model is left alone until this time."),
         ]
         | UnsetType
     ) = UNSET
