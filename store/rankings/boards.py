@@ -57,9 +57,8 @@ class Board(Struct, frozen=True, dict=True):
     def outsider(self) -> str | None:
         """The one model with another #1 than the one that all others, two or more, share."""
         firsts = [answer.answered.first for answer in self.counted]
-        alone = [
-            m for m, first in zip(self.models, firsts, strict=True) if firsts.count(first) == 1
-        ]
+        answers = zip(self.models, firsts, strict=True)
+        alone = [model for model, first in answers if firsts.count(first) == 1]
         return alone[0] if len(alone) == 1 and len(set(firsts)) == 2 else None  # noqa: PLR2004
 
     @property
