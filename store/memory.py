@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from store.counting import Logs, deleted_slugs, history_files, latest_time, states_of
+from store.counting import deleted_slugs, history_files, latest_time, read_logs, states_of
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.rankings import curation, readings
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from store.counting import Logs
     from store.files import Catalogue
     from store.history import Signature
     from store.positions import JsonPath
@@ -205,7 +206,7 @@ class Store:
             found = [self.history.signature(file) for file in ledger.files]
             if None not in found and found == known:
                 return states
-        return states_of(read_logs(self.history, slug, catalogue), slug, catalogue, now)
+        return states_of(self.history, slug, catalogue, now)
 
     def lines(self, ledger: Ledger, positions: Sequence[int]) -> list[bytes]:
         """The lines of history at these positions of a ledger, withheld texts replaced.
@@ -319,9 +320,7 @@ def append(
     history: History, catalogue: Catalogue, polls: Sequence[Poll], now: str
 ) -> tuple[Poll, ...]:
     """Append polls of one category to its history; see :meth:`History.append`."""
-    slug = polls[0].slug
-    category = catalogue.categories.get(slug)
-    files = history_files(slug, category, catalogue.categories) if category else [slug]
+    files = history_files(polls[0].slug, catalogue.categories)
     return history.append(polls, now, withheld=catalogue.withheld, beside=files[:-1])
 
 
@@ -361,13 +360,6 @@ def _requests_first() -> Iterator[None]:
     finally:
         gc.set_threshold(*THRESHOLDS)
         sys.setswitchinterval(SWITCH_INTERVAL)
-
-
-def read_logs(history: History, slug: str, catalogue: Catalogue) -> Logs:
-    """A category's history files as they are now."""
-    category = catalogue.categories.get(slug)
-    files = history_files(slug, category, catalogue.categories) if category else [slug]
-    return Logs(tuple(files), tuple(history.read(file) for file in files))
 
 
 def _tell_edits(before: Snapshot, after: Snapshot) -> None:
@@ -466,8 +458,7 @@ def _edited(before: Snapshot, catalogue: Catalogue) -> set[str]:
     moved = {
         slug
         for slug, ledger in before.ledgers.items()
-        if (category := categories.get(slug))
-        and ledger.files != tuple(history_files(slug, category, categories))
+        if slug in categories and ledger.files != tuple(history_files(slug, categories))
     }
     return edited | moved
 

@@ -11,7 +11,7 @@ import click
 from msgspec import UNSET, UnsetType
 
 from app import create_app
-from store.counting import Logs, states_of
+from store.counting import states_of
 from store.files import Catalogue
 from store.history import History
 from store.records import Category, NearMiss, Pick, Poll, Site
@@ -106,7 +106,7 @@ def states_in(
     site = Site(version=1, name="Site")
     asked = {slug: category()}
     catalogue = Catalogue(site, (), asked, {}, {}, (), (), withheld or {}, {}, ())
-    return states_of(Logs((slug,), (history.read(slug),)), slug, catalogue, now)
+    return states_of(history, slug, catalogue, now)
 
 
 def line_of(members: Mapping[str, Any] | bytes) -> bytes:

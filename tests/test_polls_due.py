@@ -16,7 +16,7 @@ from store.cli.naming import Unpublished
 from store.counting import states_of
 from store.files import Files
 from store.history import History, HistoryError
-from store.memory import Store, read_logs
+from store.memory import Store
 from store.polls.due import ALWAYS, DuePolls, Pair, due_at, look
 from store.rankings.poll_states import poll_states
 from store.records import Assistant, FailureKind, Poll, Usage
@@ -139,7 +139,7 @@ def from_files(data: Path, now: datetime = T) -> Looked:
     log.signatures()
 
     def states(slug: str) -> PollStates:
-        return states_of(read_logs(log, slug, catalogue), slug, catalogue, now)
+        return states_of(log, slug, catalogue, now)
 
     return look(catalogue.categories, states)
 

@@ -23,17 +23,16 @@ from store.counting import states_of
 from store.files import REQUIRED, Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.last_good import FOLDER
-from store.memory import append, read_logs
+from store.memory import append
 from store.polls.asking import Unready, key_of, request_for
 from store.polls.assistants import mistakes
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import DuePolls, Pair, look
-from store.polls.edges import daily_account, edges_of, locks_in, other_owner
-from store.polls.leases import Leases, held
+from store.polls.leases import Leases, held, locks_in
 from store.polls.providers import Tokens
-from store.polls.runner import ANSWERED, LEFT, Runner, Tally
-from store.polls.schedule import LOCK
-from store.polls.spending import RunAccount, at_most, is_priced, usd
+from store.polls.runner import ANSWERED, LEFT, Edges, Runner, Tally
+from store.polls.schedule import LOCK, other_owner
+from store.polls.spending import RunAccount, at_most, daily_account, is_priced, usd
 from store.polls.status import Overview, status
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
@@ -170,8 +169,7 @@ class Desk(Struct, frozen=True):
 
     def states_of(self, slug: str) -> PollStates:
         """How polling of a category stands by its files as they are now."""
-        logs = read_logs(self.history, slug, self.catalogue)
-        return states_of(logs, slug, self.catalogue, self.clock.now())
+        return states_of(self.history, slug, self.catalogue, self.clock.now())
 
 
 def _catalogue(settings: Settings) -> Catalogue:
@@ -303,10 +301,12 @@ def _ask(
     chosen = list({pair.assistant.name: pair.assistant for pair in pairs}.values())
     ready = _ready(desk.settings, chosen, accounts)
     stop = threading.Event()
-    edges = edges_of(
-        desk.settings,
-        partial(append, desk.history, desk.catalogue),
-        desk.states_of,
+    edges = Edges(
+        record=partial(append, desk.history, desk.catalogue),
+        states_of=desk.states_of,
+        leases=Leases(locks_in(desk.settings)),
+        secret=desk.settings.secret,
+        proxy=desk.settings.proxy,
         stop=stop,
         clock=desk.clock,
         accounts=accounts,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from store.settings import Settings
+
 _FLOCK = "hhqqi4x"
 """``struct flock`` of 64-bit Linux: type, whence, start, length, process (0 for these locks)."""
 _BITS = 62
@@ -104,3 +106,8 @@ def _call(command: str, handle: int, start: int, length: int) -> tuple[int, int]
 
 def _byte(slug: str) -> int:
     return int.from_bytes(hashlib.sha256(slug.encode()).digest()[:8], "big") >> (64 - _BITS)
+
+
+def locks_in(settings: Settings) -> Path:
+    """The folder of locks and of today's sum; nothing in it is worth keeping."""
+    return settings.data_dir / ".locks"

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 import math
+import os
+import pwd
 import signal
 import threading
 import time
@@ -25,9 +27,9 @@ from store.history import HistoryError
 from store.polls.asking import Unready
 from store.polls.clocks import Clock
 from store.polls.due import Pair, look
-from store.polls.edges import daily_account, edges_of, locks_in, other_owner
-from store.polls.leases import leased
-from store.polls.runner import Runner, rfc3339
+from store.polls.leases import Leases, leased, locks_in
+from store.polls.runner import Edges, Runner, rfc3339
+from store.polls.spending import daily_account
 from store.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -254,10 +256,12 @@ class Schedule:
         stands, _ = look(catalogue.categories, states_of)
         due = stands.due(pairs, catalogue.site.poll_every_days, self._clock.now())
         share = math.ceil(len(pairs) * self._settings.poll_tick / DAY)
-        edges = edges_of(
-            self._settings,
-            self._store.record,
-            states_of,
+        edges = Edges(
+            record=self._store.record,
+            states_of=states_of,
+            leases=Leases(self._locks),
+            secret=self._settings.secret,
+            proxy=self._settings.proxy,
             stop=self._stop,
             clock=self._clock,
             accounts=daily_account(self._settings, catalogue, stands.usd_on, self._clock),
@@ -282,3 +286,15 @@ class Schedule:
 def _unsettled(catalogue: Catalogue) -> Problem | None:
     """What leaves open how much may be spent: site.json holds the cap, and is bad just now."""
     return next((p for p in catalogue.governing_errors if p.file == "site.json"), None)
+
+
+def other_owner(settings: Settings) -> str | None:
+    """The user whom the history belongs to, if he could not use what we, as root, add to it."""
+    history = settings.data_dir / "history"
+    owner = (history if history.is_dir() else settings.data_dir).stat().st_uid
+    if os.geteuid() != 0 or owner == 0:
+        return None
+    try:
+        return pwd.getpwuid(owner).pw_name
+    except KeyError:  # a container that knows root alone
+        return None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import msgspec
 from msgspec import Meta, Struct
 
-from store.polls.leases import leased
+from store.polls.leases import leased, locks_in
 from store.polls.providers import MAX_SEARCHES, Tokens
 
 if TYPE_CHECKING:
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from store.files import Catalogue
+    from store.polls.clocks import Clock
     from store.polls.providers import Reply
     from store.records import Assistant
+    from store.settings import Settings
 
 MOST_USD = 1e9
 """No amount is more, whatever the prices, so that sums stay finite."""
@@ -190,6 +193,20 @@ class DailyAccount:
             file.flush()
             os.fsync(file.fileno())  # else a power cut may leave an empty file in its place
         draft.replace(self._directory / "spent.json")
+
+
+def daily_account(
+    settings: Settings, catalogue: Catalogue, usd_on: Callable[[str], float], clock: Clock
+) -> list[DailyAccount]:
+    """The account of site.json's ``daily_usd``, if it sets one; ``usd_on`` is what history says."""
+    cap = catalogue.site.daily_usd
+    if cap is None:
+        return []
+
+    def today() -> str:
+        return clock.now().date().isoformat()
+
+    return [DailyAccount(cap, locks_in(settings), today, usd_on)]
 
 
 class Budget:
