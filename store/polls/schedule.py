@@ -30,6 +30,7 @@ from store.polls.due import Pair, look
 from store.polls.leases import Leases, leased, locks_in
 from store.polls.runner import Edges, Runner, rfc3339
 from store.polls.spending import daily_account
+from store.rankings.poll_states import usd_on
 from store.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -264,10 +265,13 @@ class Schedule:
             proxy=self._settings.proxy,
             stop=self._stop,
             clock=self._clock,
-            accounts=daily_account(self._settings, catalogue, stands.usd_on, self._clock),
+            accounts=daily_account(self._settings, catalogue, self._usd_on, self._clock),
         )
         runner = Runner(edges, catalogue.site.poll_every_days)
         return runner.run(due[:share], only_due=True).get(assistant.name)
+
+    def _usd_on(self, day: str) -> float:
+        return usd_on(day, self._store.snapshot.polled.values())
 
     def _rest(
         self, scheduler: BackgroundScheduler, name: str, seconds: float, reason: str, public: str
