@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.history import Stored, damage
+from store.history import HistoryError, Stored, damage
+from store.rankings.poll_states import PollStates
 from store.records import Problem, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from store.files import Catalogue
-    from store.history import Log
+    from store.history import History, Log
     from store.records import Category, Poll
 
 Row = tuple[int, Stored]
@@ -44,9 +45,17 @@ class Logs(Struct, frozen=True):
         return [problem for log in self.logs if log.unread for problem in log.problems]
 
 
-def history_files(slug: str, category: Category, categories: Mapping[str, Category]) -> list[str]:
-    """The history files that are a category's: those of its former slugs, and its own."""
-    return [*(former for former in category.former_slugs if former not in categories), slug]
+def history_files(slug: str, categories: Mapping[str, Category]) -> list[str]:
+    """The history files of a category, or of what was one: those of its former slugs, its own."""
+    category = categories.get(slug)
+    former = category.former_slugs if category else ()
+    return [*(each for each in former if each not in categories), slug]
+
+
+def read_logs(history: History, slug: str, catalogue: Catalogue) -> Logs:
+    """A category's history files as they are now."""
+    files = history_files(slug, catalogue.categories)
+    return Logs(tuple(files), tuple(history.read(file) for file in files))
 
 
 def deleted_slugs(catalogue: Catalogue, held: Iterable[str]) -> set[str]:
@@ -120,6 +129,26 @@ def _times(rows: Sequence[Row], withheld: Container[str]) -> Iterator[str]:
     for time in own:
         known = max(known, time or known)
         yield known
+
+
+def states_of(history: History, slug: str, catalogue: Catalogue, now: datetime) -> PollStates:
+    """How polling of a category stands by its files; a withheld poll beyond ``now`` never was.
+
+    Raises:
+        HistoryError: a file cannot be read, or holds a poll beyond ``now`` that is not withheld,
+            so that nobody knows what was asked and when.
+    """
+    logs = read_logs(history, slug, catalogue)
+    if logs.unread:
+        raise HistoryError(str(logs.losses[0]))
+    rows, _ = records(logs.files, logs.logs)
+    for problem in beyond(logs.files, rows, catalogue.withheld, now):
+        raise HistoryError(str(problem))
+    latest = latest_time(now)
+    ordered = in_order(rows, catalogue.withheld)
+    polls = (stored.poll for _, stored in ordered if stored.poll.polled_at <= latest)
+    known = as_known(polls, catalogue.former_names)
+    return PollStates.of(known, catalogue.categories[slug])
 
 
 def as_known(polls: Iterable[Poll], former_names: Mapping[str, str]) -> list[Poll]:

@@ -101,6 +101,12 @@ class History:
             raise HistoryError(reason) from error
         return found
 
+    def signature(self, slug: str) -> Signature | None:
+        """What changes when a file does; ``None`` if there is none, or nobody may look."""
+        with suppress(OSError):
+            return _signature(self.path(slug).lstat())
+        return None
+
     def read(self, slug: str) -> Log:
         """Every readable poll of a file, oldest first; a file that is not there is empty.
 

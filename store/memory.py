@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from store.counting import Logs, deleted_slugs, history_files
+from store.counting import deleted_slugs, history_files, latest_time, read_logs, states_of
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.rankings import curation, readings
@@ -28,12 +28,15 @@ from store.snapshot import rebuild, with_overview
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime
     from pathlib import Path
 
+    from store.counting import Logs
     from store.files import Catalogue
     from store.history import Signature
     from store.positions import JsonPath
     from store.rankings.names import Claim
+    from store.rankings.poll_states import PollStates
     from store.records import Poll
     from store.snapshot import Ledger, Publisher, Snapshot
 
@@ -188,6 +191,23 @@ class Store:
                 raise
         return recorded
 
+    def poll_states(self, slug: str, catalogue: Catalogue, now: datetime) -> PollStates:
+        """How polling of a category stands; what others appended is read first.
+
+        Raises:
+            HistoryError: see :func:`store.counting.states_of`.
+        """
+        with self._lock:
+            snapshot = self.snapshot
+            ledger, states = snapshot.ledgers.get(slug), snapshot.polled.get(slug)
+            known = [self._signatures.get(file) for file in ledger.files] if ledger else []
+        is_current = snapshot.catalogue is catalogue
+        if is_current and ledger and states and states.latest_time <= latest_time(now):
+            found = [self.history.signature(file) for file in ledger.files]
+            if None not in found and found == known:
+                return states
+        return states_of(self.history, slug, catalogue, now)
+
     def lines(self, ledger: Ledger, positions: Sequence[int]) -> list[bytes]:
         """The lines of history at these positions of a ledger, withheld texts replaced.
 
@@ -300,9 +320,7 @@ def append(
     history: History, catalogue: Catalogue, polls: Sequence[Poll], now: str
 ) -> tuple[Poll, ...]:
     """Append polls of one category to its history; see :meth:`History.append`."""
-    slug = polls[0].slug
-    category = catalogue.categories.get(slug)
-    files = history_files(slug, category, catalogue.categories) if category else [slug]
+    files = history_files(polls[0].slug, catalogue.categories)
     return history.append(polls, now, withheld=catalogue.withheld, beside=files[:-1])
 
 
@@ -342,13 +360,6 @@ def _requests_first() -> Iterator[None]:
     finally:
         gc.set_threshold(*THRESHOLDS)
         sys.setswitchinterval(SWITCH_INTERVAL)
-
-
-def read_logs(history: History, slug: str, catalogue: Catalogue) -> Logs:
-    """A category's history files as they are now."""
-    category = catalogue.categories.get(slug)
-    files = history_files(slug, category, catalogue.categories) if category else [slug]
-    return Logs(tuple(files), tuple(history.read(file) for file in files))
 
 
 def _tell_edits(before: Snapshot, after: Snapshot) -> None:
@@ -416,20 +427,14 @@ def _to_read_again(
         catalogue.former_names,
     ):
         return {*categories, *deleted}
-    old, times = before.catalogue.categories, before.catalogue.modified
     stale = {
         slug
         for slug, category in categories.items()
-        if old.get(slug) != category
-        or times.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
+        if slug in changed_history or not changed_history.isdisjoint(category.former_slugs)
     }
-    for slug in categories.keys() - stale:
-        files = history_files(slug, categories[slug], categories)
-        ledger = before.ledgers.get(slug)
-        moved = ledger is not None and ledger.files != tuple(files)
-        if moved or not changed_history.isdisjoint(files):
-            stale.add(slug)
-    known = before.ledgers.keys() - old.keys()
+    if catalogue is not before.catalogue:
+        stale |= _edited(before, catalogue)
+    known = before.ledgers.keys() - before.catalogue.categories.keys()
     stale |= (deleted - known) | (deleted & changed_history)
     if names is not before.names:
         stale |= {
@@ -438,6 +443,24 @@ def _to_read_again(
             if slug in (categories.keys() | deleted) and not readings.still_holds(reading, names)
         }
     return stale
+
+
+def _edited(before: Snapshot, catalogue: Catalogue) -> set[str]:
+    """The categories whose file is another or was saved anew, or that have other history files."""
+    categories, old = catalogue.categories, before.catalogue.categories
+    times = before.catalogue.modified
+    edited = {
+        slug
+        for slug, category in categories.items()
+        if old.get(slug) != category
+        or times.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
+    }
+    moved = {
+        slug
+        for slug, ledger in before.ledgers.items()
+        if slug in categories and ledger.files != tuple(history_files(slug, categories))
+    }
+    return edited | moved
 
 
 def _parts(whole: object) -> Iterator[object]:

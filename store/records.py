@@ -292,7 +292,8 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
 
     ``polled_at`` is RFC 3339 in UTC, whole seconds. A poll that has not been appended yet has no
     ``id`` and no ``crc``; see :mod:`store.sealing`. A failed poll has no ``pick``, an empty
-    ``ranking``, an ``error`` and a ``failure``.
+    ``ranking``, an ``error`` and a ``failure``; with ``cooldown_until`` it is the reason to leave
+    its model alone until then.
     """
 
     v: Literal[1] = 1
@@ -314,6 +315,7 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     web_search: bool = False
     usage: Usage | None = None
     latency_ms: Natural | None = None
+    cooldown_until: str | UnsetType = UNSET
     withheld: bool | UnsetType = UNSET
     crc: str = ""
 

@@ -63,7 +63,9 @@ def unseal(line: bytes) -> Poll:
         raise ValueError("the checksum does not fit the record")
     if not _is_identified(line, poll.id):
         raise ValueError("it is not what its id says: it was changed after it was written")
-    _check_time(poll.polled_at)
+    _check_time("polledAt", poll.polled_at)
+    if poll.cooldown_until is not UNSET:
+        _check_time("cooldownUntil", poll.cooldown_until)
     _check_answer(poll)
     return poll
 
@@ -83,15 +85,15 @@ def _is_identified(line: bytes, identity: str) -> bool:
     return line.startswith(head) and digest.hexdigest()[:_ID_SIZE] == identity
 
 
-def _check_time(text: str) -> None:
-    """Raise ``ValueError`` unless a text is a time at which a poll can have been made."""
+def _check_time(member: str, text: str) -> None:
+    """Raise ``ValueError`` unless a member is a time at which a poll can have been made."""
     if not _TIME.fullmatch(text):
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        raise ValueError(f'polledAt is "{shown}", not a time such as 2026-11-02T06:00:00Z')
+        raise ValueError(f'{member} is "{shown}", not a time such as 2026-11-02T06:00:00Z')
     datetime.fromisoformat(text)
     if not FIRST_YEAR <= text[:4] <= LAST_YEAR:
         raise ValueError(
-            f"polledAt is {text}: no poll was made before {FIRST_YEAR} or after {LAST_YEAR}"
+            f"{member} is {text}: no poll was made before {FIRST_YEAR} or after {LAST_YEAR}"
         )
 
 

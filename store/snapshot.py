@@ -21,6 +21,7 @@ from msgspec import Struct
 from store import counting
 from store.files import GOVERNING
 from store.rankings import boards, overview, products, readings
+from store.rankings.poll_states import PollStates
 from store.records import Category
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     Mappings are by category slug, ``products`` and ``records`` by product id, ``documents`` by
     resource path. ``ledgers`` and ``readings`` also hold what is no category any more, see
-    :meth:`gone`, and no category whose history cannot be read. ``overview`` and ``documents`` may
+    :meth:`gone`, and no category whose history cannot be read. ``polled`` says how polling stands,
+    of categories whose history could be read the last time. ``overview`` and ``documents`` may
     be a moment behind the rest. ``verdicts`` and ``records`` keep the bodies made so far; what
     :meth:`verdict_of` and :meth:`record_of` answer is the same before and after.
     """
@@ -110,6 +112,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     names: Names
     ledgers: Mapping[str, Ledger]
     readings: Mapping[str, Reading]
+    polled: Mapping[str, PollStates]
     damage: Mapping[str, tuple[Problem, ...]]
     products: Mapping[ProductId, Named]
     product_slugs: Mapping[str, ProductId]
@@ -286,19 +289,25 @@ class _Rebuild:
         ledgers: dict[str, Ledger] = {}
         damage: dict[str, tuple[Problem, ...]] = {}
         read: dict[str, Reading] = {}
+        polled: dict[str, PollStates] = {}
+        unread: set[str] = set()
         gone = self.before.readings.keys() - self.categories.keys()
         for slug, logs in fresh:
             rows, problems = counting.records(logs.files, logs.logs)
             damage[slug] = tuple(dict.fromkeys([*logs.losses, *problems]))
             if not logs.unread:
-                ledgers[slug], polls = _in_order(logs.files, rows, self.catalogue)
-                read[slug] = readings.read(slug, self.categories[slug], polls, self.names)
-            elif not self._stays(slug, logs.files):
+                category = self.categories[slug]
+                ledgers[slug], polls, counted = _in_order(logs.files, rows, self.catalogue)
+                polled[slug] = PollStates.of(polls, category)
+                read[slug] = readings.read(slug, category, counted, self.names)
+                continue
+            unread.add(slug)
+            if not self._stays(slug, logs.files):
                 gone.add(slug)
         self.readings = _with(self.before.readings, read, gone)
         changed = {*read, *gone}
         touched = self._touched(changed)
-        self.products, bearers = self._name(touched)
+        self.products, bearers = self._name(changed, touched)
         moved = {id_ for id_ in touched if self._is_other(id_)}
         stale = self._stale(changed, moved)
         self.boards = self._merge(stale)
@@ -308,6 +317,7 @@ class _Rebuild:
             names=self.names,
             ledgers=_with(self.before.ledgers, ledgers, gone),
             readings=self.readings,
+            polled=_with(self.before.polled, polled, gone | unread),
             damage=_with(self.before.damage, damage, self.before.damage.keys() - self.categories),
             products=self.products,
             product_slugs=bearers,
@@ -337,7 +347,7 @@ class _Rebuild:
             for held in (self.before.readings.get(slug), self.readings.get(slug)):
                 touched |= held.ids if held else set()
         old, new = self.before.catalogue.products, self.catalogue.products
-        if old is not new:
+        if self.before.catalogue is not self.catalogue:
             touched |= {
                 slug
                 for slug in old.keys() | new.keys()
@@ -345,41 +355,50 @@ class _Rebuild:
             }
         return touched
 
-    def _name(self, touched: set[ProductId]) -> tuple[dict[ProductId, Named], dict[str, ProductId]]:
+    def _name(
+        self, changed: set[str], touched: set[ProductId]
+    ) -> tuple[dict[ProductId, Named], Mapping[str, ProductId]]:
         """All products and who bears which address.
 
         The touched ones are described anew from every category that ranked them. An address
         depends on all products: whatever bears another than before becomes touched.
         """
-        files = self.catalogue.products
-        sightings: dict[ProductId, dict[str, Sighting]] = {id_: {} for id_ in touched}
-        for slug, reading in self.readings.items():
-            for id_ in reading.sightings.keys() & touched:
-                sightings[id_][slug] = reading.sightings[id_]
+        files, before = self.catalogue.products, self.before
         described = {
             id_: products.describe(id_, found, files.get(id_))
-            for id_, found in sightings.items()
+            for id_, found in self._sightings(changed, touched).items()
             if found
         }
-        named = _with(self.before.products, described, touched - described.keys())
-        bearers = products.addresses(named, files, self._given(named, touched))
+        named = _with(before.products, described, touched - described.keys())
+        stays = before.catalogue.products == files and all(
+            (new := described.get(id_)) and (new.name, new.first_use) == (old.name, old.first_use)
+            for id_ in touched
+            if (old := before.products.get(id_))
+        )
+        if stays and touched <= before.products.keys():
+            for id_ in touched:
+                address = before.products[id_].slug
+                named[id_] = msgspec.structs.replace(named[id_], slug=address)
+            return named, before.product_slugs
+        bearers = products.addresses(named, files, before.product_slugs if stays else {})
         for slug, id_ in bearers.items():
             if named[id_].slug != slug:
                 named[id_] = msgspec.structs.replace(named[id_], slug=slug)
                 touched.add(id_)
         return named, bearers
 
-    def _given(
-        self, named: Mapping[ProductId, Named], touched: set[ProductId]
-    ) -> Mapping[str, ProductId]:
-        """Who bore which address before, unless a product or file has left or is another now."""
-        before = self.before
-        stay = before.catalogue.products == self.catalogue.products and all(
-            (new := named.get(id_)) and (new.name, new.first_use) == (old.name, old.first_use)
-            for id_ in touched
-            if (old := before.products.get(id_))
-        )
-        return before.product_slugs if stay else {}
+    def _sightings(
+        self, changed: set[str], touched: set[ProductId]
+    ) -> dict[ProductId, dict[str, Sighting]]:
+        """By product and category, where each touched product was seen: as before, or changed."""
+        before = self.before.products
+        places = changed.union(*(before[id_].categories for id_ in touched if id_ in before))
+        found: dict[ProductId, dict[str, Sighting]] = {id_: {} for id_ in touched}
+        for slug in self.readings.keys() & places:
+            seen = self.readings[slug].sightings
+            for id_ in seen.keys() & touched:
+                found[id_][slug] = seen[id_]
+        return found
 
     def _is_other(self, id_: ProductId) -> bool:
         """Whether a product is called otherwise than before, is new or gone, or was saved anew."""
@@ -398,16 +417,18 @@ class _Rebuild:
         """The categories whose board must be made again."""
         if self.whole:
             return {*self.readings, *self.before.boards}
+        if not moved:
+            return changed
         named = {slug for slug, held in self.readings.items() if not moved.isdisjoint(held.ids)}
         return changed | named
 
     def _merge(self, stale: Iterable[str]) -> dict[str, Board]:
         models = [assistant.name for assistant in self.catalogue.assistants]
-        slugs = {id_: product.slug for id_, product in self.products.items()}
         made: dict[str, Board] = {}
         for slug in stale:
             reading = self.readings.get(slug)
             if reading and slug in self.catalogue.categories:
+                slugs = {id_: self.products[id_].slug for id_ in reading.sightings}
                 board = boards.board(reading, models, self.catalogue.site, slugs)
                 if board:
                     made[slug] = board
@@ -440,8 +461,8 @@ def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str])
 
 def _in_order(
     files: tuple[str, ...], rows: Sequence[counting.Row], catalogue: Catalogue
-) -> tuple[Ledger, list[Poll]]:
-    """Where a category's polls stand, and those that count, oldest first over all its files."""
+) -> tuple[Ledger, list[Poll], list[Poll]]:
+    """Where a category's polls stand, all, and those that count, oldest first over its files."""
     withheld = catalogue.withheld
     rows = counting.in_order(rows, withheld)
     polls = counting.as_known((stored.poll for _, stored in rows), catalogue.former_names)
@@ -458,7 +479,8 @@ def _in_order(
         models=tuple(sys.intern(poll.model) for poll in polls),
         withheld=shown,
     )
-    return ledger, [poll for i, poll in enumerate(polls) if i not in shown]
+    counted = [poll for i, poll in enumerate(polls) if i not in shown] if shown else polls
+    return ledger, polls, counted
 
 
 def _redacted(poll: Poll, withholding: Withholding) -> bytes:
@@ -485,6 +507,7 @@ def _blank(catalogue: Catalogue, names: Names, publisher: Publisher) -> Snapshot
         names=names,
         ledgers={},
         readings={},
+        polled={},
         damage={},
         products={},
         product_slugs={},

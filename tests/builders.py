@@ -8,21 +8,27 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import UNSET, UnsetType
 
 from app import create_app
+from store.counting import states_of
+from store.files import Catalogue
 from store.history import History
-from store.records import Category, NearMiss, Pick, Poll
+from store.records import Category, NearMiss, Pick, Poll, Site
 from store.sealing import seal
 from store.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from click.testing import Result
     from flask import Flask
 
     from store.memory import Store
+    from store.rankings.poll_states import PollStates
+    from store.records import Withholding
     from store.snapshot import Prepared, Snapshot
 
 BASE_URL = "https://rankings.example"
@@ -79,6 +85,7 @@ def failed(
     *,
     slug: str = "crm-software",
     question: str | None = None,
+    cooldown_until: str | UnsetType = UNSET,
 ) -> Poll:
     """A failed poll, sealed as in history."""
     poll = Poll(
@@ -87,8 +94,19 @@ def failed(
         question=question or question_of(slug),
         error=f"It failed: {kind}.",
         failure=kind,  # type: ignore[arg-type]
+        cooldown_until=cooldown_until,
     )
     return seal(poll, at)[0]
+
+
+def states_in(
+    history: History, slug: str, now: datetime, withheld: Mapping[str, Withholding] | None = None
+) -> PollStates:
+    """How polling of a category stands by its one history file."""
+    site = Site(version=1, name="Site")
+    asked = {slug: category()}
+    catalogue = Catalogue(site, (), asked, {}, {}, (), (), withheld or {}, {}, ())
+    return states_of(history, slug, catalogue, now)
 
 
 def line_of(members: Mapping[str, Any] | bytes) -> bytes:

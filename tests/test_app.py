@@ -383,7 +383,7 @@ def test_a_server_that_does_not_poll_loads_nothing_for_it(tmp_path: Path) -> Non
     write_small_world(tmp_path / "data")
     program = (
         "import sys; from app import create_app; create_app(); "
-        "print({'requests', 'apscheduler', 'filelock'} & sys.modules.keys() or 'nothing')"
+        "print({'requests', 'apscheduler'} & sys.modules.keys() or 'nothing')"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -10,7 +10,6 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 from builders import answered, app_over, append, command, failed, write_data, write_json
 from faults import FailingCalls, UnreadableFiles, needs_root
@@ -19,8 +18,7 @@ from processes import write_real
 from store import history
 from store.history import History
 from store.last_good import FOLDER
-from store.polls.claims import Claims
-from store.polls.due import RESTS
+from store.polls.leases import Leases
 from store.polls.providers import Reply
 from store.polls.providers import sample as sample_assistant
 from store.polls.providers.sample import SampleReply
@@ -384,11 +382,10 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
 
     rest = at(hours=-3)
     append(real, [answered("GPT", ["X"], at(days=2), slug="crm")])
-    append(
-        real, [_noted(failed("Grok", "quota", at(hours=9), slug="vpn"), f"{RESTS}{at(hours=3)}")]
-    )
-    append(real, [_noted(failed("GPT", "auth", at(hours=3), slug="vpn"), f"{RESTS}{rest}")])
-    with Claims(real / ".locks").claim("crm", "Gemini"):
+    over = failed("Grok", "quota", at(hours=9), slug="vpn", cooldown_until=at(hours=3))
+    append(real, [over])
+    append(real, [failed("GPT", "auth", at(hours=3), slug="vpn", cooldown_until=rest)])
+    with Leases(real / ".locks").lease("crm", "Gemini"):
         done = run(real, "--status", environ={"POLL_TEST_KEY": ""})
         same = run(real, "--status", "--json", environ={"POLL_TEST_KEY": ""})
     assert done.exit_code == same.exit_code == 1
@@ -427,7 +424,7 @@ def test_the_status_of_what_is_paused_is_1(real: Path) -> None:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     append(real, [answered(name, ["X"], now, slug="crm") for name in ("GPT", "Claude", "Grok")])
     assert run(real, "--status").exit_code == 0
-    append(real, [_noted(failed("GPT", "auth", now, slug="vpn"), f"{RESTS}{rest}")])
+    append(real, [failed("GPT", "auth", now, slug="vpn", cooldown_until=rest)])
     assert run(real, "--status").exit_code == 1
 
 
@@ -519,7 +516,3 @@ def test_a_record_from_the_future_keeps_its_category_from_being_asked(
     write_json(real / "withheld.json", {"version": 1, "withheld": withheld})
     change(real, key_env=None)
     assert "yet to come" not in run(real, "crm", "--max-usd", "0").output
-
-
-def _noted(poll: Poll, note: str) -> Poll:
-    return msgspec.structs.replace(poll, notes=(note,))

@@ -299,7 +299,8 @@ def picture(store: Store) -> dict[str, Any]:
             slug: (ledger.models, store.lines(ledger, ledger.newest(None, 500)))
             for slug, ledger in snapshot.ledgers.items()
         },
-        "read": {slug: (r.last_poll, r.models) for slug, r in snapshot.readings.items()},
+        "read": {slug: (r.last_poll, r.states) for slug, r in snapshot.readings.items()},
+        "polled": snapshot.polled,
         "search": [overview.index.search(q, 10) for q in ("crm", "Zoho", "help desk", "mail")],
     }
 

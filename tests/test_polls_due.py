@@ -12,16 +12,21 @@ from builders import answered, append, category, failed, question_of, write_data
 from faults import UnreadableFiles
 
 from store import history
+from store.cli.naming import Unpublished
+from store.counting import states_of
 from store.files import Files
-from store.history import History, Log
-from store.polls.due import ALWAYS, RESTS, Agenda, Pair, Standing, due_at, standing
-from store.polls.edges import pasts_of
+from store.history import History, HistoryError
+from store.memory import Store
+from store.polls.due import ALWAYS, DuePolls, Pair, due_at, look
+from store.rankings.poll_states import poll_states
 from store.records import Assistant, FailureKind, Poll, Usage
 from store.sealing import seal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from store.history import Log
+    from store.rankings.poll_states import PollStates
 
 T = datetime(2026, 11, 2, 6, tzinfo=UTC)
 
@@ -37,7 +42,7 @@ def due(*kinds: str | None, every_days: int = 7) -> timedelta | None:
         answered("A", ["X"], at(hours=n)) if kind is None else failed("A", kind, at(hours=n))
         for n, kind in enumerate(kinds)
     ]
-    time = due_at(standing(polls), every_days)
+    time = due_at(poll_states(polls).get("A"), every_days)
     return None if time == ALWAYS else time - T - timedelta(hours=len(kinds) - 1)
 
 
@@ -78,7 +83,7 @@ def test_failures_in_a_row_double_the_wait_up_to_the_interval() -> None:
     assert due(*["timeout"] * 9, every_days=1) == timedelta(days=1)
 
 
-def test_a_standing_tells_the_last_poll_and_the_last_success() -> None:
+def test_a_state_tells_the_last_poll_and_the_last_success() -> None:
     """What ``--status`` shows follows from a pair's polls alone."""
     paid = Usage(10, 10, 0.25)
     polls = [
@@ -86,27 +91,25 @@ def test_a_standing_tells_the_last_poll_and_the_last_success() -> None:
         answered("A", ["X"], at(days=1), usage=paid),
         msgspec.structs.replace(
             failed("A", "auth", at(days=1, hours=1)),
-            notes=("sent 2 times", f"{RESTS}2026-11-03T13:00:00Z"),
+            notes=("sent 2 times",),
+            cooldown_until="2026-11-03T13:00:00Z",
             usage=Usage(1, 1, None),
         ),
     ]
-    stands = standing(polls)
-    assert stands is not None
-    assert msgspec.to_builtins(stands) == {
+    assert msgspec.to_builtins(poll_states(polls)["A"]) == {
         "polled_at": at(days=1, hours=1),
         "failure": "auth",
         "error": "It failed: auth.",
-        "rests_until": "2026-11-03T13:00:00Z",
+        "cooldown_until": "2026-11-03T13:00:00Z",
         "failed_at": (at(days=1, hours=1),),
         "answered_at": at(days=1),
         "usd": 0.25,
     }
-    never = standing([failed("A")])
-    assert never is not None
-    assert (never.answered_at, never.failures, never.rests_until) == (None, 1, None)
+    never = poll_states([failed("A")])["A"]
+    assert (never.answered_at, len(never.failed_at), never.cooldown_until) == (None, 1, None)
 
 
-# ------------------------------------------------------------------ the agenda
+# ---------------------------------------------------------------- what is due
 
 
 def pair(slug: str, model: str = "A") -> Pair:
@@ -127,11 +130,37 @@ def data(tmp_path: Path) -> Path:
     return write_data(tmp_path / "data", categories=titles, models=("A", "B"), polls=polls)
 
 
-def agenda_of(data: Path, now: datetime = T) -> Agenda:
-    """An agenda that has looked."""
-    agenda = Agenda(History(data / "history"))
-    agenda.look(pasts_of(Files(data).scan()), now)
-    return agenda
+Looked = tuple[DuePolls, list[HistoryError]]
+
+
+def from_files(data: Path, now: datetime = T) -> Looked:
+    """What is due by the files alone, as a command sees it."""
+    catalogue, log = Files(data).scan(), History(data / "history")
+    log.signatures()
+
+    def states(slug: str) -> PollStates:
+        return states_of(log, slug, catalogue, now)
+
+    return look(catalogue.categories, states)
+
+
+def from_picture(store: Store, now: datetime = T) -> Looked:
+    """What is due by the picture that readers are answered from, as the schedule sees it."""
+    catalogue = store.snapshot.catalogue
+    return look(catalogue.categories, lambda slug: store.poll_states(slug, catalogue, now))
+
+
+def due_in(data: Path, now: datetime = T) -> DuePolls:
+    """What is due, files and picture agreeing."""
+    found, _ = from_files(data, now)
+    pictured, _ = from_picture(store_of(data), now)
+    assert found == pictured
+    return found
+
+
+def store_of(data: Path) -> Store:
+    """A store over a data directory."""
+    return Store(data, lambda _: Unpublished())
 
 
 def slugs(pairs: list[Pair]) -> list[str]:
@@ -141,59 +170,63 @@ def slugs(pairs: list[Pair]) -> list[str]:
 
 def test_due_pairs_come_longest_waiting_first(data: Path) -> None:
     """Never polled first, then the oldest; equals by slug; what is not due stays out."""
-    agenda = agenda_of(data)
+    stands = due_in(data)
     pairs = [pair(slug) for slug in ("twin", "new", "old", "never")]
-    assert slugs(agenda.due(pairs, 7, T)) == ["never", "old", "twin"]
-    assert slugs(agenda.due(pairs, 7, T + timedelta(days=6))) == ["never", "old", "twin", "new"]
+    assert slugs(stands.due(pairs, 7, T)) == ["never", "old", "twin"]
+    assert slugs(stands.due(pairs, 7, T + timedelta(days=6))) == ["never", "old", "twin", "new"]
     just_before = T + timedelta(days=6, seconds=-1)
-    assert "new" not in slugs(agenda.due(pairs, 7, just_before))
+    assert "new" not in slugs(stands.due(pairs, 7, just_before))
 
 
 def test_all_pairs_come_longest_waiting_first(data: Path) -> None:
     """With ``--all`` what was left out last time comes first, and nothing is left out."""
     pairs = [pair(slug) for slug in ("new", "twin", "old", "never")]
-    assert slugs(agenda_of(data).longest_waiting_first(pairs)) == ["never", "twin", "old", "new"]
+    assert slugs(due_in(data).longest_waiting_first(pairs)) == ["never", "twin", "old", "new"]
 
 
-def test_the_agenda_reads_only_what_changed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second look opens the one file that grew, and sees the new poll."""
-    log = History(data / "history")
-    agenda = Agenda(log)
-    files = pasts_of(Files(data).scan())
-    agenda.look(files, T)
+def test_only_what_changed_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture tells; but before a pair is asked, what another process appended is read."""
+    store = store_of(data)
+    assert len(store.snapshot.polled) == 4
     read: list[str] = []
-    original = log.read
+    original = store.history.read
 
     def reading(slug: str) -> Log:
         read.append(slug)
         return original(slug)
 
-    monkeypatch.setattr(log, "read", reading)
-    agenda.look(files, T)
-    assert read == []
+    monkeypatch.setattr(store.history, "read", reading)
+    from_picture(store)
+    assert read == ["never"], "no file can be compared with none"
     append(data, [answered("A", ["X"], at(), slug="old")])
-    agenda.look(files, T)
-    assert read == ["old"]
-    stands = agenda.of("old", "A")
-    assert stands is not None
-    assert stands.polled_at == at()
+    stands, _ = from_picture(store)
+    assert sorted(read) == ["never", "never", "old"]
+    assert stands.states["old"].ever["A"].polled_at == at()
+    store.record([answered("A", ["X"], slug="twin")], at(minutes=1))
+    read.clear()
+    stands, _ = from_picture(store)
+    assert "twin" not in read
+    assert stands.states["twin"].ever["A"].polled_at == at(minutes=1)
 
 
 def test_what_cannot_be_read_is_not_due(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody knows what was asked nothing is paid for again; it is read when it can be."""
-    files = pasts_of(Files(data).scan())
-    fresh, seasoned = Agenda(History(data / "history")), agenda_of(data)
+    store = store_of(data)
+    assert store.snapshot.polled
     append(data, [answered("A", ["X"], at(), slug="old")])
     with monkeypatch.context() as patched:
         patched.setattr(history, "os", UnreadableFiles("old.jsonl"))
-        for agenda in (fresh, seasoned):
-            said = [str(error) for error in agenda.look(files, T)]
-            assert said == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
-            assert agenda.due([pair("old")], 7, T + timedelta(days=30)) == []
-    for agenda in (fresh, seasoned):
-        assert agenda.look(files, T) == []
-        assert agenda.due([pair("old")], 7, T) == []
-        assert slugs(agenda.due([pair("old")], 7, T + timedelta(days=7))) == ["old"]
+        for reload in (False, True):
+            if reload:
+                store.reload()
+            for stands, unknown in (from_files(data), from_picture(store)):
+                said = [str(error) for error in unknown]
+                assert said == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
+                assert stands.due([pair("old")], 7, T + timedelta(days=30)) == []
+    for stands, unknown in (from_files(data), from_picture(store)):
+        assert unknown == []
+        assert stands.due([pair("old")], 7, T) == []
+        assert slugs(stands.due([pair("old")], 7, T + timedelta(days=7))) == ["old"]
 
 
 def test_former_slugs_count(tmp_path: Path) -> None:
@@ -206,49 +239,40 @@ def test_former_slugs_count(tmp_path: Path) -> None:
             answered("A", ["X"], at(), slug="new"),
         ],
     )
-    stands = agenda_of(data).of("new", "A")
-    assert stands is not None
-    assert (stands.polled_at, stands.failures) == (at(), 0)
+    state = due_in(data).states["new"].present["A"]
+    assert (state.polled_at, state.failed_at) == (at(), ())
 
 
 def test_a_new_question_is_due_at_once(data: Path) -> None:
     """Polls of another wording hold nobody up, but money spent on them is spent."""
-    files = Files(data)
-    agenda = agenda_of(data)
     pairs = [pair("new")]
-    assert agenda.due(pairs, 7, T) == []
+    assert due_in(data).due(pairs, 7, T) == []
     path = data / "categories" / "new.json"
     asked = json.loads(path.read_text(encoding="utf-8"))
     write_json(path, {**asked, "question": "Which is best?"})
-    agenda.look(pasts_of(files.scan()), T)
-    assert agenda.due(pairs, 7, T) == pairs
-    assert [stands.failure for stands in agenda.of_model("B")] == ["auth"]
+    assert due_in(data).due(pairs, 7, T) == pairs
+    assert [state.failure for state in due_in(data).of_model("B")] == ["auth"]
     tried = failed("A", "timeout", at(hours=-1), slug="new", question="Which is best?")
     append(data, [tried])
-    agenda.look(pasts_of(files.scan()), T)
-    assert agenda.due(pairs, 7, T) == []
-    assert agenda.due(pairs, 7, T + timedelta(hours=5)) == pairs
+    assert due_in(data).due(pairs, 7, T) == []
+    assert due_in(data).due(pairs, 7, T + timedelta(hours=5)) == pairs
     write_json(path, {**asked, "question": "So?", "former_questions": [asked["question"]]})
-    agenda.look(pasts_of(files.scan()), T)
-    assert agenda.due(pairs, 7, T) == []
+    assert due_in(data).due(pairs, 7, T) == []
 
 
 def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
     """Until it is withheld; then it is as if it had never been, whatever the calendar allows."""
     wrong = answered("B", ["X"], "9000-12-31T23:59:59Z", slug="old")
     append(data, [wrong])
-    files = Files(data)
-    agenda = Agenda(History(data / "history"))
-    [said] = agenda.look(pasts_of(files.scan()), T)
-    assert str(said).startswith("history/old.jsonl:2:1: a poll of 9000-12-31T23:59:59Z, which is")
     pairs = [pair("old"), pair("old", "B")]
-    assert (agenda.due(pairs, 7, T), agenda.known(pairs)) == ([], [])
-    why = {wrong.id: {"reason": "wrong clock", "date": "2026-11-02"}}
-    write_json(data / "withheld.json", {"version": 1, "withheld": why})
-    assert agenda.look(pasts_of(files.scan()), T) == []
-    assert slugs(agenda.due(pairs, 7, T)) == ["old", "old"]
-    stands = standing([wrong])
-    assert due_at(stands, 3650).year == 9010
+    for stands, [said] in (from_files(data), from_picture(store_of(data))):
+        why = "history/old.jsonl:2:1: a poll of 9000-12-31T23:59:59Z, which is"
+        assert str(said).startswith(why)
+        assert (stands.due(pairs, 7, T), stands.known(pairs)) == ([], [])
+    reason = {wrong.id: {"reason": "wrong clock", "date": "2026-11-02"}}
+    write_json(data / "withheld.json", {"version": 1, "withheld": reason})
+    assert slugs(due_in(data).due(pairs, 7, T)) == ["old", "old"]
+    assert due_at(poll_states([wrong])["B"], 3650).year == 9010
 
 
 def test_a_withheld_poll_was_asked_all_the_same(data: Path) -> None:
@@ -256,22 +280,22 @@ def test_a_withheld_poll_was_asked_all_the_same(data: Path) -> None:
     [stored, _] = History(data / "history").read("new").polls
     why = {stored.poll.id: {"reason": "A slur", "date": "2026-11-02"}}
     write_json(data / "withheld.json", {"version": 1, "withheld": why})
-    assert agenda_of(data).due([pair("new")], 7, T) == []
+    assert due_in(data).due([pair("new")], 7, T) == []
 
 
 def test_damage_holds_nobody_up(data: Path) -> None:
     """A copied line is no poll, so what it repeats decides."""
     path = data / "history" / "new.jsonl"
     path.write_bytes(path.read_bytes() + (data / "history" / "old.jsonl").read_bytes())
-    assert slugs(agenda_of(data).due([pair("new")], 7, T + timedelta(days=6))) == ["new"]
+    assert slugs(due_in(data).due([pair("new")], 7, T + timedelta(days=6))) == ["new"]
 
 
 def test_a_renamed_assistant_is_not_asked_again(data: Path) -> None:
     """Its polls under a former name are its own."""
     models = [{"name": "Z", "api": "sample", "former_names": ["A"]}]
     write_json(data / "models.json", {"version": 1, "models": models})
-    assert agenda_of(data).due([pair("new", "Z")], 7, T) == []
-    assert slugs(agenda_of(data).due([pair("old", "Z")], 7, T)) == ["old"]
+    assert due_in(data).due([pair("new", "Z")], 7, T) == []
+    assert slugs(due_in(data).due([pair("old", "Z")], 7, T)) == ["old"]
 
 
 def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
@@ -292,31 +316,6 @@ def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
             paid(None, "2026-11-02T13:00:00Z", slug="b"),
         ],
     )
-    agenda = agenda_of(data, T + timedelta(days=1))
-    assert agenda.usd_on("2026-11-02") == 7
-    assert agenda.usd_on("2026-11-01") == 0
-
-
-class _Read(dict[str, Standing]):
-    """One category's standings; whoever reads them has another thread look meanwhile."""
-
-    meanwhile: Callable[[], object]
-
-    def values(self) -> Any:
-        """The standings, after somebody looked."""
-        self.meanwhile()
-        return super().values()
-
-
-def test_who_reads_is_not_disturbed_by_who_looks(tmp_path: Path) -> None:
-    """A look that finds new categories changes nothing under a reader's hands."""
-    slugs = {slug: {"title": f"Best {slug}"} for slug in ("c-0", "c-1")}
-    polls = [answered("A", ["X"], at(), slug="c-0"), answered("A", ["X"], slug="c-1")]
-    pasts = pasts_of(Files(write_data(tmp_path, categories=slugs, polls=polls)).scan())
-    agenda = Agenda(History(tmp_path / "history"))
-    agenda.look({"c-0": pasts["c-0"]}, T + timedelta(days=1))
-    held = _Read(agenda._ever["c-0"])  # noqa: SLF001 - the race is staged, not waited for
-    held.meanwhile = lambda: agenda.look(pasts, T + timedelta(days=1))
-    agenda._ever = {"c-0": held}  # noqa: SLF001 - likewise
-    assert agenda.usd_on(at()[:10]) == 0
-    assert len(agenda.of_model("A")) == 2
+    stands = due_in(data, T + timedelta(days=1))
+    assert stands.usd_on("2026-11-02") == 7
+    assert stands.usd_on("2026-11-01") == 0

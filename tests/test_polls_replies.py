@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import category
+from builders import category, states_in
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from raw_provider import RawProvider, raw_provider
@@ -18,12 +18,13 @@ from replaying import answer_text, envelope
 
 from store.history import History
 from store.polls.asking import UNEXPECTED
-from store.polls.claims import Claims
 from store.polls.clocks import Clock
-from store.polls.due import Pair, Past, due_at, polls_in, standing
+from store.polls.due import Pair, due_at
+from store.polls.leases import Leases
 from store.polls.runner import Edges, Runner
 from store.polls.sending import Limits
 from store.polls.spending import UNBELIEVABLE, RunAccount
+from store.rankings.poll_states import poll_states
 from store.records import Assistant
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class Desk:
         account = RunAccount(100)
         edges = Edges(
             record=self.history.append,
-            polls_of=lambda slug: polls_in(self.history, Past([slug], category(), {}, {}), NOW),
-            claims=Claims(self.directory / ".locks"),
+            states_of=lambda slug: states_in(self.history, slug, NOW),
+            leases=Leases(self.directory / ".locks"),
             secret=lambda _: CANARY,
             stop=threading.Event(),
             clock=Clock(lambda: NOW),
@@ -76,7 +77,7 @@ class Desk:
         assert 0 <= account.spent <= 10 * 1e6
         assert stored.poll.latency_ms is None or stored.poll.latency_ms < 1000 * (TOTAL + 5)
         assert stored.poll.failure != "interrupted"
-        due_at(standing([stored.poll]), 7)
+        due_at(poll_states([stored.poll])["A"], 7)
         return stored.poll, tally
 
 

@@ -11,7 +11,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, append, category, failed
+from builders import answered, append, category, failed, states_in
 from faults import UnreadableFiles, failing_names
 from processes import until
 from replaying import Replaying, answer_text, envelope
@@ -19,19 +19,19 @@ from replaying import Replaying, answer_text, envelope
 from store import history
 from store.history import History, HistoryError
 from store.polls import answers
-from store.polls.claims import Claims, is_held
 from store.polls.clocks import Clock
-from store.polls.due import RESTS, Pair, Past, polls_in
+from store.polls.due import Pair
+from store.polls.leases import Leases
 from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally, rfc3339
 from store.polls.sending import Limits
 from store.polls.spending import DailyAccount, RunAccount
+from store.rankings.poll_states import PollStates
 from store.records import Assistant, Usage, Withholding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from store.records import Poll
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 
@@ -56,7 +56,7 @@ class Desk:
         self.directory = directory
         self.server = server
         self.history = History(directory / "history")
-        self.claims = Claims(directory / ".locks")
+        self.leases = Leases(directory / ".locks")
         self.stop = threading.Event()
         self.done = 0
 
@@ -79,8 +79,8 @@ class Desk:
         clock = edges.get("clock", Clock(lambda: NOW))
         base: dict[str, Any] = {
             "record": self.history.append,
-            "polls_of": lambda slug: self.polls_of(slug, clock.now()),
-            "claims": self.claims,
+            "states_of": lambda slug: states_in(self.history, slug, clock.now()),
+            "leases": self.leases,
             "secret": {"KEY": "sk-canary"}.get,
             "stop": self.stop,
             "clock": clock,
@@ -88,10 +88,6 @@ class Desk:
         }
         runner = Runner(Edges(**{**base, **edges}), 7)
         return runner.run(pairs, only_due=only_due, done=self._count)
-
-    def polls_of(self, slug: str, now: datetime = NOW) -> list[Poll]:
-        """What was asked in a category so far."""
-        return polls_in(self.history, Past([slug], category(), {}, {}), now)
 
     def _count(self) -> None:
         self.done += 1
@@ -153,8 +149,9 @@ def test_an_assistant_is_asked_by_as_many_threads_as_it_takes(desk: Desk) -> Non
 
 def test_only_what_is_due_is_asked(desk: Desk) -> None:
     """Due-ness is read again under the claim: what another poller did meanwhile is skipped."""
-    append(desk.directory, [answered("a", ["X"], "2026-11-19T06:00:00Z", slug="c-00")])
-    append(desk.directory, [failed("b", "schema", "2026-11-19T06:00:00Z", slug="c-00")])
+    where = {"slug": "c-00", "question": category().question}
+    append(desk.directory, [answered("a", ["X"], "2026-11-19T06:00:00Z", **where)])
+    append(desk.directory, [failed("b", "schema", "2026-11-19T06:00:00Z", **where)])
     tallies = desk.run(desk.pairs(2, "a", "b"), only_due=True)
     assert dict(tallies["a"].outcomes) == {"answered": 1, SKIPPED: 1}
     assert dict(tallies["b"].outcomes) == {"answered": 1, SKIPPED: 1}
@@ -168,15 +165,15 @@ def test_a_pair_that_is_due_exactly_now_is_asked(desk: Desk) -> None:
     assert dict(desk.run(desk.pairs(1, "a"), only_due=True)["a"].outcomes) == {"answered": 1}
 
 
-def test_a_claimed_pair_is_left_to_its_holder(desk: Desk) -> None:
+def test_a_leased_pair_is_left_to_its_holder(desk: Desk) -> None:
     """Nobody asks what another poller is asking now; when it is free again, it may be asked."""
-    with desk.claims.claim("c-00", "a") as first, desk.claims.claim("c-00", "b") as other:
+    with desk.leases.lease("c-00", "a") as first, desk.leases.lease("c-00", "b") as other:
         assert (first, other) == (True, True)
-        with desk.claims.claim("c-00", "a") as second:
+        with desk.leases.lease("c-00", "a") as second:
             assert second is False
-        assert (desk.claims.held("a"), desk.claims.held("c")) == (1, 0)
+        assert (desk.leases.held("a"), desk.leases.held("c")) == (1, 0)
         assert dict(desk.run(desk.pairs(1, "a"))["a"].outcomes) == {SKIPPED: 1}
-    assert desk.claims.held("a") == 0
+    assert desk.leases.held("a") == 0
     assert dict(desk.run(desk.pairs(1, "a"))["a"].outcomes) == {"answered": 1}
 
 
@@ -220,13 +217,13 @@ def test_what_every_poll_would_meet_pauses_its_assistant(
     assert tallies["a"].paused == f"The provider answered HTTP {status}"
     assert tallies["a"].rest == (900 if kind == "rate_limited" else 21_600)
     until = "2026-11-20T06:15:00Z" if kind == "rate_limited" else "2026-11-20T12:00:00Z"
-    notes = [
-        stored.poll.notes
+    cooldowns = [
+        stored.poll.cooldown_until
         for slug in desk.history.signatures()
         for stored in desk.history.read(slug).polls
         if stored.poll.model == "a"
     ]
-    assert notes == [(f"{RESTS}{until}",)]
+    assert cooldowns == [until]
 
 
 def test_a_spent_cap_leaves_the_rest(desk: Desk) -> None:
@@ -320,7 +317,7 @@ def test_what_cannot_be_recorded_is_not_asked_any_more(desk: Desk) -> None:
     with pytest.raises(HistoryError):
         desk.run(desk.pairs(20, "a", "b", concurrency=1), record=record)
     assert len(desk.server.seen) <= 4, "per assistant one recorded and one on its way"
-    assert desk.claims.held("a") == 0
+    assert desk.leases.held("a") == 0
 
 
 @pytest.mark.parametrize("fault", [RecursionError, ZeroDivisionError, MemoryError])
@@ -428,8 +425,8 @@ def test_nothing_is_asked_behind_a_categorys_newest_record(desk: Desk) -> None:
     assert {one["question"] for one in desk.server.seen} == {"What is the best CRM software?"}
     assert {slug for slug, model, _ in desk.recorded() if model == "a"} == {"c-01"}
     gone = {ahead.id: Withholding(reason="Wrong clock.", date=NOW.date())}
-    past = Past(["c-00"], category(), {}, gone)
-    tally = desk.run(desk.pairs(1, "a"), polls_of=lambda _: polls_in(desk.history, past, NOW))["a"]
+    known = states_in(desk.history, "c-00", NOW, gone)
+    tally = desk.run(desk.pairs(1, "a"), states_of=lambda _: known)["a"]
     assert dict(tally.outcomes) == {"answered": 1}
 
 
@@ -451,21 +448,14 @@ def test_in_order_is_one_after_the_other(desk: Desk) -> None:
     pairs = desk.pairs(4, "a", "b")
     edges = Edges(
         record=desk.history.append,
-        polls_of=lambda _: [],
-        claims=desk.claims,
+        states_of=lambda _: PollStates(),
+        leases=desk.leases,
         secret=lambda _: None,
         stop=desk.stop,
         clock=Clock(lambda: NOW),
     )
     Runner(edges, 7, in_order=True).run(pairs, only_due=False)
     assert [one["model"] for one in desk.server.seen] == ["a", "b"] * 4
-
-
-def test_locks_of_the_dead_hold_nothing(desk: Desk) -> None:
-    """A lock file left behind is free."""
-    path = desk.directory / "left.lock"
-    path.write_text("")
-    assert not is_held(path)
 
 
 def test_times_are_written_in_utc() -> None:

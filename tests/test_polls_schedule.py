@@ -17,7 +17,6 @@ import pytest
 from apscheduler.schedulers.background import BackgroundScheduler
 from builders import app_over, write_json
 from faults import needs_root
-from filelock import FileLock
 from processes import (
     CANARY,
     Provider,
@@ -31,7 +30,7 @@ from processes import (
 from replaying import Replaying
 
 from store.history import History, HistoryError
-from store.polls.claims import is_held
+from store.polls.leases import held, leased
 from store.polls.schedule import Schedule
 from store.settings import Settings, SettingsError
 
@@ -113,9 +112,9 @@ def scheduling_worker(master: int, data: Path) -> int | None:
     lock = data / ".locks" / "schedule.lock"
     children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
     for child in children:
-        held = [fd for fd in Path(f"/proc/{child}/fd").iterdir() if _is(fd, lock)]
-        if held and _locks(int(child), lock):
-            return int(child)
+        for descriptor in Path(f"/proc/{child}/fd").iterdir():
+            if _is(descriptor, lock) and _locks(descriptor):
+                return int(child)
     return None
 
 
@@ -126,11 +125,12 @@ def _is(descriptor: Path, path: Path) -> bool:
         return False
 
 
-def _locks(process: int, path: Path) -> bool:
-    """Whether the kernel lists a lock of this process on this file."""
-    inode = str(path.stat().st_ino)
-    rows = (row.split() for row in Path("/proc/locks").read_text().splitlines())
-    return any(str(process) in row and row[5].endswith(f":{inode}") for row in rows)
+def _locks(descriptor: Path) -> bool:
+    """Whether the kernel lists a lock that was taken through this file descriptor."""
+    try:
+        return "lock:" in (descriptor.parent.parent / "fdinfo" / descriptor.name).read_text()
+    except OSError:
+        return False
 
 
 def test_a_dead_schedulers_work_is_taken_over(tmp_path: Path, asked: Provider) -> None:
@@ -299,7 +299,7 @@ def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
     until(lambda: len(polls(data)) == 2)
     schedule.stop()
     schedule.stop()
-    assert not is_held(data / ".locks" / "schedule.lock")
+    assert not held(data / ".locks" / "schedule.lock")
 
 
 @needs_root
@@ -325,7 +325,7 @@ def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
     schedule, data, server = here
     assert stands(schedule) == (False, False)
     (data / ".locks").mkdir()
-    with FileLock(data / ".locks" / "schedule.lock"):
+    with leased(data / ".locks" / "schedule.lock"):
         schedule.start()
         time.sleep(0.3)
         assert not server.seen

@@ -53,6 +53,15 @@ def test_a_direction_needs_cells_and_moves(
     assert (trend.direction, trend.delta) == (direction, delta)
 
 
+def test_an_earlier_time_after_a_later_one_counts_all_the_same() -> None:
+    """The newest of each window is the last appended, wherever the other window's poll stands."""
+    day = dt.timedelta(days=1)
+    polls = [(BEFORE, "Y"), (NOW + day, "Z"), (NOW, "X"), (BEFORE - day, "X"), (NOW, "Z")]
+    found = Trends([tuple(CellPoll(day, tuple(named)) for day, named in polls)], TODAY)
+    counted = {name: found.of(name, LONG_AGO) for name in "XYZ"}
+    assert [(t.mentions, t.mentions_before) for t in counted.values()] == [(1, 0), (0, 1), (0, 0)]
+
+
 def test_cells_are_those_that_list_the_product_in_either_window() -> None:
     """Both windows have the same denominator, so that denser polling moves nothing."""
     trend = trends(both=3, only_now=4, only_before=2, neither=90).of("X", LONG_AGO)

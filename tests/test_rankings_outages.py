@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from builders import answered, failed
-
-from store.rankings.outages import FAILURES, failed_since_answer, outage
+from store.rankings.outages import FAILURES, outage
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -15,19 +13,6 @@ SECOND = timedelta(seconds=1)
 def at(**ago: float) -> str:
     """A time before now, as history writes it."""
     return (NOW - timedelta(**ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def test_failures_count_since_the_last_answer() -> None:
-    """An answer forgives what failed before it, of its own model only."""
-    polls = [
-        failed("A", at=at(hours=9)),
-        failed("B", at=at(hours=8)),
-        answered("A", ["X"], at(hours=7)),
-        failed("A", at=at(hours=6)),
-        failed("A", at=at(hours=5)),
-    ]
-    assert failed_since_answer(polls) == {"A": (at(hours=6), at(hours=5)), "B": (at(hours=8),)}
-    assert failed_since_answer([]) == {}
 
 
 def test_ten_failures_in_a_row_are_an_outage() -> None:

@@ -39,7 +39,7 @@ def test_the_latest_success_of_each_model_stands() -> None:
     )
     assert {model: a.first for model, a in reading.latest.items()} == {"A": "=close", "B": "=attio"}
     assert reading.successes == 3
-    assert reading.models == {"A", "B", "C"}
+    assert reading.states.keys() == {"A", "B", "C"}
     assert reading.last_success == "2026-10-02T07:00:00Z"
     assert reading.last_poll == "2026-10-04T06:00:00Z"
 

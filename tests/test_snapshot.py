@@ -123,7 +123,10 @@ class TestLedger:
         heir = categories["help-desk"].__class__(
             version=1, title="Best", question="What?", former_slugs=("crm-software", "gone")
         )
-        assert history_files("help-desk", heir, categories) == ["gone", "help-desk"]
+        assert history_files("help-desk", {**categories, "help-desk": heir}) == [
+            "gone",
+            "help-desk",
+        ]
 
 
 class TestRebuilding:

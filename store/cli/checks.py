@@ -113,8 +113,8 @@ def _backwards(
 def _files(catalogue: Catalogue, found: Iterable[str]) -> dict[str, Sequence[str]]:
     """The history files of each category, and those found that are no category's."""
     files: dict[str, Sequence[str]] = {
-        slug: counting.history_files(slug, category, catalogue.categories)
-        for slug, category in sorted(catalogue.categories.items())
+        slug: counting.history_files(slug, catalogue.categories)
+        for slug in sorted(catalogue.categories)
     }
     held = {file for own in files.values() for file in own}
     return files | {slug: [slug] for slug in sorted(found) if slug not in held}
@@ -141,8 +141,7 @@ def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Prob
         yield Problem("models.json", 1, 1, message, "notice")
     yield from _rewordings(catalogue, census, files)
     read = {
-        slug: counting.history_files(slug, category, catalogue.categories)
-        for slug, category in catalogue.categories.items()
+        slug: counting.history_files(slug, catalogue.categories) for slug in catalogue.categories
     }
     never = [s for s, own in read.items() if not any(census.newest.get(file) for file in own)]
     if never:

@@ -6,8 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from store.cli.naming import Unpublished
-from store.counting import deleted_slugs
-from store.memory import claimed_at, read_logs
+from store.counting import deleted_slugs, read_logs
+from store.memory import claimed_at
 from store.rankings import curation
 from store.rankings import names as naming
 from store.snapshot import rebuild

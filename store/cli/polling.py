@@ -19,27 +19,28 @@ from msgspec import Struct
 
 from store.cli import with_data
 from store.cli.slugs import unknown_category
+from store.counting import states_of
 from store.files import REQUIRED, Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.last_good import FOLDER
 from store.memory import append
 from store.polls.asking import Unready, key_of, request_for
 from store.polls.assistants import mistakes
-from store.polls.claims import Claims, is_held
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.due import Agenda, Pair, Past
-from store.polls.edges import daily_account, edges_of, locks_in, other_owner, pasts_of
+from store.polls.due import DuePolls, Pair, look
+from store.polls.leases import Leases, held, locks_in
 from store.polls.providers import Tokens
-from store.polls.runner import ANSWERED, LEFT, Runner, Tally
-from store.polls.schedule import LOCK
-from store.polls.spending import RunAccount, at_most, is_priced, usd
+from store.polls.runner import ANSWERED, LEFT, Edges, Runner, Tally
+from store.polls.schedule import LOCK, other_owner
+from store.polls.spending import RunAccount, at_most, daily_account, is_priced, usd
 from store.polls.status import Overview, status
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from store.polls.spending import Account, DailyAccount
+    from store.polls.spending import Account
+    from store.rankings.poll_states import PollStates
     from store.records import Assistant
 
 
@@ -130,20 +131,21 @@ def poll(  # noqa: PLR0913 - a command's options
     chosen = _assistants(catalogue, models, at)
     history = History(settings.data_dir / "history")
     clock = Clock((lambda: at) if at else utc_now)
-    desk = Desk(settings, catalogue, history, Agenda(history), clock)
+    desk = Desk(settings, catalogue, history, clock)
     if show:
         _show_status(_overview(desk, chosen), as_json=as_json)
         return
     if not (slugs or everything or due):
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
     pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
-    for unread in _look(desk, _read_before(catalogue, pairs)):
-        click.echo(unread, err=True)
-    known = desk.agenda.known(pairs)
+    stands, unread = _look(desk, _read_before(catalogue, pairs))
+    for sentence in unread:
+        click.echo(sentence, err=True)
+    known = stands.known(pairs)
     if due:
-        wanted = desk.agenda.due(pairs, catalogue.site.poll_every_days, clock.now())
+        wanted = stands.due(pairs, catalogue.site.poll_every_days, clock.now())
     else:
-        wanted = known if at else desk.agenda.longest_waiting_first(known)
+        wanted = known if at else stands.longest_waiting_first(known)
     well = len(known) == len(pairs)
     if not wanted:
         click.echo("Nothing is due." if due else "Nothing was asked.")
@@ -152,7 +154,7 @@ def poll(  # noqa: PLR0913 - a command's options
     else:
         if not (at or settings.has_own_data):
             raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
-        well &= _ask(desk, wanted, max_usd, only_due=due, in_order=at is not None)
+        well &= _ask(desk, wanted, stands, max_usd, only_due=due, in_order=at is not None)
     if not well:
         raise click.exceptions.Exit(1)
 
@@ -163,8 +165,11 @@ class Desk(Struct, frozen=True):
     settings: Settings
     catalogue: Catalogue
     history: History
-    agenda: Agenda
     clock: Clock
+
+    def states_of(self, slug: str) -> PollStates:
+        """How polling of a category stands by its files as they are now."""
+        return states_of(self.history, slug, self.catalogue, self.clock.now())
 
 
 def _catalogue(settings: Settings) -> Catalogue:
@@ -220,23 +225,23 @@ def _pairs(
     return [Pair(slug, catalogue.categories[slug], a) for slug in slugs for a in assistants]
 
 
-def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> dict[str, Past]:
-    """The pasts to read first: all for a sum over the day, else those of the pairs."""
-    pasts = pasts_of(catalogue)
+def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> Iterable[str]:
+    """The categories to read first: all for a sum over the day, else those of the pairs."""
     if catalogue.site.daily_usd is not None:
-        return pasts
-    return {pair.slug: pasts[pair.slug] for pair in pairs}
+        return catalogue.categories
+    return dict.fromkeys(pair.slug for pair in pairs)
 
 
-def _look(desk: Desk, pasts: Mapping[str, Past]) -> list[str]:
-    """Read what was asked so far; in sentences what of it cannot be read and so is not polled."""
+def _look(desk: Desk, slugs: Iterable[str]) -> tuple[DuePolls, list[str]]:
+    """What was asked so far; in sentences what of it cannot be read and so is not polled."""
     try:
-        unread = desk.agenda.look(pasts, desk.clock.now())
+        desk.history.signatures()
+        stands, unread = look(slugs, desk.states_of)
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
     sentences = dict.fromkeys(map(str, unread))
     spoilt = [str(desk.history.spoilt_marks)] if desk.history.spoilt_marks else []
-    return [*spoilt, *(f"{each}; its category is left alone" for each in sentences)]
+    return stands, [*spoilt, *(f"{each}; its category is left alone" for each in sentences)]
 
 
 def _check_writable(settings: Settings) -> None:
@@ -279,22 +284,29 @@ def _lack(settings: Settings, assistant: Assistant, accounts: Sequence[Account] 
 
 
 def _ask(
-    desk: Desk, pairs: Sequence[Pair], max_usd: float | None, *, only_due: bool, in_order: bool
+    desk: Desk,
+    pairs: Sequence[Pair],
+    stands: DuePolls,
+    max_usd: float | None,
+    *,
+    only_due: bool,
+    in_order: bool,
 ) -> bool:
     """Ask what can be asked, and say what came of it; whether nothing needs a person."""
     accounts: list[Account] = [
-        *daily_account(desk.settings, desk.catalogue, desk.agenda, desk.clock)
+        *daily_account(desk.settings, desk.catalogue, stands.usd_on, desk.clock)
     ]
     accounts += [RunAccount(max_usd)] if max_usd is not None else []
     _check_writable(desk.settings)
     chosen = list({pair.assistant.name: pair.assistant for pair in pairs}.values())
     ready = _ready(desk.settings, chosen, accounts)
     stop = threading.Event()
-    edges = edges_of(
-        desk.settings,
-        desk.catalogue,
-        desk.history,
-        partial(append, desk.history, desk.catalogue),
+    edges = Edges(
+        record=partial(append, desk.history, desk.catalogue),
+        states_of=desk.states_of,
+        leases=Leases(locks_in(desk.settings)),
+        secret=desk.settings.secret,
+        proxy=desk.settings.proxy,
         stop=stop,
         clock=desk.clock,
         accounts=accounts,
@@ -385,39 +397,38 @@ def _quote(pairs: Sequence[Pair]) -> None:
 
 def _overview(desk: Desk, chosen: Sequence[Assistant]) -> Overview:
     """How polling stands, from the files alone."""
-    settings, catalogue, agenda, now = desk.settings, desk.catalogue, desk.agenda, desk.clock.now()
-    unread = _look(desk, pasts_of(catalogue))
-    claims = Claims(locks_in(settings))
+    settings, catalogue, now = desk.settings, desk.catalogue, desk.clock.now()
+    stands, unread = _look(desk, catalogue.categories)
+    leases = Leases(locks_in(settings))
     found = [
         status(
             assistant.name,
             _pairs(catalogue, list(catalogue.categories), [assistant]),
-            agenda,
+            stands,
             every_days=catalogue.site.poll_every_days,
             now=now,
-            running=claims.held(assistant.name),
+            running=leases.held(assistant.name),
             unready=_lack(settings, assistant),
             expected=assistant.api != "sample",
         )
         for assistant in chosen
     ]
     fault = desk.clock.fault()
-    lock = locks_in(settings) / LOCK
     return Overview(
         assistants=tuple(found),
         wrong=(*unread, *([fault] if fault else [])),
-        usd_today=_spent_today(daily_account(settings, catalogue, agenda, desk.clock), agenda, now),
+        usd_today=_spent_today(desk, stands),
         cap_usd=catalogue.site.daily_usd,
-        scheduled=lock.exists() and is_held(lock),
+        scheduled=held(locks_in(settings) / LOCK) > 0,
     )
 
 
-def _spent_today(accounts: Sequence[DailyAccount], agenda: Agenda, now: datetime) -> float:
+def _spent_today(desk: Desk, stands: DuePolls) -> float:
     """What the cap counts, where there is one whose file can be read, else what history knows."""
     with suppress(OSError):
-        for account in accounts:
+        for account in daily_account(desk.settings, desk.catalogue, stands.usd_on, desk.clock):
             return account.taken()
-    return agenda.usd_on(now.date().isoformat())
+    return stands.usd_on(desk.clock.now().date().isoformat())
 
 
 def _show_status(found: Overview, *, as_json: bool) -> None:

@@ -1,6 +1,6 @@
 """Running polls: each assistant at its own pace, every poll sent recorded exactly once.
 
-A pair of category and assistant is claimed from before its due-ness is read until its record is
+A pair of category and assistant is leased from before its due-ness is read until its record is
 appended, so that two pollers never ask it at the same time.
 """
 
@@ -19,15 +19,16 @@ from msgspec import Struct, field
 
 from store.history import HistoryError
 from store.polls.asking import Asked, ask, key_of
-from store.polls.due import RESTS, Pair, by_model, due_at
+from store.polls.due import Pair, due_at
 from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget
 from store.records import Poll
 
 if TYPE_CHECKING:
-    from store.polls.claims import Claims
     from store.polls.clocks import Clock
+    from store.polls.leases import Leases
     from store.polls.spending import Account
+    from store.rankings.poll_states import PollStates
     from store.records import Assistant
 
 Record = Callable[[Sequence[Poll], str], Sequence[Poll]]
@@ -82,13 +83,13 @@ class NotAsked(Struct, frozen=True):
 class Edges(Struct, frozen=True, kw_only=True):
     """What polling touches: history, locks, keys, the line, the clock and the money.
 
-    ``record`` appends polls to history, ``polls_of`` reads a category's polls of its present
-    question back, oldest first.
+    ``record`` appends polls to history. ``states_of`` says how polling of a category stands now, or
+    raises :class:`HistoryError` where nobody knows.
     """
 
     record: Record
-    polls_of: Callable[[str], Sequence[Poll]]
-    claims: Claims
+    states_of: Callable[[str], PollStates]
+    leases: Leases
     secret: Callable[[str], str | None]
     stop: threading.Event
     clock: Clock
@@ -115,7 +116,7 @@ class Runner:
 
         Raises:
             HistoryError: a poll could not be recorded; no further pair was asked.
-            OSError: the claims could not be written.
+            OSError: the leases could not be taken.
             Unready: an assistant's key is missing or cannot be sent.
         """
         lanes: dict[str, deque[Pair]] = {}
@@ -178,8 +179,8 @@ class _Run:
     def _poll(self, pair: Pair, every_days: int | None) -> Asked | Unsent | NotAsked:
         """Poll one pair and record it, unless another poller has it or it should not be asked."""
         edges, name = self._edges, pair.assistant.name
-        with edges.claims.claim(pair.slug, name) as claimed:
-            if not claimed:
+        with edges.leases.lease(pair.slug, name) as leased:
+            if not leased:
                 return NotAsked(SKIPPED)
             if barred := self._barred(pair, every_days):
                 return barred
@@ -194,7 +195,7 @@ class _Run:
             )
             if isinstance(came, Asked):
                 now = _recorded_at(came, edges.clock.now())
-                edges.record([_noted(came, now)], rfc3339(now))
+                edges.record([_dated(came, now)], rfc3339(now))
             return came
 
     def _barred(self, pair: Pair, every_days: int | None) -> NotAsked | Unsent | None:
@@ -208,13 +209,13 @@ class _Run:
         if every_days is None and pair.assistant.api == "sample":
             return None
         try:
-            polls = self._edges.polls_of(pair.slug)
+            states = self._edges.states_of(pair.slug)
         except HistoryError as error:
             return NotAsked(LEFT, str(error))
         if every_days is None:
             return None
-        stands = by_model(polls).get(pair.assistant.name)
-        is_due = due_at(stands, every_days) <= self._edges.clock.now()
+        state = states.present.get(pair.assistant.name)
+        is_due = due_at(state, every_days) <= self._edges.clock.now()
         return None if is_due else NotAsked(SKIPPED)
 
     def _sender(self, assistant: Assistant) -> Sender:
@@ -259,12 +260,12 @@ def _recorded_at(came: Asked, now: datetime) -> datetime:
     return came.at if came.at and came.at <= now + timedelta(days=1) else now
 
 
-def _noted(came: Asked, now: datetime) -> Poll:
-    """The poll, with a note if it is the reason for leaving its assistant alone."""
+def _dated(came: Asked, now: datetime) -> Poll:
+    """The poll, with the end of the cooldown if it is the reason for one."""
     if came.rest is None:
         return came.poll
     until = rfc3339(now + timedelta(seconds=came.rest))
-    return msgspec.structs.replace(came.poll, notes=(*came.poll.notes, f"{RESTS}{until}"))
+    return msgspec.structs.replace(came.poll, cooldown_until=until)
 
 
 def rfc3339(time: datetime) -> str:

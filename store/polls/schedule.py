@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 import math
+import os
+import pwd
 import signal
 import threading
 import time
@@ -19,15 +21,16 @@ from typing import TYPE_CHECKING, Any
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
-from filelock import FileLock, Timeout
 from msgspec import Struct
 
 from store.history import HistoryError
 from store.polls.asking import Unready
 from store.polls.clocks import Clock
-from store.polls.due import Agenda, Pair
-from store.polls.edges import daily_account, edges_of, locks_in, other_owner, pasts_of
-from store.polls.runner import Runner, rfc3339
+from store.polls.due import Pair, look
+from store.polls.leases import Leases, leased, locks_in
+from store.polls.runner import Edges, Runner, rfc3339
+from store.polls.spending import daily_account
+from store.rankings.poll_states import usd_on
 from store.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from store.files import Catalogue
     from store.memory import Store
     from store.polls.runner import Tally
+    from store.rankings.poll_states import PollStates
     from store.records import Assistant, Problem
     from store.settings import Settings
 
@@ -85,7 +89,6 @@ class Schedule:
         self._locks = locks_in(settings)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._stand_by, name="schedule", daemon=True)
-        self._agenda = Agenda(store.history)
         self._elected = False
         self._unsettled: Problem | None = None
 
@@ -140,22 +143,22 @@ class Schedule:
 
     def _stand_by(self) -> None:
         """Try to be the one process that polls, until stopped."""
-        lock: FileLock | None = None
         while not self._stop.is_set():
             try:
                 self._locks.mkdir(exist_ok=True)
-                lock = FileLock(self._locks / LOCK)
-                with lock.acquire(timeout=0):
+                with leased(self._locks / LOCK) as elected:
                     self._unlocked = None
-                    log.info("this process polls on schedule")
-                    if owner := other_owner(self._settings):
-                        log.warning("%s, whose data it is, cannot use what root adds", owner)
-                    self._serve()
-            except Timeout:
-                self._unlocked = None
+                    if elected:
+                        self._lead()
             except OSError as error:
                 self._cannot_lock(error)
             self._wait_a_second()
+
+    def _lead(self) -> None:
+        log.info("this process polls on schedule")
+        if owner := other_owner(self._settings):
+            log.warning("%s, whose data it is, cannot use what root adds", owner)
+        self._serve()
 
     def _cannot_lock(self, error: OSError) -> None:
         """Say so once, and again only when it is for another reason."""
@@ -247,22 +250,28 @@ class Schedule:
             self._rest(scheduler, name, seconds, why, why)
 
     def _run(self, catalogue: Catalogue, assistant: Assistant) -> Tally | None:
+        def states_of(slug: str) -> PollStates:
+            return self._store.poll_states(slug, catalogue, self._clock.now())
+
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
-        now = self._clock.now()
-        self._agenda.look(pasts_of(catalogue), now)
-        due = self._agenda.due(pairs, catalogue.site.poll_every_days, now)
+        stands, _ = look(catalogue.categories, states_of)
+        due = stands.due(pairs, catalogue.site.poll_every_days, self._clock.now())
         share = math.ceil(len(pairs) * self._settings.poll_tick / DAY)
-        edges = edges_of(
-            self._settings,
-            catalogue,
-            self._store.history,
-            self._store.record,
+        edges = Edges(
+            record=self._store.record,
+            states_of=states_of,
+            leases=Leases(self._locks),
+            secret=self._settings.secret,
+            proxy=self._settings.proxy,
             stop=self._stop,
             clock=self._clock,
-            accounts=daily_account(self._settings, catalogue, self._agenda, self._clock),
+            accounts=daily_account(self._settings, catalogue, self._usd_on, self._clock),
         )
         runner = Runner(edges, catalogue.site.poll_every_days)
         return runner.run(due[:share], only_due=True).get(assistant.name)
+
+    def _usd_on(self, day: str) -> float:
+        return usd_on(day, self._store.snapshot.polled.values())
 
     def _rest(
         self, scheduler: BackgroundScheduler, name: str, seconds: float, reason: str, public: str
@@ -281,3 +290,15 @@ class Schedule:
 def _unsettled(catalogue: Catalogue) -> Problem | None:
     """What leaves open how much may be spent: site.json holds the cap, and is bad just now."""
     return next((p for p in catalogue.governing_errors if p.file == "site.json"), None)
+
+
+def other_owner(settings: Settings) -> str | None:
+    """The user whom the history belongs to, if he could not use what we, as root, add to it."""
+    history = settings.data_dir / "history"
+    owner = (history if history.is_dir() else settings.data_dir).stat().st_uid
+    if os.geteuid() != 0 or owner == 0:
+        return None
+    try:
+        return pwd.getpwuid(owner).pw_name
+    except KeyError:  # a container that knows root alone
+        return None

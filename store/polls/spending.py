@@ -14,20 +14,22 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import msgspec
-from filelock import FileLock
 from msgspec import Meta, Struct
 
+from store.polls.leases import leased, locks_in
 from store.polls.providers import MAX_SEARCHES, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import Any
 
-    from filelock import BaseFileLock
-
+    from store.files import Catalogue
+    from store.polls.clocks import Clock
     from store.polls.providers import Reply
     from store.records import Assistant
+    from store.settings import Settings
 
 MOST_USD = 1e9
 """No amount is more, whatever the prices, so that sums stay finite."""
@@ -171,9 +173,9 @@ class DailyAccount:
         """What was spent or reserved today, in US dollars."""
         return self._read().micros / 1e6
 
-    def _locked(self) -> BaseFileLock:
+    def _locked(self) -> AbstractContextManager[bool]:
         self._directory.mkdir(exist_ok=True)
-        return FileLock(self._directory / "spent.lock")
+        return leased(self._directory / "spent.lock", wait=True)
 
     def _read(self) -> _Day:
         today = self._today()
@@ -191,6 +193,20 @@ class DailyAccount:
             file.flush()
             os.fsync(file.fileno())  # else a power cut may leave an empty file in its place
         draft.replace(self._directory / "spent.json")
+
+
+def daily_account(
+    settings: Settings, catalogue: Catalogue, usd_on: Callable[[str], float], clock: Clock
+) -> list[DailyAccount]:
+    """The account of site.json's ``daily_usd``, if it sets one; ``usd_on`` is what history says."""
+    cap = catalogue.site.daily_usd
+    if cap is None:
+        return []
+
+    def today() -> str:
+        return clock.now().date().isoformat()
+
+    return [DailyAccount(cap, locks_in(settings), today, usd_on)]
 
 
 class Budget:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from store.polls.due import Agenda, Pair
+    from store.polls.due import DuePolls, Pair
 
 
 class Status(Struct, frozen=True, rename="camel"):
@@ -73,7 +73,7 @@ class Overview(Struct, frozen=True, rename="camel"):
 def status(  # noqa: PLR0913 - what is known of an assistant
     name: str,
     pairs: Sequence[Pair],
-    agenda: Agenda,
+    stands: DuePolls,
     *,
     every_days: int,
     now: datetime,
@@ -85,22 +85,22 @@ def status(  # noqa: PLR0913 - what is known of an assistant
 
     ``unready`` says why it cannot be asked at all, ``expected`` whether its silence is a fault.
     """
-    stood = agenda.of_model(name)
-    newest = max(stood, key=lambda s: (s.polled_at, s.rests_until or ""), default=None)
+    states = stands.of_model(name)
+    newest = max(states, key=lambda s: (s.polled_at, s.cooldown_until or ""), default=None)
     paused = None
-    if newest and newest.rests_until and newest.rests_until > now.isoformat():
-        paused = f"until {newest.rests_until}: {newest.error}"
-    answered = max((s.answered_at for s in stood if s.answered_at), default=None)
-    failed = [time for stands in stood for time in stands.failed_at]
+    if newest and newest.cooldown_until and newest.cooldown_until > now.isoformat():
+        paused = f"until {newest.cooldown_until}: {newest.error}"
+    answered = max((s.answered_at for s in states if s.answered_at), default=None)
+    failed = [time for state in states for time in state.failed_at]
     silent = outage(answered, failed, every_days, now, now) if expected else None
     today = now.date().isoformat()
     return Status(
         name=name,
-        due=len(agenda.due(pairs, every_days, now)),
+        due=len(stands.due(pairs, every_days, now)),
         pairs=len(pairs),
         running=running,
         paused=paused,
-        usd_today=round(sum(s.usd for s in stood if s.polled_at[:10] == today), 6),
+        usd_today=round(sum(s.usd for s in states if s.polled_at[:10] == today), 6),
         last_success=answered,
         wrong=tuple(each for each in (unready, f"{name} {silent}." if silent else None) if each),
     )

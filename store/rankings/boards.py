@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from store.records import Category, Site
 
 
-class Board(Struct, frozen=True):
+class Board(Struct, frozen=True, dict=True):
     """A ranked category. ``newest`` is the time of the newest counted poll.
 
     ``question`` is the wording that was answered, ``next_question`` the file's if that differs.
@@ -41,6 +42,24 @@ class Board(Struct, frozen=True):
     def updated(self) -> str:
         """The UTC date of the newest counted poll."""
         return self.newest[:10]
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """The models that are counted, in configured order."""
+        return tuple(answer.model for answer in self.counted)
+
+    @cached_property
+    def by_title(self) -> tuple[str, str]:
+        """What orders leaderboards by title."""
+        return self.category.title.casefold(), self.slug
+
+    @cached_property
+    def outsider(self) -> str | None:
+        """The one model with another #1 than the one that all others, two or more, share."""
+        firsts = [answer.answered.first for answer in self.counted]
+        answers = zip(self.models, firsts, strict=True)
+        alone = [model for model, first in answers if firsts.count(first) == 1]
+        return alone[0] if len(alone) == 1 and len(set(firsts)) == 2 else None  # noqa: PLR2004
 
     @property
     def configured(self) -> int:

@@ -49,7 +49,7 @@ def compute(boards: Sequence[Board], readings: Sequence[Reading]) -> tuple[Exper
 
 
 def _agreement_on_first(boards: Sequence[Board]) -> Experiment:
-    labels = Counter(board.agreement.label for board in boards if board.agreement)
+    labels = Counter([board.agreement.label for board in boards if board.agreement])
     n = len(boards)
     return Experiment(
         slug="agreement-on-first",
@@ -103,10 +103,9 @@ def _outsider(boards: Sequence[Board]) -> Experiment:
     asked: Counter[str] = Counter()
     alone: Counter[str] = Counter()
     for board in boards:
-        votes = Counter(answer.answered.first for answer in board.counted)
-        for answer in board.counted:
-            asked[answer.model] += 1
-            alone[answer.model] += votes[answer.answered.first] == 1 and len(votes) == 2  # noqa: PLR2004
+        asked.update(board.models)
+        if board.outsider:
+            alone[board.outsider] += 1
     order = sorted(asked, key=lambda model: (-alone[model] / asked[model], model))
     shares = ", ".join(f"{model} in {_share(alone[model], asked[model])}" for model in order)
     return Experiment(
@@ -128,10 +127,9 @@ def _reigns(readings: Sequence[Reading]) -> Iterator[Experiment]:
     ended = [reign for reign in followed if reign.over]
     if not ended:
         return
-    polls = median(reign.polls for reign in ended)
-    days = median(
-        (dt.datetime.fromisoformat(r.end) - dt.datetime.fromisoformat(r.start)).days for r in ended
-    )
+    time = dt.datetime.fromisoformat
+    polls = median([reign.polls for reign in ended])
+    days = median([(time(reign.end) - time(reign.start)).days for reign in ended])
     yield Experiment(
         slug="how-long-a-first-place-lasts",
         title="How long does an assistant's #1 last?",
@@ -146,7 +144,7 @@ def _reigns(readings: Sequence[Reading]) -> Iterator[Experiment]:
             f"{_number(polls, 'poll')}, {_number(days, 'day')} from the first to the last "
             f"(n = {_number(len(ended), 'ended reign')})."
         ),
-        date=max(reign.end for reign in followed)[:10],
+        date=max([reign.end for reign in followed])[:10],
     )
 
 
@@ -154,10 +152,10 @@ def _flips(readings: Sequence[Reading]) -> Iterator[Experiment]:
     """How often #1 changes: changes per repeated answer."""
     changes = [change for reading in readings for change in reading.changes]
     reigns = [reign for reading in readings for reign in reading.reigns]
-    repeats = sum(reign.polls for reign in reigns) - sum(not reign.over for reign in reigns)
+    repeats = sum([reign.polls - (not reign.over) for reign in reigns])
     if not changes:
         return
-    confirmed = sum(change.confirmed for change in changes)
+    confirmed = sum([change.confirmed for change in changes])
     yield Experiment(
         slug="how-often-a-first-place-flips",
         title="How often does a repeated question bring another #1?",
@@ -171,12 +169,12 @@ def _flips(readings: Sequence[Reading]) -> Iterator[Experiment]:
             f"{confirmed} of {_number(len(changes), 'flip')} confirmed "
             f"(n = {_number(repeats, 'repeated answer')})."
         ),
-        date=max(reign.end for reign in reigns)[:10],
+        date=max([reign.end for reign in reigns])[:10],
     )
 
 
 def _newest(boards: Sequence[Board]) -> str:
-    return max(board.updated for board in boards)
+    return max([board.newest for board in boards])[:10]
 
 
 def _share(part: int, whole: int) -> str:

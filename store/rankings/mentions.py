@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -71,17 +72,12 @@ class Trends:
     """The trend of every product, from all cells' recent polls and the newest poll's day."""
 
     def __init__(self, cells: Iterable[tuple[CellPoll, ...]], today: dt.date) -> None:
-        self._window_start = today - WINDOW + _DAY
-        self._now: Counter[ProductId] = Counter()
-        self._before: Counter[ProductId] = Counter()
-        self._both: Counter[ProductId] = Counter()
-        for cell in cells:
-            now = _newest(cell, self._window_start, today)
-            before = _newest(cell, self._window_start - WINDOW, self._window_start - _DAY)
-            if now is not None and before is not None:
-                self._now.update(now)
-                self._before.update(before)
-                self._both.update(now & before)
+        start = today - WINDOW + _DAY
+        pairs = [found for cell in cells if (found := _compared(cell, start, today))]
+        self._window_start = start
+        self._now = Counter(chain.from_iterable([now for now, _ in pairs]))
+        self._before = Counter(chain.from_iterable([before for _, before in pairs]))
+        self._both = Counter(chain.from_iterable([now & before for now, before in pairs]))
 
     def of(self, product: ProductId, first_mention: dt.date) -> Trend:
         """The trend of one product; it is ``new`` if ``first_mention`` is in the current window."""
@@ -95,9 +91,22 @@ class Trends:
         return Trend(now, before, cells, delta, direction)
 
 
-def _newest(cell: Iterable[CellPoll], first: dt.date, last: dt.date) -> set[ProductId] | None:
-    """The products of a cell's newest poll between two days, both included."""
-    return next((set(poll.products) for poll in cell if first <= poll.day <= last), None)
+def _compared(
+    cell: Iterable[CellPoll], start: dt.date, today: dt.date
+) -> tuple[set[ProductId], set[ProductId]] | None:
+    """What a cell's newest poll names in the window from ``start`` to today, and in the one before.
+
+    ``None`` where there is none in one of them.
+    """
+    now: CellPoll | None = None
+    before: CellPoll | None = None
+    before_start = start - WINDOW
+    for poll in cell:
+        if start <= poll.day <= today:
+            now = now or poll
+        elif before_start <= poll.day < start:
+            before = before or poll
+    return (set(now.products), set(before.products)) if now and before else None
 
 
 def _direction(cells: int, only_now: int, only_before: int) -> Direction:

@@ -6,23 +6,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from store.records import Poll
+    from collections.abc import Sequence
 
 FAILURES = 10
 """Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
-
-
-def failed_since_answer(polls: Iterable[Poll]) -> dict[str, tuple[str, ...]]:
-    """When each model's polls failed since its last answer, oldest first, of polls in order."""
-    failed: dict[str, tuple[str, ...]] = {}
-    for poll in polls:
-        if poll.succeeded:
-            failed.pop(poll.model, None)
-        else:
-            failed[poll.model] = (*failed.get(poll.model, ()), poll.polled_at)
-    return failed
 
 
 def outage(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,7 +14,7 @@ from store.rankings.mentions import Trends
 from store.rankings.search import Index, Titled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from store.rankings.boards import Board
     from store.rankings.changes import Change
@@ -96,22 +97,23 @@ def survey(
     every = tuple(readings.values())
     current = {slug: reading for slug, reading in readings.items() if slug in curated.categories}
     living = tuple(current.values())
-    models = {model for reading in every for model in reading.models}
-    last_poll = max((r.last_poll for r in every if r.last_poll), default=None)
-    ranked = tuple(sorted(boards.values(), key=lambda b: (b.category.title.casefold(), b.slug)))
-    searched = _searched(curated, ranked, named)
+    models = {model for reading in every for model in reading.states}
+    last_poll = max([r.last_poll for r in every if r.last_poll], default=None)
+    ranked = tuple(sorted(boards.values(), key=attrgetter("by_title")))
+    by_slug = sorted(named.values(), key=attrgetter("slug"))
+    searched = _searched(curated, ranked, by_slug)
     return Overview(
         readings=every,
         ranked=ranked,
         changes=_newest_first(current),
-        successes=sum(reading.successes for reading in every),
-        tracked=sum(reading.successes > 0 for reading in living),
+        successes=sum([reading.successes for reading in every]),
+        tracked=sum([reading.successes > 0 for reading in living]),
         last_poll=last_poll,
         trends=Trends(
-            (cell for reading in living for cell in reading.recent),
+            [cell for reading in living for cell in reading.recent],
             dt.date.fromisoformat((last_poll or _EPOCH)[:10]),
         ),
-        mentioned=tuple(sorted(named.values(), key=lambda p: (-p.mentions, p.slug))),
+        mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
         experiments=experiments.compute(ranked, living),
         retired=tuple(sorted(models.difference(curated.models))),
         category_redirects={
@@ -127,22 +129,15 @@ def survey(
 
 def _newest_first(readings: Mapping[str, Reading]) -> tuple[Change, ...]:
     """All changes, the newest first; within one second by category and model."""
-    changes = (change for reading in readings.values() for change in reading.changes)
-    order = sorted(changes, key=lambda change: (change.slug, change.model))
-    return tuple(sorted(order, key=lambda change: change.current_at, reverse=True))
+    changes = [change for reading in readings.values() for change in reading.changes]
+    order = sorted(changes, key=attrgetter("slug", "model"))
+    return tuple(sorted(order, key=attrgetter("current_at"), reverse=True))
 
 
-def _searched(
-    curated: Curated, ranked: tuple[Board, ...], named: Mapping[ProductId, Named]
-) -> Searched:
+def _searched(curated: Curated, ranked: Sequence[Board], by_slug: Sequence[Named]) -> Searched:
     return Searched(
-        categories=tuple(
-            Titled(board.slug, (board.category.title, *board.category.aliases)) for board in ranked
-        ),
-        brands=tuple(
-            Titled(product.slug, (product.name, *product.aliases), product.domain)
-            for product in sorted(named.values(), key=lambda product: product.slug)
-        ),
+        categories=tuple([Titled(b.slug, (b.category.title, *b.category.aliases)) for b in ranked]),
+        brands=tuple([Titled(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
         synonyms=curated.synonyms,
         words=curated.words,
     )

@@ -106,7 +106,9 @@ def redirects(readings: Iterable[Reading], slugs: Mapping[ProductId, str]) -> di
     owners: dict[str, Use] = {}
     for reading in readings:
         for old, owner in reading.addresses.items():
-            owners[old] = min(owners.get(old, owner), owner)
+            held = owners.setdefault(old, owner)
+            if held is not owner and owner < held:
+                owners[old] = owner
     borne = set(slugs.values())
     return {old: slugs[product] for old, (*_, product) in owners.items() if old not in borne}
 

@@ -16,7 +16,7 @@ from store.rankings import names as naming
 from store.rankings.changes import changes, reigns, runs_of
 from store.rankings.mentions import recent
 from store.rankings.merging import Answered
-from store.rankings.outages import failed_since_answer
+from store.rankings.poll_states import poll_states
 from store.rankings.wordings import Wordings
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from store.rankings.changes import Change, Reign
     from store.rankings.mentions import CellPoll
     from store.rankings.names import Names, ProductId, Spelling
+    from store.rankings.poll_states import PollState
     from store.rankings.wordings import Wording
     from store.records import Category, Poll
 
@@ -55,12 +56,11 @@ class Sighting(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True, dict=True):
-    """All that a category's polls say; ``latest``, ``polled`` and ``failed`` are by model name.
+    """All that a category's polls say; ``latest`` and ``states`` are by model name.
 
     ``latest`` are answers to whatever wording; what counts follows from ``wordings``. ``recent``
-    are the polls of each cell that a trend may need. ``polled`` is when a model was last asked, in
-    vain or not, ``failed`` when in vain since its last answer. ``ids`` are all products named
-    anywhere in it. ``last_poll`` and ``last_success`` are times, the last in order of appending;
+    are the polls of each cell that a trend may need. ``ids`` are all products named anywhere in it.
+    ``last_poll`` and ``last_success`` are times, the last in order of appending;
     ``latest_time`` is the latest that any poll bears.
     """
 
@@ -74,13 +74,11 @@ class Reading(Struct, frozen=True, dict=True):
     reigns: tuple[Reign, ...]
     recent: tuple[tuple[CellPoll, ...], ...]
     successes: int
-    models: frozenset[str]
     last_poll: str | None
     last_success: str | None
     latest_time: str | None
     ids: frozenset[ProductId]
-    polled: Mapping[str, str]
-    failed: Mapping[str, tuple[str, ...]]
+    states: Mapping[str, PollState]
 
     @cached_property
     def addresses(self) -> dict[str, Use]:
@@ -114,13 +112,11 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         reigns=reigns(sequences),
         recent=recent(answers),
         successes=len(answers),
-        models=frozenset(poll.model for poll in polls),
         last_poll=polls[-1].polled_at if polls else None,
         last_success=answers[-1].poll.polled_at if answers else None,
         latest_time=max((poll.polled_at for poll in polls), default=None),
         ids=frozenset(resolved.values()),
-        polled={poll.model: poll.polled_at for poll in polls},
-        failed=failed_since_answer(polls),
+        states=poll_states(polls),
     )
 
 

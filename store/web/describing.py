@@ -104,11 +104,11 @@ class Describing:
 
 def _newest_poll(board: Board, snapshot: Snapshot) -> Poll | None:
     """The newest poll of the first model whose newest is an answer that is shown."""
-    ledger, polled = snapshot.ledgers[board.slug], snapshot.readings[board.slug].polled
+    ledger, states = snapshot.ledgers[board.slug], snapshot.readings[board.slug].states
     for answer in board.counted:
         poll = answer.answered.poll
         shown = ledger.withheld.keys().isdisjoint(ledger.newest(answer.model, 1))
-        if shown and polled[answer.model] == poll.polled_at:
+        if shown and states[answer.model].polled_at == poll.polled_at:
             return poll
     return None
 

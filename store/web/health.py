@@ -158,8 +158,8 @@ def _silent(
     every_days = snapshot.catalogue.site.poll_every_days
     failed: dict[str, list[str]] = {}
     for reading in snapshot.readings.values():
-        for name, times in reading.failed.items():
-            failed.setdefault(name, []).extend(times)
+        for name, state in reading.states.items():
+            failed.setdefault(name, []).extend(state.failed_at)
     for assistant in assistants:
         in_vain = failed.get(assistant.name, [])
         if why := outage(assistant.last_answer, in_vain, every_days, since, now):
@@ -170,10 +170,10 @@ def _assistants(snapshot: Snapshot) -> tuple[AssistantHealth, ...]:
     polled: dict[str, str] = {}
     answered: dict[str, str] = {}
     for reading in snapshot.readings.values():
-        for name, time in reading.polled.items():
-            polled[name] = max(time, polled.get(name, ""))
-        for name, held in reading.latest.items():
-            answered[name] = max(held.poll.polled_at, answered.get(name, ""))
+        for name, state in reading.states.items():
+            polled[name] = max(state.polled_at, polled.get(name, ""))
+            if state.answered_at:
+                answered[name] = max(state.answered_at, answered.get(name, ""))
     return tuple(
         AssistantHealth(name, polled.get(name), answered.get(name)) for name in snapshot.models
     )

@@ -16,13 +16,8 @@ from store.rankings.mentions import Direction
 from store.records import FailureKind
 
 Date = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="UTC date, YYYY-MM-DD.")]
-Time = Annotated[
-    str,
-    Meta(
-        pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$",
-        description="RFC 3339 time in UTC, whole seconds.",
-    ),
-]
+_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
+Time = Annotated[str, Meta(pattern=_TIME, description="RFC 3339 time in UTC, whole seconds.")]
 ModelRanks = Annotated[
     dict[str, int],
     Meta(description="Rank by model name; only the models that ranked the product are keys."),
@@ -357,6 +352,13 @@ class PollRecord(Resource, frozen=True, kw_only=True):
     web_search: bool
     usage: PollUsage | None
     latency_ms: int | None
+    cooldown_until: (
+        Annotated[
+            str,
+            Meta(pattern=_TIME, description="Present if the model is left alone until this time."),
+        ]
+        | UnsetType
+    ) = UNSET
     withheld: Annotated[
         bool | UnsetType, Meta(description="Present and true when the texts are not shown.")
     ] = UNSET

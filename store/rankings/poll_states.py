@@ -1,0 +1,89 @@
+"""How polling stands: what each assistant was last asked and how it went, from a category's polls.
+
+What is due, what is paused and what was spent follow from it; see :mod:`store.polls.due`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from store.records import Category, FailureKind, Poll
+
+
+class PollState(Struct, frozen=True):
+    """One assistant's last poll in one category, and what came before it. Times are RFC 3339.
+
+    ``failed_at`` are the times of the failures in a row that the last poll ends, ``answered_at``
+    that of the newest success. ``cooldown_until`` is set where the last poll has its assistant left
+    alone. ``usd`` is what the polls cost on the UTC day of the last one.
+    """
+
+    polled_at: str
+    failure: FailureKind | None
+    error: str | None
+    cooldown_until: str | None
+    failed_at: tuple[str, ...]
+    answered_at: str | None
+    usd: float
+
+
+class PollStates(Struct, frozen=True):
+    """How polling of one category stands, by assistant; withheld polls were asked like any other.
+
+    ``present`` rests on polls of its present question alone, ``ever`` on all. ``latest_time`` is
+    the latest that any poll bears, empty without polls.
+    """
+
+    present: Mapping[str, PollState] = {}
+    ever: Mapping[str, PollState] = {}
+    latest_time: str = ""
+
+    @classmethod
+    def of(cls, polls: Sequence[Poll], category: Category) -> PollStates:
+        """From all polls of a category, oldest first."""
+        ever, question = poll_states(polls), category.question
+        asked_now = [poll for poll in polls if category.wording(poll.question) == question]
+        return cls(
+            present=ever if len(asked_now) == len(polls) else poll_states(asked_now),
+            ever=ever,
+            latest_time=max((poll.polled_at for poll in polls), default=""),
+        )
+
+
+def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
+    """Where each assistant stands after these polls of one category, oldest first."""
+    by_model: dict[str, list[Poll]] = {}
+    for poll in polls:
+        by_model.setdefault(poll.model, []).append(poll)
+    return {model: _state(own) for model, own in by_model.items()}
+
+
+def usd_on(day: str, states: Iterable[PollStates]) -> float:
+    """What the polls of a UTC day cost in US dollars as far as known, if no later day has polls."""
+    return sum(
+        state.usd
+        for category in states
+        for state in category.ever.values()
+        if state.polled_at[:10] == day
+    )
+
+
+def _state(polls: Sequence[Poll]) -> PollState:
+    last = polls[-1]
+    answered = next((i for i in reversed(range(len(polls))) if polls[i].succeeded), -1)
+    day = last.polled_at[:10]
+    costs = (poll.usage.usd or 0 for poll in polls if poll.usage and poll.polled_at[:10] == day)
+    return PollState(
+        polled_at=last.polled_at,
+        failure=last.failure,
+        error=last.error,
+        cooldown_until=None if last.cooldown_until is UNSET else last.cooldown_until,
+        failed_at=tuple(poll.polled_at for poll in polls[answered + 1 :]),
+        answered_at=None if answered < 0 else polls[answered].polled_at,
+        usd=sum(costs),
+    )

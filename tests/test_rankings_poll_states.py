@@ -1,0 +1,76 @@
+"""How polling stands, from a category's polls."""
+
+from __future__ import annotations
+
+from builders import answered, category, failed
+from msgspec import structs
+
+from store.rankings.poll_states import PollStates, poll_states, usd_on
+from store.records import Usage
+
+CATEGORY = category()
+
+
+def at(hour: int, day: int = 2) -> str:
+    """A time of November 2026."""
+    return f"2026-11-{day:02}T{hour:02}:00:00Z"
+
+
+def test_failures_count_since_the_last_answer() -> None:
+    """An answer forgives what failed before it, of its own model only."""
+    polls = [
+        failed("A", at=at(1)),
+        failed("B", at=at(2)),
+        answered("A", ["X"], at(3)),
+        failed("A", at=at(4)),
+        failed("A", at=at(5)),
+    ]
+    states = poll_states(polls)
+    assert {model: state.failed_at for model, state in states.items()} == {
+        "A": (at(4), at(5)),
+        "B": (at(2),),
+    }
+    assert (states["A"].answered_at, states["B"].answered_at) == (at(3), None)
+    assert poll_states([]) == {}
+
+
+def test_a_last_failure_may_call_for_a_cooldown() -> None:
+    """It is over with the next poll, whatever comes of that one."""
+    paused = failed("A", "quota", at(1), cooldown_until=at(7))
+    assert poll_states([paused])["A"].cooldown_until == at(7)
+    assert poll_states([paused, failed("A", at=at(8))])["A"].cooldown_until is None
+
+
+def test_another_wording_is_asked_ever_but_not_presently() -> None:
+    """Both views are one while there is one wording, or others that mean the same."""
+    former = answered("A", ["X"], at(1), question="Which was best?")
+    present = answered("B", ["X"], at(2))
+    states = PollStates.of([former, present], CATEGORY)
+    assert (set(states.present), set(states.ever)) == ({"B"}, {"A", "B"})
+    same = structs.replace(CATEGORY, former_questions=("Which was best?",))
+    states = PollStates.of([former, present], same)
+    assert states.present is states.ever
+
+
+def test_the_latest_time_is_not_always_the_last() -> None:
+    """A clock that was wrong for a while leaves a later time before an earlier one."""
+    polls = [answered("A", ["X"], at(1, day=9)), answered("A", ["X"], at(1))]
+    assert PollStates.of(polls, CATEGORY).latest_time == at(1, day=9)
+    assert PollStates.of([], CATEGORY) == PollStates()
+
+
+def test_a_days_cost_is_that_of_all_its_polls() -> None:
+    """On that UTC day only; what is not known counts as nothing."""
+
+    def paid(model: str, usd: float | None, time: str) -> PollStates:
+        return PollStates.of([answered(model, ["X"], time, usage=Usage(1, 1, usd))], CATEGORY)
+
+    one = [answered("A", ["X"], at(h), usage=Usage(1, 1, 0.5)) for h in (1, 2)]
+    before = answered("A", ["X"], at(1, day=1), usage=Usage(1, 1, 9))
+    states = [
+        PollStates.of([before, *one], CATEGORY),
+        paid("B", 0.25, at(23)),
+        paid("B", None, at(22)),
+        paid("C", 4, at(1, day=1)),
+    ]
+    assert usd_on("2026-11-02", states) == 1.25
