@@ -13,8 +13,9 @@ from werkzeug.serving import is_running_from_reloader
 from store import cli
 from store.files import DataDirectoryError
 from store.history import HistoryError
-from store.memory import Store, Watcher
+from store.memory import Store
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
+from store.watcher import Watcher
 from store.web import canonical, crossorigin, errors, hosts, pages
 from store.web.api import Api
 from store.web.describing import Describing

@@ -13,6 +13,7 @@ between ``web`` and ``polls``:
 ``rankings``                            pure: polls in, published figures out
 ``counting``                            which polls of a category's files count, and as whose
 ``snapshot``, ``memory``                the immutable picture of it all; the store that swaps it
+``edits``, ``watcher``                  what an edit did to names; the thread that looks at files
 ``polls``, ``web``                      asking the models; answering the readers
 ``cli``                                 the ``flask`` commands
 ======================================  =====================================================

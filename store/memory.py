@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
-import sys
 import threading
 import time
-import weakref
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from store.counting import Logs, deleted_slugs, history_files
+from store.edits import name_clashes, tell_edits
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
-from store.rankings import curation, readings
+from store.rankings import readings
 from store.rankings.names import Names
 from store.records import Problem
 from store.snapshot import rebuild, with_overview
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
     from store.files import Catalogue
     from store.history import Signature
-    from store.positions import JsonPath
-    from store.rankings.names import Claim
     from store.records import Poll
     from store.snapshot import Ledger, Publisher, Snapshot
 
@@ -41,9 +37,6 @@ log = logging.getLogger(__name__)
 
 _GONE = "the data directory cannot be read any more; what it last held stays served"
 _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
-
-MOVES = 10
-"""Names that stand for another product after an edit, of which the log tells one by one."""
 
 FEW = 16
 """Entries up to which a mapping is taken for a record of larger things."""
@@ -225,7 +218,7 @@ class Store:
             try:
                 following = self._next(catalogue, changed)
                 if self._snapshot and catalogue is not self._snapshot.catalogue:
-                    _tell_edits(self._snapshot, following)
+                    tell_edits(self._snapshot, following)
                 self._swap_whole(following)
             except BaseException:
                 self._signatures = known
@@ -318,88 +311,11 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-THRESHOLDS = gc.get_threshold()
-"""The collector's, as they were when the process began; the last is for full collections."""
-
-NEVER = 1_000_000
-"""So many collections of younger objects do not happen between two looks."""
-
-SWITCH_INTERVAL = sys.getswitchinterval()
-"""Seconds for which a busy thread keeps the interpreter, as they were when the process began."""
-
-
-@contextmanager
-def _requests_first() -> Iterator[None]:
-    """Let every other thread have the interpreter within a millisecond.
-
-    Garbage is collected while it is young: a full collection would stop all threads. Always, the
-    short interval would cost each request a tenth more.
-    """
-    sys.setswitchinterval(min(0.001, SWITCH_INTERVAL))
-    gc.set_threshold(*THRESHOLDS[:2], NEVER)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*THRESHOLDS)
-        sys.setswitchinterval(SWITCH_INTERVAL)
-
-
 def read_logs(history: History, slug: str, catalogue: Catalogue) -> Logs:
     """A category's history files as they are now."""
     category = catalogue.categories.get(slug)
     files = history_files(slug, category, catalogue.categories) if category else [slug]
     return Logs(tuple(files), tuple(history.read(file) for file in files))
-
-
-def _tell_edits(before: Snapshot, after: Snapshot) -> None:
-    """Log what an edit made of names and questions: warnings, which no server leaves out."""
-    for message in reworded(before, after):
-        log.warning("%s", message)
-    held = [
-        curation.addressed(
-            {slug: reading.resolved for slug, reading in each.readings.items()},
-            each.products,
-            each.catalogue.products,
-        )
-        for each in (before, after)
-    ]
-    if moves := curation.moves(*held):
-        told = "; ".join(move.told() for move in moves[:MOVES])
-        more = f"; and {len(moves) - MOVES} more" if len(moves) > MOVES else ""
-        log.warning("an edit moved names to other products: %s%s", told, more)
-
-
-def claimed_at(claim: Claim, names: Names) -> JsonPath:
-    """Where a product file makes a claim: its name, or one of its aliases."""
-    product = names.products[claim.slug]
-    if claim.title == product.name:
-        return ("name",)
-    return ("aliases", product.aliases.index(claim.title))
-
-
-def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
-    """Every name or alias that more than one product file claims, at each of its places."""
-    for claims in names.contested():
-        for claim in claims:
-            others = [f"products/{other.slug}.json" for other in claims if other.slug != claim.slug]
-            yield files.problem_at(
-                f"products/{claim.slug}.json",
-                claimed_at(claim, names),
-                f'"{claim.title}" is also claimed by {", ".join(sorted(set(others)))}; '
-                "until one gives it up it belongs to neither, and ranks as a product of its own",
-            )
-
-
-def reworded(before: Snapshot, after: Snapshot) -> Iterator[str]:
-    """What is to be said of every category whose question became another one."""
-    for slug, board in after.boards.items():
-        earlier = before.boards.get(slug)
-        if board.next_question and earlier and earlier.next_question != board.next_question:
-            yield (
-                f"categories/{slug}.json: a new question: each assistant is due to be asked it "
-                "(`flask check` says what that costs), and the answers to the one before stand "
-                "until all have answered; if both mean the same, list that in former_questions"
-            )
 
 
 def _to_read_again(
@@ -452,48 +368,3 @@ def _parts(whole: object) -> Iterator[object]:
         inner = vars(whole).values()
     for part in inner:
         yield from _parts(part)
-
-
-class Watcher:
-    """Keeps a store current while it serves: one daemon thread that looks at the files.
-
-    It starts with the process that serves, be it ``flask run`` or a worker of gunicorn, so that
-    what is good is kept although nobody asks; elsewhere with the first request a process answers.
-    It never runs in a command, and ends with its store. Times are in seconds.
-    """
-
-    def __init__(self, store: Store, every: float = 2.0, settle: float = 0.2) -> None:
-        self._store = store
-        self._times = (every, settle)
-        self._process: int | None = None
-        self._lock = threading.Lock()
-
-    def ensure_running(self) -> None:
-        """Start watching in this process, the data brought up to date first."""
-        if self._process == os.getpid():
-            return
-        with self._lock:
-            if self._process != os.getpid():
-                self._process = os.getpid()
-                self._store.keep_current()
-                watched = (weakref.ref(self._store), *self._times)
-                threading.Thread(target=_watch, args=watched, name="watcher", daemon=True).start()
-
-
-def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
-    """Look again and again, until nobody holds the store any more."""
-    pause = threading.Event()
-    frozen_at: float | None = None
-    while held := store():
-        with _requests_first():
-            looked = frozen_at is not None  # the first time, what began this has looked
-            if looked:
-                held.keep_current(lambda: pause.wait(settle))
-            held.prepare()
-            if looked:
-                held.keep()
-            if held.made_at != frozen_at:
-                gc.freeze()  # a snapshot has no cycles: it is freed when its last reader lets go
-                frozen_at = held.made_at
-        del held
-        pause.wait(every)

@@ -16,8 +16,8 @@ from builders import answered, app_over, bodies, prepared, same_as_fresh, write_
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.memory import SWITCH_INTERVAL, THRESHOLDS, Watcher
 from store.rankings.search import Index
+from store.watcher import SWITCH_INTERVAL, THRESHOLDS, Watcher
 
 if TYPE_CHECKING:
     from pathlib import Path
