@@ -19,11 +19,11 @@ from processes import write_real
 from store import history
 from store.history import History
 from store.last_good import FOLDER
+from store.polls import sample as sample_assistant
 from store.polls.claims import Claims
 from store.polls.due import RESTS
 from store.polls.providers import Reply
-from store.polls.providers import sample as sample_assistant
-from store.polls.providers.sample import SampleReply
+from store.polls.sample import SampleReply
 from store.records import Failure
 
 if TYPE_CHECKING:
