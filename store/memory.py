@@ -6,14 +6,10 @@ saved file, another process's work) goes through :meth:`Store.reload` or :meth:`
 
 from __future__ import annotations
 
-import gc
 import logging
 import threading
 import time
-from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from store.counting import Logs, deleted_slugs, history_files
 from store.edits import name_clashes, tell_edits
@@ -25,7 +21,7 @@ from store.records import Problem
 from store.snapshot import rebuild, with_overview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from store.files import Catalogue
@@ -37,9 +33,6 @@ log = logging.getLogger(__name__)
 
 _GONE = "the data directory cannot be read any more; what it last held stays served"
 _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
-
-FEW = 16
-"""Entries up to which a mapping is taken for a record of larger things."""
 
 
 class Store:
@@ -107,7 +100,7 @@ class Store:
                 catalogue = self._files.scan(settle)
                 if first:
                     catalogue.check_governed()
-                with self._lock, _collector_paused() if first else nullcontext():
+                with self._lock:
                     self._follow(catalogue)
                 self._fault = None
             except DataDirectoryError as error:
@@ -243,11 +236,8 @@ class Store:
         self._overview_due = False
 
     def _swap(self, snapshot: Snapshot) -> None:
-        parts = list(_parts(self._snapshot))
         self._snapshot = snapshot
         self.made_at = self._clock()
-        while parts:  # freed all at once, the last snapshot would stop every thread for 40 ms
-            parts.pop(0)
 
     def _tell_unmade(self, faults: Sequence[tuple[str, Exception]]) -> None:
         """Keep what could not be made as a problem, and log the first of it if that is new."""
@@ -299,18 +289,6 @@ def append(
     return history.append(polls, now, withheld=catalogue.withheld, beside=files[:-1])
 
 
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """While everything is built for the first time, looking for garbage would take half of it."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 def read_logs(history: History, slug: str, catalogue: Catalogue) -> Logs:
     """A category's history files as they are now."""
     category = catalogue.categories.get(slug)
@@ -354,17 +332,3 @@ def _to_read_again(
             if slug in (categories.keys() | deleted) and not readings.still_holds(reading, names)
         }
     return stale
-
-
-def _parts(whole: object) -> Iterator[object]:
-    """A value and the larger things it is made of, outer before inner."""
-    yield whole
-    inner: Iterable[object] = ()
-    if isinstance(whole, msgspec.Struct):
-        inner = msgspec.structs.astuple(whole)
-    elif isinstance(whole, dict) and len(whole) <= FEW:
-        inner = whole.values()
-    elif hasattr(whole, "__dict__"):
-        inner = vars(whole).values()
-    for part in inner:
-        yield from _parts(part)

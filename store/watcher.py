@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
 import threading
 import weakref
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from store.memory import Store
 
-THRESHOLDS = gc.get_threshold()
-"""The collector's, as they were when the process began; the last is for full collections."""
-
-NEVER = 1_000_000
-"""So many collections of younger objects do not happen between two looks."""
-
-SWITCH_INTERVAL = sys.getswitchinterval()
-"""Seconds for which a busy thread keeps the interpreter, as they were when the process began."""
-
-
-@contextmanager
-def _requests_first() -> Iterator[None]:
-    """Let every other thread have the interpreter within a millisecond.
-
-    Garbage is collected while it is young: a full collection would stop all threads. Always, the
-    short interval would cost each request a tenth more.
-    """
-    sys.setswitchinterval(min(0.001, SWITCH_INTERVAL))
-    gc.set_threshold(*THRESHOLDS[:2], NEVER)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*THRESHOLDS)
-        sys.setswitchinterval(SWITCH_INTERVAL)
+Around = Callable[["Store"], AbstractContextManager[object]]
+"""What surrounds each look at the files of a store."""
 
 
 class Watcher:
@@ -55,7 +30,7 @@ class Watcher:
         self._process: int | None = None
         self._lock = threading.Lock()
 
-    def ensure_running(self) -> None:
+    def ensure_running(self, around: Around = nullcontext) -> None:
         """Start watching in this process, the data brought up to date first."""
         if self._process == os.getpid():
             return
@@ -63,24 +38,21 @@ class Watcher:
             if self._process != os.getpid():
                 self._process = os.getpid()
                 self._store.keep_current()
-                watched = (weakref.ref(self._store), *self._times)
+                watched = (weakref.ref(self._store), around, *self._times)
                 threading.Thread(target=_watch, args=watched, name="watcher", daemon=True).start()
 
 
-def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
+def _watch(store: weakref.ref[Store], around: Around, every: float, settle: float) -> None:
     """Look again and again, until nobody holds the store any more."""
     pause = threading.Event()
-    frozen_at: float | None = None
+    first = True  # what began this has just looked
     while held := store():
-        with _requests_first():
-            looked = frozen_at is not None  # the first time, what began this has looked
-            if looked:
+        with around(held):
+            if not first:
                 held.keep_current(lambda: pause.wait(settle))
             held.prepare()
-            if looked:
+            if not first:
                 held.keep()
-            if held.made_at != frozen_at:
-                gc.freeze()  # a snapshot has no cycles: it is freed when its last reader lets go
-                frozen_at = held.made_at
+        first = False
         del held
         pause.wait(every)
