@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import signal
-import time
+from datetime import UTC, datetime
 from typing import Any
 
 from flask.cli import load_dotenv
@@ -20,6 +20,7 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 
 from store import tuning
+from store.times import rfc3339
 from store.web.errors import handle_malformed_body
 from store.web.hosts import address
 
@@ -40,9 +41,8 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without the newline."""
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
         line = {
-            "time": stamp,
+            "time": rfc3339(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from store.files import Catalogue
-    from store.history import Signature
+    from store.listing import Signature
     from store.records import Poll
     from store.snapshot import Ledger, Publisher, Snapshot
 

@@ -22,10 +22,11 @@ from store.polls import answers
 from store.polls.claims import Claims, is_held
 from store.polls.clocks import Clock
 from store.polls.due import RESTS, Pair, Past, polls_in
-from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally, rfc3339
+from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally
 from store.polls.sending import Limits
 from store.polls.spending import DailyAccount, RunAccount
 from store.records import Assistant, Usage, Withholding
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -466,8 +467,3 @@ def test_locks_of_the_dead_hold_nothing(desk: Desk) -> None:
     path = desk.directory / "left.lock"
     path.write_text("")
     assert not is_held(path)
-
-
-def test_times_are_written_in_utc() -> None:
-    """Whatever zone a time comes in, history has UTC and whole seconds."""
-    assert rfc3339(datetime.fromisoformat("2026-11-20T07:00:00.9+01:00")) == "2026-11-20T06:00:00Z"

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from store.history import History, Signature
+    from store.history import History
+    from store.listing import Signature
     from store.records import Assistant, Category, FailureKind, Poll, Withholding
 
 RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota", "auth"})

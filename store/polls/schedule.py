@@ -27,8 +27,9 @@ from store.polls.asking import Unready
 from store.polls.clocks import Clock
 from store.polls.due import Agenda, Pair
 from store.polls.edges import daily_account, edges_of, locks_in, other_owner, pasts_of
-from store.polls.runner import Runner, rfc3339
+from store.polls.runner import Runner
 from store.settings import SettingsError
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,13 +19,13 @@ from msgspec import Struct
 from slugify import slugify
 
 from store.cleaning import IGNORABLE
+from store.records import MAX_SLUG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from store.records import Product
 
-MAX_SLUG = 100
 _DIGITS = 6
 _AS_HASHED = re.compile(rf"-[0-9a-f]{{{_DIGITS}}}$")
 
