@@ -4,7 +4,8 @@ Rooms, from the ground up; an import may only point down this list, and never si
 between ``web`` and ``polls``:
 
 ======================================  =====================================================
-``urls``, ``cleaning``, ``times``       addresses made safe; text made visible; times written
+``urls``, ``cleaning``                  addresses made safe; text made visible
+``times``, ``drafts``                   how times are written; how files are put in place whole
 ``records``, ``settings``               what a data file can say; what the environment can say
 ``sealing``                             one line of history: its id, its checksum, what is damage
 ``positions``, ``mistakes``             where in a JSON text a value stands; what is wrong there
