@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +17,7 @@ def test_a_file_is_written_whole_with_mode_and_time(tmp_path: Path) -> None:
     atomic_write(tmp_path / "a.json", b"one", 0o640, modified=10**18)
     found = (tmp_path / "a.json").stat()
     assert (found.st_mode & 0o777, found.st_mtime_ns) == (0o640, 10**18)
-    assert os.listdir(tmp_path) == ["a.json"]
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_a_file_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
@@ -37,7 +36,7 @@ def test_a_fault_leaves_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(KeyError), drafted(path, b"two"):
         raise KeyError
     assert path.read_bytes() == b"one"
-    assert os.listdir(tmp_path) == ["a.json"]
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
