@@ -13,12 +13,14 @@ from werkzeug.serving import is_running_from_reloader
 from store import cli
 from store.files import DataDirectoryError
 from store.history import HistoryError
-from store.memory import Store, Watcher
+from store.memory import Store
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
+from store.watcher import Watcher
 from store.web import canonical, crossorigin, errors, hosts, pages
 from store.web.api import Api
 from store.web.describing import Describing
 from store.web.mcp.endpoint import Mcp
+from store.web.pages.rendering import environment
 from store.web.payloads import Payloads
 from store.web.publishing import Publishing
 
@@ -51,7 +53,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         return (settings.base_url or catalogue.site.base_url or reached_at).rstrip("/")
 
     def render(template: str, /, **context: Any) -> str:
-        return app.jinja_env.get_template(template).render(**context)
+        return environment().get_template(template).render(**context)
 
     def publish(catalogue: Catalogue) -> Publishing:
         return Publishing(Payloads(catalogue.site, base_url(catalogue)))

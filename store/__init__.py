@@ -5,7 +5,9 @@ An import may only point down this list, and modules on one line do not import e
     cli
     gunicorn
     web | polls
+    tuning | watcher
     memory
+    edits
     snapshot
     counting
     files | history | rankings
@@ -14,7 +16,7 @@ An import may only point down this list, and modules on one line do not import e
     positions
     sealing
     records | settings
-    urls | cleaning
+    urls | cleaning | times | drafts
 
 ``[tool.importlinter]`` in ``pyproject.toml`` holds the rule, ``tests/test_house.py`` checks it.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from msgspec import Struct
 from store.history import HistoryError, Stored, damage
 from store.rankings.poll_states import PollStates
 from store.records import Problem, is_slug
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -67,7 +68,7 @@ def deleted_slugs(catalogue: Catalogue, held: Iterable[str]) -> set[str]:
 
 def latest_time(now: datetime) -> str:
     """The latest time that a poll can bear; one beyond it was made under a wrong clock."""
-    return (now + LEEWAY).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return rfc3339(now + LEEWAY)
 
 
 def beyond(

@@ -20,7 +20,7 @@ from store import positions
 from store.claims import Claim, claims_of, disputed, shared_names
 from store.last_good import Copy, LastGood, unreadable
 from store.listing import MISSING, Layout, Listing, Signature, look_into, settled, signature_of
-from store.mistakes import explain, refuse_what_msgspec_takes
+from store.mistakes import explain
 from store.records import (
     Assistant,
     Category,
@@ -440,7 +440,7 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
     try:
         record = msgspec.json.decode(data, type=kind)
         text = data.decode()
-        refuse_what_msgspec_takes(text)
+        positions.refuse_what_msgspec_takes(text)
     except (ValueError, RecursionError) as error:
         return Loaded(None, "", tuple(explain(name, data, kind, error)), signature)
     if isinstance(record, Models):

@@ -6,21 +6,21 @@ One worker holds the data and answers with threads. It is never public: a proxy 
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 import os
 import signal
-import time
+from datetime import UTC, datetime
 from typing import Any
 
 from flask.cli import load_dotenv
 from flask.helpers import get_load_dotenv
 from gunicorn.errors import AppImportError
 from gunicorn.glogging import Logger
-from gunicorn.http import wsgi
 from gunicorn.http.errors import ParseException
 
+from store import tuning
+from store.times import rfc3339
 from store.web.errors import handle_malformed_body
 from store.web.hosts import address
 
@@ -41,9 +41,8 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without the newline."""
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
         line = {
-            "time": stamp,
+            "time": rfc3339(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -69,33 +68,7 @@ class Lines(Logger):  # type: ignore[misc] # gunicorn has no types
 logger_class = Lines
 
 
-class Whole(wsgi.Response):  # type: ignore[misc]
-    """Sends the head of an answer with its body, which costs a tenth less than one by one.
-
-    So a worker that is killed has sent both or neither: for an answer that has not begun a proxy
-    asks another application; the rest of one it cannot ask for.
-    """
-
-    sock: Any
-
-    def write(self, arg: bytes) -> None:
-        """Send a piece of the body, after the head if that is still to go, in one call."""
-        sock, pieces = self.sock, _Pieces()
-        self.sock = pieces
-        try:
-            super().write(arg)
-        finally:
-            self.sock = sock
-        sock.sendall(b"".join(pieces))
-
-
-class _Pieces(list[bytes]):
-    """Stands in for a socket and keeps what is sent."""
-
-    sendall = list.append
-
-
-wsgi.Response = Whole  # the worker takes it from there; no setting names another
+tuning.send_in_one_piece()
 
 
 def post_fork(server: Any, worker: Any) -> None:
@@ -104,7 +77,7 @@ def post_fork(server: Any, worker: Any) -> None:
     The address is for links when BASE_URL is not set.
     """
     _read_dotenv(server)
-    gc.disable()  # until the data is loaded; see post_worker_init
+    tuning.loading()
     listener = worker.sockets[0].getsockname()
     if isinstance(listener, tuple):
         scheme = "https" if server.cfg.is_ssl else "http"
@@ -132,16 +105,15 @@ def _read_dotenv(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Spare the collector what was loaded: it is there to stay. Then watch, and stand by to poll.
+    """Watch the files, and stand by to poll.
 
     With POLL_ENABLED=1 every worker is ready, and one of all polls.
     """
-    gc.freeze()
-    gc.enable()
+    tuning.loaded()
     # A chunked body is taken apart as it is read, which is when the application asks for it.
     worker.wsgi.register_error_handler(ParseException, handle_malformed_body)
     extensions = worker.wsgi.extensions
-    extensions["watcher"].ensure_running()
+    extensions["watcher"].ensure_running(tuning.Background())
     if extensions["settings"].poll_enabled:
         from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll
 

@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.last_good import FOLDER, MARKS, LastGood, Mark, unreadable
+from store.listing import signature_of
 from store.marks import NOTHING, Marks
 from store.records import Problem
 from store.sealing import is_sealed, seal, unseal
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
+    from store.listing import Signature
     from store.records import Poll
-
-Signature = tuple[int, int, int, int]
-"""Times of modification and of status change in ns, size in bytes, inode."""
 
 _LONGEST = 200
 """Characters of a reason; the reader of JSON may quote what a line says."""
@@ -95,7 +95,7 @@ class History:
                     if entry.name.endswith(".jsonl"):
                         with suppress(FileNotFoundError):  # it has just gone
                             status = entry.stat(follow_symlinks=False)
-                            found[entry.name.removesuffix(".jsonl")] = _signature(status)
+                            found[entry.name.removesuffix(".jsonl")] = signature_of(status)
         except OSError as error:
             reason = f"the folder history cannot be looked into: {error.strerror}"
             raise HistoryError(reason) from error
@@ -104,7 +104,7 @@ class History:
     def signature(self, slug: str) -> Signature | None:
         """What changes when a file does; ``None`` if there is none, or nobody may look."""
         with suppress(OSError):
-            return _signature(self.path(slug).lstat())
+            return signature_of(self.path(slug).lstat())
         return None
 
     def read(self, slug: str) -> Log:
@@ -135,7 +135,7 @@ class History:
             return Log(problems=(_lost(slug, mark, "it was cut short or changed"),))
         if polls:
             self._marks.see(slug, _mark(polls[-1]))
-        return Log(tuple(polls), tuple(problems), _signature(found))
+        return Log(tuple(polls), tuple(problems), signature_of(found))
 
     @property
     def spoilt_marks(self) -> Problem | None:
@@ -435,8 +435,7 @@ def _names(identity: str, data: bytes) -> bool:
 
 
 def _a_second_after(time: str) -> str:
-    later = datetime.fromisoformat(time) + timedelta(seconds=1)
-    return later.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return rfc3339(datetime.fromisoformat(time) + timedelta(seconds=1))
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
@@ -461,10 +460,6 @@ def _unreadable(slug: str, line: int, error: ValueError, *, torn: bool) -> Probl
         message = f"an unfinished record (the next poll sets it aside): {why}"
         return Problem(f"history/{slug}.jsonl", line, 1, message, "warning")
     return damage(slug, line, why)
-
-
-def _signature(found: os.stat_result) -> Signature:
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _sync_directory(directory: Path) -> None:

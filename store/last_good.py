@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
+from store.drafts import atomic_write, give
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
@@ -154,26 +156,11 @@ class LastGood:
             os.close(handle)
 
     def _place(self, name: str, data: bytes, modified: int | None) -> None:
-        """Put a file in place whole, with its time if one is given, by a draft and a rename."""
+        """Put a file in place whole, with its time if one is given, and in a folder of ours."""
         path = self._home / name
         if not path.parent.is_dir():
             _make_folder(path.parent)
-        draft = path.with_name(f".{path.name}.draft")
-        draft.unlink(missing_ok=True)
-        try:
-            with draft.open("xb") as file:
-                os.fchmod(file.fileno(), 0o640)
-                _give(file.fileno(), path.parent)
-                file.write(data)
-                file.flush()
-                if modified is not None:
-                    os.utime(file.fileno(), ns=(modified, modified))
-                os.fsync(file.fileno())
-            draft.replace(path)
-        except OSError:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-            raise
+        atomic_write(path, data, 0o640, modified)
 
 
 class Mark(Struct, frozen=True, forbid_unknown_fields=True):
@@ -204,13 +191,6 @@ def _make_folder(path: Path) -> None:
     path.mkdir(mode=0o750, exist_ok=True)
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        _give(handle, path.parent)
+        give(handle, path.parent)
     finally:
         os.close(handle)
-
-
-def _give(handle: int, folder: Path) -> None:
-    """Let what root has made belong to the owner of the folder it is in."""
-    if os.geteuid() == 0:
-        owner = folder.stat()
-        os.fchown(handle, owner.st_uid, owner.st_gid)

@@ -6,36 +6,28 @@ saved file, another process's work) goes through :meth:`Store.reload` or :meth:`
 
 from __future__ import annotations
 
-import gc
 import logging
-import os
-import sys
 import threading
 import time
-import weakref
-from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from store.counting import deleted_slugs, history_files, latest_time, read_logs, states_of
+from store.edits import name_clashes, tell_edits
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
-from store.rankings import curation, readings
+from store.rankings import readings
 from store.rankings.names import Names
 from store.records import Problem
 from store.snapshot import rebuild, with_overview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from store.counting import Logs
     from store.files import Catalogue
-    from store.history import Signature
-    from store.positions import JsonPath
-    from store.rankings.names import Claim
+    from store.listing import Signature
     from store.rankings.poll_states import PollStates
     from store.records import Poll
     from store.snapshot import Ledger, Publisher, Snapshot
@@ -44,12 +36,6 @@ log = logging.getLogger(__name__)
 
 _GONE = "the data directory cannot be read any more; what it last held stays served"
 _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
-
-MOVES = 10
-"""Names that stand for another product after an edit, of which the log tells one by one."""
-
-FEW = 16
-"""Entries up to which a mapping is taken for a record of larger things."""
 
 
 class Store:
@@ -117,7 +103,7 @@ class Store:
                 catalogue = self._files.scan(settle)
                 if first:
                     catalogue.check_governed()
-                with self._lock, _collector_paused() if first else nullcontext():
+                with self._lock:
                     self._follow(catalogue)
                 self._fault = None
             except DataDirectoryError as error:
@@ -245,7 +231,7 @@ class Store:
             try:
                 following = self._next(catalogue, changed)
                 if self._snapshot and catalogue is not self._snapshot.catalogue:
-                    _tell_edits(self._snapshot, following)
+                    tell_edits(self._snapshot, following)
                 self._swap_whole(following)
             except BaseException:
                 self._signatures = known
@@ -270,11 +256,8 @@ class Store:
         self._overview_due = False
 
     def _swap(self, snapshot: Snapshot) -> None:
-        parts = list(_parts(self._snapshot))
         self._snapshot = snapshot
         self.made_at = self._clock()
-        while parts:  # freed all at once, the last snapshot would stop every thread for 40 ms
-            parts.pop(0)
 
     def _tell_unmade(self, faults: Sequence[tuple[str, Exception]]) -> None:
         """Keep what could not be made as a problem, and log the first of it if that is new."""
@@ -322,95 +305,6 @@ def append(
     """Append polls of one category to its history; see :meth:`History.append`."""
     files = history_files(polls[0].slug, catalogue.categories)
     return history.append(polls, now, withheld=catalogue.withheld, beside=files[:-1])
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """While everything is built for the first time, looking for garbage would take half of it."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-THRESHOLDS = gc.get_threshold()
-"""The collector's, as they were when the process began; the last is for full collections."""
-
-NEVER = 1_000_000
-"""So many collections of younger objects do not happen between two looks."""
-
-SWITCH_INTERVAL = sys.getswitchinterval()
-"""Seconds for which a busy thread keeps the interpreter, as they were when the process began."""
-
-
-@contextmanager
-def _requests_first() -> Iterator[None]:
-    """Let every other thread have the interpreter within a millisecond.
-
-    Garbage is collected while it is young: a full collection would stop all threads. Always, the
-    short interval would cost each request a tenth more.
-    """
-    sys.setswitchinterval(min(0.001, SWITCH_INTERVAL))
-    gc.set_threshold(*THRESHOLDS[:2], NEVER)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*THRESHOLDS)
-        sys.setswitchinterval(SWITCH_INTERVAL)
-
-
-def _tell_edits(before: Snapshot, after: Snapshot) -> None:
-    """Log what an edit made of names and questions: warnings, which no server leaves out."""
-    for message in reworded(before, after):
-        log.warning("%s", message)
-    held = [
-        curation.addressed(
-            {slug: reading.resolved for slug, reading in each.readings.items()},
-            each.products,
-            each.catalogue.products,
-        )
-        for each in (before, after)
-    ]
-    if moves := curation.moves(*held):
-        told = "; ".join(move.told() for move in moves[:MOVES])
-        more = f"; and {len(moves) - MOVES} more" if len(moves) > MOVES else ""
-        log.warning("an edit moved names to other products: %s%s", told, more)
-
-
-def claimed_at(claim: Claim, names: Names) -> JsonPath:
-    """Where a product file makes a claim: its name, or one of its aliases."""
-    product = names.products[claim.slug]
-    if claim.title == product.name:
-        return ("name",)
-    return ("aliases", product.aliases.index(claim.title))
-
-
-def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
-    """Every name or alias that more than one product file claims, at each of its places."""
-    for claims in names.contested():
-        for claim in claims:
-            others = [f"products/{other.slug}.json" for other in claims if other.slug != claim.slug]
-            yield files.problem_at(
-                f"products/{claim.slug}.json",
-                claimed_at(claim, names),
-                f'"{claim.title}" is also claimed by {", ".join(sorted(set(others)))}; '
-                "until one gives it up it belongs to neither, and ranks as a product of its own",
-            )
-
-
-def reworded(before: Snapshot, after: Snapshot) -> Iterator[str]:
-    """What is to be said of every category whose question became another one."""
-    for slug, board in after.boards.items():
-        earlier = before.boards.get(slug)
-        if board.next_question and earlier and earlier.next_question != board.next_question:
-            yield (
-                f"categories/{slug}.json: a new question: each assistant is due to be asked it "
-                "(`flask check` says what that costs), and the answers to the one before stand "
-                "until all have answered; if both mean the same, list that in former_questions"
-            )
 
 
 def _to_read_again(
@@ -461,62 +355,3 @@ def _edited(before: Snapshot, catalogue: Catalogue) -> set[str]:
         if slug in categories and ledger.files != tuple(history_files(slug, categories))
     }
     return edited | moved
-
-
-def _parts(whole: object) -> Iterator[object]:
-    """A value and the larger things it is made of, outer before inner."""
-    yield whole
-    inner: Iterable[object] = ()
-    if isinstance(whole, msgspec.Struct):
-        inner = msgspec.structs.astuple(whole)
-    elif isinstance(whole, dict) and len(whole) <= FEW:
-        inner = whole.values()
-    elif hasattr(whole, "__dict__"):
-        inner = vars(whole).values()
-    for part in inner:
-        yield from _parts(part)
-
-
-class Watcher:
-    """Keeps a store current while it serves: one daemon thread that looks at the files.
-
-    It starts with the process that serves, be it ``flask run`` or a worker of gunicorn, so that
-    what is good is kept although nobody asks; elsewhere with the first request a process answers.
-    It never runs in a command, and ends with its store. Times are in seconds.
-    """
-
-    def __init__(self, store: Store, every: float = 2.0, settle: float = 0.2) -> None:
-        self._store = store
-        self._times = (every, settle)
-        self._process: int | None = None
-        self._lock = threading.Lock()
-
-    def ensure_running(self) -> None:
-        """Start watching in this process, the data brought up to date first."""
-        if self._process == os.getpid():
-            return
-        with self._lock:
-            if self._process != os.getpid():
-                self._process = os.getpid()
-                self._store.keep_current()
-                watched = (weakref.ref(self._store), *self._times)
-                threading.Thread(target=_watch, args=watched, name="watcher", daemon=True).start()
-
-
-def _watch(store: weakref.ref[Store], every: float, settle: float) -> None:
-    """Look again and again, until nobody holds the store any more."""
-    pause = threading.Event()
-    frozen_at: float | None = None
-    while held := store():
-        with _requests_first():
-            looked = frozen_at is not None  # the first time, what began this has looked
-            if looked:
-                held.keep_current(lambda: pause.wait(settle))
-            held.prepare()
-            if looked:
-                held.keep()
-            if held.made_at != frozen_at:
-                gc.freeze()  # a snapshot has no cycles: it is freed when its last reader lets go
-                frozen_at = held.made_at
-        del held
-        pause.wait(every)

@@ -51,7 +51,7 @@ def explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> I
         )
         return
     parsed = positions.parse(text)
-    found = {(slip.offset, slip.message) for slip in parsed.slips}
+    found = {(issue.offset, issue.message) for issue in parsed.issues}
     quoted = name not in _PRIVATE
     if parsed.complete:
         found.update(_schema_errors(parsed, kind, quoted=quoted))
@@ -82,7 +82,7 @@ def _is_whole(_: Any, value: Any) -> bool:
 
 def _told(parsed: positions.Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[int, str]]:
     path: positions.JsonPath = tuple(error.absolute_path)
-    if path in parsed.doubtful:
+    if path in {issue.path for issue in parsed.issues}:
         return
     if error.validator == "additionalProperties":
         known = list(error.schema["properties"])
@@ -180,24 +180,3 @@ def _where(path: positions.JsonPath) -> str:
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-
-
-def refuse_what_msgspec_takes(text: str) -> None:
-    """Raise ``ValueError`` for a key that stands twice and for values nested too deep."""
-    value = json.loads(text, object_pairs_hook=_without_duplicates)
-    if text.count("{") + text.count("[") > positions.MAX_DEPTH and _is_too_deep(value, 0):
-        raise ValueError("nested too deep")
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a key stands twice")
-    return members
-
-
-def _is_too_deep(value: Any, depth: int) -> bool:
-    if depth > positions.MAX_DEPTH:
-        return True
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(_is_too_deep(part, depth + 1) for part in parts)

@@ -18,10 +18,10 @@ from processes import write_real
 from store import history
 from store.history import History
 from store.last_good import FOLDER
+from store.polls import sample as sample_assistant
 from store.polls.leases import Leases
 from store.polls.providers import Reply
-from store.polls.providers import sample as sample_assistant
-from store.polls.providers.sample import SampleReply
+from store.polls.sample import SampleReply
 from store.records import Failure
 
 if TYPE_CHECKING:

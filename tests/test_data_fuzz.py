@@ -19,7 +19,7 @@ from servers import gunicorn
 from store.cli.checking import problems_in
 from store.files import understand
 from store.history import History
-from store.memory import Watcher
+from store.watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,6 +16,7 @@ from pathlib import Path
 from werkzeug.serving import make_server
 
 from app import create_app
+from store import tuning
 from store.settings import Settings
 
 LATE = 0.005
@@ -36,6 +37,7 @@ def main(directory: str, port: str, report: str) -> None:
     """Serve until SIGTERM."""
     base = f"http://127.0.0.1:{port}"
     app = create_app(Settings(data_dir=Path(directory), base_url=base))
+    app.extensions["watcher"].ensure_running(tuning.Background())  # as a worker of gunicorn does
     server = make_server("127.0.0.1", int(port), app, threaded=True)
     late: list[tuple[float, float]] = []
     stop = threading.Event()

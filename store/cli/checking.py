@@ -13,9 +13,9 @@ import msgspec
 from flask import current_app
 
 from store.cli import checks, name_checks, with_data
+from store.edits import name_clashes
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
-from store.memory import name_clashes
 from store.polls.assistants import mistakes
 from store.rankings.names import Names
 from store.records import Problem

@@ -20,6 +20,7 @@ from store.cli.exporting import MANIFEST, Manifest
 from store.files import Files
 from store.settings import NOT_THE_SAMPLE
 from store.web.hosts import host_name, host_of, is_ip
+from store.web.pages.rendering import environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -309,6 +310,4 @@ def _odd_types(manifest: Manifest) -> dict[str, tuple[str, str]]:
 
 
 def _render(template: str, **values: Any) -> str:
-    source = Path(current_app.root_path, "templates", "deploy", template)
-    plain = current_app.jinja_env.overlay(autoescape=False)
-    return plain.from_string(source.read_text(encoding="utf-8")).render(**values)
+    return environment().get_template(f"deploy/{template}").render(**values)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from store import positions
-from store.cli.drafts import drafted
 from store.cli.schemas import schema_of
+from store.drafts import drafted
 from store.files import load, understand
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _replace(path: Path, edit: Edit) -> None:
     if not path.parent.exists():
         path.parent.mkdir()
         path.parent.chmod(0o755)  # as readable as the file, whatever the umask
-    with drafted(path, edit.after) as draft:
+    with drafted(path, edit.after.encode()) as draft:
         _refuse_if_changed(path, edit)
         if edit.before is not None:
             draft.replace(path)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from store.cli.naming import Unpublished
 from store.counting import deleted_slugs, read_logs
-from store.memory import claimed_at
+from store.edits import claimed_at
 from store.rankings import curation
 from store.rankings import names as naming
 from store.snapshot import rebuild

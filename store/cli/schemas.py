@@ -11,7 +11,7 @@ import msgspec
 from flask import current_app
 
 from store.cli import with_data
-from store.cli.drafts import drafted
+from store.drafts import atomic_write
 from store.files import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
@@ -78,8 +78,7 @@ def write(directory: Path) -> list[Path]:
 
 
 def _put(path: Path, text: str) -> Path:
-    with drafted(path, text) as draft:
-        draft.replace(path)
+    atomic_write(path, text.encode())
     return path
 
 

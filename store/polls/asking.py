@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from store.cleaning import clean
-from store.polls import answers, secrets
+from store.polls import answers, sample, secrets
 from store.polls.prompt import prompt
 from store.polls.providers import (
     Prompt,
@@ -24,7 +24,6 @@ from store.polls.providers import (
     gemini,
     messages,
     responses,
-    sample,
 )
 from store.polls.sending import Sent, Unsent
 from store.polls.spending import Meter, at_most, usd

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from store.counting import LEEWAY
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +50,7 @@ class Clock:
         """
         now = self.now()
         if now < EARLIEST:
-            return f"This machine's clock says {_stamp(now)}; nothing is sent until it is set."
+            return f"This machine's clock says {rfc3339(now)}; nothing is sent until it is set."
         with self._lock:
             if self._misfit is None:
                 return None
@@ -77,8 +78,4 @@ class Clock:
 
 
 def _differ(ours: datetime, theirs: datetime) -> str:
-    return f"This machine's clock says {_stamp(ours)}, the provider's {_stamp(theirs)}."
-
-
-def _stamp(time: datetime) -> str:
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"This machine's clock says {rfc3339(ours)}, the provider's {rfc3339(theirs)}."

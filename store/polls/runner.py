@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +23,7 @@ from store.polls.due import Pair, due_at
 from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget
 from store.records import Poll
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from store.polls.clocks import Clock
@@ -266,8 +267,3 @@ def _dated(came: Asked, now: datetime) -> Poll:
         return came.poll
     until = rfc3339(now + timedelta(seconds=came.rest))
     return msgspec.structs.replace(came.poll, cooldown_until=until)
-
-
-def rfc3339(time: datetime) -> str:
-    """A time as history writes it: UTC, whole seconds, ``Z``."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -28,10 +28,11 @@ from store.polls.asking import Unready
 from store.polls.clocks import Clock
 from store.polls.due import Pair, look
 from store.polls.leases import Leases, leased, locks_in
-from store.polls.runner import Edges, Runner, rfc3339
+from store.polls.runner import Edges, Runner
 from store.polls.spending import daily_account
 from store.rankings.poll_states import usd_on
 from store.settings import SettingsError
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable

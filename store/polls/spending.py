@@ -8,7 +8,6 @@ counts as what was reserved. Amounts are whole micro-dollars, so that sums are e
 from __future__ import annotations
 
 import math
-import os
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Protocol
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import msgspec
 from msgspec import Meta, Struct
 
+from store.drafts import atomic_write
 from store.polls.leases import leased, locks_in
 from store.polls.providers import MAX_SEARCHES, Tokens
 
@@ -187,12 +187,7 @@ class DailyAccount:
         return _Day(today, max(found.micros if found.day == today else 0, known))
 
     def _write(self, day: _Day) -> None:
-        draft = self._directory / "spent.new"
-        with draft.open("wb") as file:
-            file.write(msgspec.json.encode(day))
-            file.flush()
-            os.fsync(file.fileno())  # else a power cut may leave an empty file in its place
-        draft.replace(self._directory / "spent.json")
+        atomic_write(self._directory / "spent.json", msgspec.json.encode(day))
 
 
 def daily_account(

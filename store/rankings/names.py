@@ -19,14 +19,13 @@ from msgspec import Struct
 from slugify import slugify
 
 from store.cleaning import IGNORABLE
+from store.records import MAX_SLUG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from store.records import Product
 
-MAX_SLUG = 100
-"""Characters of a slug at most, as in :data:`store.records.MAX_SLUG`."""
 _DIGITS = 6
 """Hex digits of a digest in a slug: 16.7 million values; published, so never to be changed."""
 _AS_HASHED = re.compile(rf"-[0-9a-f]{{{_DIGITS}}}$")

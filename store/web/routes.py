@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from store.records import MAX_SLUG, SLUG_PATTERN
+from store.records import SLUG_SCHEMA
 from store.web import resources as wire
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class Route(Struct, frozen=True):
 
 
 def _slug(place: str, description: str) -> Parameter:
-    schema = {"type": "string", "pattern": SLUG_PATTERN, "minLength": 1, "maxLength": MAX_SLUG}
-    return Parameter("slug", place, description, schema, required=True)
+    return Parameter("slug", place, description, SLUG_SCHEMA, required=True)
 
 
 QUERY = Parameter(

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from store.history import HistoryError
-from store.records import MAX_SLUG, SLUG_PATTERN
+from store.records import SLUG_SCHEMA
 from store.web import absent
 from store.web import resources as wire
 from store.web.errors import unreadable
@@ -236,8 +236,7 @@ def _text(text: str) -> dict[str, str]:
 
 
 def _slug(description: str) -> Parameter:
-    schema = {"type": "string", "pattern": SLUG_PATTERN, "minLength": 1, "maxLength": MAX_SLUG}
-    return Parameter("slug", "argument", description, schema, required=True)
+    return Parameter("slug", "argument", description, SLUG_SCHEMA, required=True)
 
 
 def _number(name: str, description: str, low: int, high: int, default: int) -> Parameter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.web.pages import headers
@@ -22,14 +21,11 @@ if TYPE_CHECKING:
     from store.web.payloads import Payloads
 
 
-TEMPLATES = Path(__file__).parents[3] / "templates"
-
-
 def register(
     app: Flask, store: Store, payloads: Callable[[Snapshot], Payloads], describing: Describing
 ) -> None:
     """Serve every page of a store, and show errors on page paths as pages."""
     assets = Assets()
-    serving = Serving(store, payloads, Renderer(TEMPLATES, assets))
+    serving = Serving(store, payloads, Renderer(assets))
     app.register_blueprint(Pages(serving, assets, describing).blueprint())
     headers.register(app, serving)

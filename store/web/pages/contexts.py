@@ -124,9 +124,7 @@ def category(
         "products": snapshot.products,
         "fixes": _fixes_by_product(board, ranking),
         "caveats": [(a.model, a.answered.poll.caveat) for a in board.counted],
-        "structured": discovery.structured(
-            verdict, ranking, payloads, LICENCES.get(payloads.site.licence)
-        ),
+        "structured": discovery.structured(verdict, payloads, LICENCES.get(payloads.site.licence)),
     }
 
 

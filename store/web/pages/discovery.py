@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from store.snapshot import Snapshot
-    from store.web.pages.contexts import Row
     from store.web.payloads import Payloads
     from store.web.resources import CategoryVerdict
 
@@ -73,19 +72,17 @@ def api_catalog(payloads: Payloads) -> bytes:
     return msgspec.json.encode(catalog)
 
 
-def structured(
-    verdict: CategoryVerdict, rows: list[Row], payloads: Payloads, licence: str | None
-) -> dict[str, Any]:
+def structured(verdict: CategoryVerdict, payloads: Payloads, licence: str | None) -> dict[str, Any]:
     """A category in the words of schema.org: a list, and the data set it comes from."""
     at = payloads.at
     elements = [
         {
             "@type": "ListItem",
-            "position": row.entry.rank,
-            "name": row.product.name,
-            "url": at.product_page(row.product.slug),
+            "position": entry.rank,
+            "name": entry.product,
+            "url": at.product_page(entry.slug),
         }
-        for row in rows
+        for entry in verdict.combined
     ]
     dataset = {
         "@type": "Dataset",

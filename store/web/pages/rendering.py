@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -14,10 +15,10 @@ from markupsafe import Markup
 from store.records import DOMAIN_PATTERN
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from store.web.pages.assets import Assets
     from store.web.payloads import Payloads
+
+TEMPLATES = Path(__file__).parents[3] / "templates"
 
 _DOMAIN = re.compile(DOMAIN_PATTERN)
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
@@ -27,28 +28,31 @@ _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufff
 class Renderer:
     """Renders page templates; names, reasons and all other data are escaped."""
 
-    def __init__(self, directory: Path, assets: Assets) -> None:
-        self._templates = environment(directory)
+    def __init__(self, assets: Assets) -> None:
         self._assets = assets
 
     def render(self, template: str, payloads: Payloads, /, **context: Any) -> bytes:
         """A page of a site; ``root`` stands before every path of the site's own links."""
         root = urlsplit(payloads.at.base).path
-        text = self._templates.get_template(template).render(
-            site=payloads.site,
-            at=payloads.at,
-            root=root,
-            asset=lambda name: f"{root}/static/{name}?v={self._assets.version(name)}",
-            **context,
+        text = (
+            environment()
+            .get_template(template)
+            .render(
+                site=payloads.site,
+                at=payloads.at,
+                root=root,
+                asset=lambda name: f"{root}/static/{name}?v={self._assets.version(name)}",
+                **context,
+            )
         )
         return _UNSHOWABLE.sub("", text).encode()
 
 
 @cache
-def environment(directory: Path) -> Environment:
-    """The page templates of a directory, each read and compiled when it is first used."""
+def environment() -> Environment:
+    """All templates, each read and compiled when it is first used; HTML and XML are escaped."""
     templates = Environment(
-        loader=FileSystemLoader(directory),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(("html", "xml"), default_for_string=True),
         trim_blocks=True,
         lstrip_blocks=True,
@@ -86,8 +90,7 @@ def markdown(text: str) -> Markup:
 
     Headings begin one level below the page's own.
     """
-    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    reader.validateLink = _is_web_link  # type: ignore[method-assign, assignment]
+    reader = _Markdown("commonmark", {"html": False}).enable("table").disable("image")
     tokens = reader.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
@@ -96,5 +99,7 @@ def markdown(text: str) -> Markup:
     return Markup(html)  # noqa: S704 - markdown-it escapes all text while HTML is disabled
 
 
-def _is_web_link(address: str) -> bool:
-    return address.startswith(("https://", "http://", "/", "#")) and not address.startswith("//")
+class _Markdown(MarkdownIt):
+    def validateLink(self, url: str) -> bool:  # noqa: N802 - markdown-it's hook
+        """Whether a link leads to the web; any other is left as the text that it is."""
+        return url.startswith(("https://", "http://", "/", "#")) and not url.startswith("//")

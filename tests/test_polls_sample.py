@@ -16,9 +16,10 @@ from builders import category
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.polls import answers
-from store.polls.providers import sample
-from store.polls.providers.sample_words import Invented, subject_of
+from store.polls import answers, sample
+from store.polls.sample.opinions import EPOCH, TREND, ranked, trend
+from store.polls.sample.products import Invented
+from store.polls.sample.subjects import subject_of
 from store.records import Answer, Failure
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def test_the_same_question_at_the_same_time_gets_the_same_reply() -> None:
     zone = dt.timezone(dt.timedelta(hours=5))
     assert sample.reply("laptop", KNOWN["laptop"], "Model C", AT.astimezone(zone)) == here
     program = (
-        "import datetime as dt; from builders import category; from store.polls.providers import"
-        " sample; print(repr(sample.reply('laptop', category('Best laptop'), 'Model C',"
+        "import datetime as dt; from builders import category; from store.polls import sample;"
+        " print(repr(sample.reply('laptop', category('Best laptop'), 'Model C',"
         " dt.datetime(2026, 11, 20, 9, tzinfo=dt.UTC))))"
     )
     path = f"import sys; sys.path[:0] = {sys.path!r}; "
@@ -162,11 +163,11 @@ def test_about_three_polls_in_a_hundred_fail_in_several_ways() -> None:
 
 def test_agreement_is_of_every_kind() -> None:
     """Over many topics first places are unanimous, three to one, split and all different."""
-    days = (AT - sample.EPOCH) / dt.timedelta(days=1)
+    days = (AT - EPOCH) / dt.timedelta(days=1)
     kinds = Counter(
         tuple(sorted(Counter(firsts).values(), reverse=True))
         for slug, asked in KNOWN.items()
-        if (firsts := [sample.ranked(slug, asked, name, days)[0].name for name in ASSISTANTS])
+        if (firsts := [ranked(slug, asked, name, days)[0].name for name in ASSISTANTS])
     )
     share = {kind: count / len(KNOWN) for kind, count in kinds.items()}
     assert 0.14 < share[(4,)] < 0.32
@@ -180,10 +181,9 @@ def test_first_places_drift_slowly() -> None:
     cells = [(slug, name) for slug in list(KNOWN)[::2] for name in ASSISTANTS]
 
     def changed(between: dt.timedelta) -> float:
-        days = [(at - sample.EPOCH) / dt.timedelta(days=1) for at in (AT, AT + between)]
+        days = [(at - EPOCH) / dt.timedelta(days=1) for at in (AT, AT + between)]
         firsts = [
-            [sample.ranked(slug, KNOWN[slug], name, day)[0].name for day in days]
-            for slug, name in cells
+            [ranked(slug, KNOWN[slug], name, day)[0].name for day in days] for slug, name in cells
         ]
         return sum(before != after for before, after in firsts) / len(firsts)
 
@@ -196,14 +196,14 @@ def test_some_products_appear_after_a_date() -> None:
     launched = {
         product.name: product.launch
         for slug, asked in KNOWN.items()
-        for product in sample.ranked(slug, asked, "Model A", 100_000.0)
+        for product in ranked(slug, asked, "Model A", 100_000.0)
         if product.launch > 0
     }
     assert launched
     early = {
         product.name
         for slug, asked in KNOWN.items()
-        for product in sample.ranked(slug, asked, "Model A", 0.0)
+        for product in ranked(slug, asked, "Model A", 0.0)
         if product.launch > 0
     }
     assert not early & set(launched)
@@ -213,11 +213,11 @@ def test_a_trend_rises_and_falls() -> None:
     """A fashionable product is liked more at one time than at another; the others are not."""
     calm = Invented("Calm", "calm.example", 0.0, 0.0, 0.0)
     moving = Invented("Moving", "moving.example", 0.0, 0.0, 100.0)
-    heights = [sample.trend(moving, day) for day in range(200)]
-    assert max(heights) == sample.TREND / 2
-    assert min(heights) == -sample.TREND / 2
+    heights = [trend(moving, day) for day in range(200)]
+    assert max(heights) == TREND / 2
+    assert min(heights) == -TREND / 2
     assert all(abs(after - before) < 0.1 for before, after in pairwise(heights))
-    assert sample.trend(calm, 3.0) == 0
+    assert trend(calm, 3.0) == 0
 
 
 def test_each_assistant_has_a_voice(answered: Answered) -> None:
@@ -324,7 +324,7 @@ def test_a_successor_is_another_product() -> None:
     names = {
         product.name
         for slug, asked in KNOWN.items()
-        for product in sample.ranked(slug, asked, "Model A", 500.0)
+        for product in ranked(slug, asked, "Model A", 500.0)
     }
     pairs = [
         name

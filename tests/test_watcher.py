@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import sys
 import threading
 import time
 import weakref
@@ -16,8 +15,8 @@ from builders import answered, app_over, bodies, prepared, same_as_fresh, write_
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.memory import SWITCH_INTERVAL, THRESHOLDS, Watcher
 from store.rankings.search import Index
+from store.watcher import Watcher
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -273,37 +272,6 @@ def test_the_first_request_sees_what_changed_since_the_start(directory: Path, st
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     Watcher(store, every=3600).ensure_running()
     assert b"Best VPNs" in prepared(store.snapshot)["best/vpn.json"].body
-
-
-def test_a_look_disturbs_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Meanwhile requests get the interpreter soon and no full collection starts."""
-    usual = (SWITCH_INTERVAL, THRESHOLDS)  # what is set now may be another store's watcher's doing
-    found: list[tuple[float, int]] = []
-    frozen = threading.Event()
-
-    class Looking:
-        made_at = 1.0
-
-        def keep_current(self, *_: Any) -> None:
-            """Look at nothing."""
-
-        def prepare(self) -> None:
-            found.append((sys.getswitchinterval(), gc.get_threshold()[2]))
-
-        def keep(self) -> None:
-            """Keep nothing."""
-
-    store: Any = Looking()
-    monkeypatch.setattr(gc, "freeze", frozen.set)
-    Watcher(store, every=1000).ensure_running()
-    assert frozen.wait(10)
-    ((interval, full),) = found
-    assert interval <= 0.001
-    assert full > 1000 * usual[1][2]
-    deadline = time.monotonic() + 10
-    while (sys.getswitchinterval(), gc.get_threshold()) != usual:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_a_fault_in_preparing_ends_no_watching(

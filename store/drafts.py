@@ -1,0 +1,59 @@
+"""Putting a file in place whole, so that nobody ever reads half of it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def drafted(
+    path: Path, data: bytes, mode: int = 0o644, modified: int | None = None
+) -> Iterator[Path]:
+    """A file beside ``path`` with its new bytes, safe on the disk, to be put in its place.
+
+    It has the mode of the file that is there, and its owner where we may give it away; else
+    ``mode``, and the folder's owner. ``modified`` is its time in ns, if not now. It is gone at the
+    end of the block.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    draft = path.with_name(f".{path.name}.draft")
+    is_there = path.is_file() and not path.is_symlink()
+    draft.unlink(missing_ok=True)
+    try:
+        with draft.open("xb") as file:  # never through a link that somebody has laid there
+            os.fchmod(file.fileno(), path.stat().st_mode & 0o777 if is_there else mode)
+            give(file.fileno(), path if is_there else path.parent)
+            file.write(data)
+            file.flush()
+            if modified is not None:
+                os.utime(file.fileno(), ns=(modified, modified))
+            os.fsync(file.fileno())
+        yield draft
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def atomic_write(path: Path, data: bytes, mode: int = 0o644, modified: int | None = None) -> None:
+    """Put bytes in a file's place in one step; see :func:`drafted`.
+
+    Raises:
+        OSError: they could not be written; what was there is as it was.
+    """
+    with drafted(path, data, mode, modified) as draft:
+        draft.replace(path)
+
+
+def give(handle: int, like: Path) -> None:
+    """Let an open file or folder belong to the owner of ``like``, where we may give it away."""
+    owner = like.stat()
+    with suppress(PermissionError):
+        os.fchown(handle, owner.st_uid, owner.st_gid)

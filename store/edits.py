@@ -1,0 +1,73 @@
+"""What a curator's edit made of names and questions, and which names two product files claim."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from store.rankings import curation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from store.files import Files
+    from store.positions import JsonPath
+    from store.rankings.names import Claim, Names
+    from store.records import Problem
+    from store.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+MOVES = 10
+"""Names that stand for another product after an edit, of which the log tells one by one."""
+
+
+def tell_edits(before: Snapshot, after: Snapshot) -> None:
+    """Log what an edit made of names and questions: warnings, which no server leaves out."""
+    for message in reworded(before, after):
+        log.warning("%s", message)
+    held = [
+        curation.addressed(
+            {slug: reading.resolved for slug, reading in each.readings.items()},
+            each.products,
+            each.catalogue.products,
+        )
+        for each in (before, after)
+    ]
+    if moves := curation.moves(*held):
+        told = "; ".join(move.told() for move in moves[:MOVES])
+        more = f"; and {len(moves) - MOVES} more" if len(moves) > MOVES else ""
+        log.warning("an edit moved names to other products: %s%s", told, more)
+
+
+def claimed_at(claim: Claim, names: Names) -> JsonPath:
+    """Where a product file makes a claim: its name, or one of its aliases."""
+    product = names.products[claim.slug]
+    if claim.title == product.name:
+        return ("name",)
+    return ("aliases", product.aliases.index(claim.title))
+
+
+def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
+    """Every name or alias that more than one product file claims, at each of its places."""
+    for claims in names.contested():
+        for claim in claims:
+            others = [f"products/{other.slug}.json" for other in claims if other.slug != claim.slug]
+            yield files.problem_at(
+                f"products/{claim.slug}.json",
+                claimed_at(claim, names),
+                f'"{claim.title}" is also claimed by {", ".join(sorted(set(others)))}; '
+                "until one gives it up it belongs to neither, and ranks as a product of its own",
+            )
+
+
+def reworded(before: Snapshot, after: Snapshot) -> Iterator[str]:
+    """What is to be said of every category whose question became another one."""
+    for slug, board in after.boards.items():
+        earlier = before.boards.get(slug)
+        if board.next_question and earlier and earlier.next_question != board.next_question:
+            yield (
+                f"categories/{slug}.json: a new question: each assistant is due to be asked it "
+                "(`flask check` says what that costs), and the answers to the one before stand "
+                "until all have answered; if both mean the same, list that in former_questions"
+            )

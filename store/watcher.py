@@ -1,0 +1,58 @@
+"""Keeping a store current while it serves: one thread that looks at the files again and again."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from store.memory import Store
+
+Around = Callable[["Store"], AbstractContextManager[object]]
+"""What surrounds each look at the files of a store."""
+
+
+class Watcher:
+    """Keeps a store current while it serves: one daemon thread that looks at the files.
+
+    It starts with the process that serves, be it ``flask run`` or a worker of gunicorn, so that
+    what is good is kept although nobody asks; elsewhere with the first request a process answers.
+    It never runs in a command, and ends with its store. Times are in seconds.
+    """
+
+    def __init__(self, store: Store, every: float = 2.0, settle: float = 0.2) -> None:
+        self._store = store
+        self._times = (every, settle)
+        self._process: int | None = None
+        self._lock = threading.Lock()
+
+    def ensure_running(self, around: Around = nullcontext) -> None:
+        """Start watching in this process, the data brought up to date first."""
+        if self._process == os.getpid():
+            return
+        with self._lock:
+            if self._process != os.getpid():
+                self._process = os.getpid()
+                self._store.keep_current()
+                watched = (weakref.ref(self._store), around, *self._times)
+                threading.Thread(target=_watch, args=watched, name="watcher", daemon=True).start()
+
+
+def _watch(store: weakref.ref[Store], around: Around, every: float, settle: float) -> None:
+    """Look again and again, until nobody holds the store any more."""
+    pause = threading.Event()
+    first = True  # what began this has just looked
+    while held := store():
+        with around(held):
+            if not first:
+                held.keep_current(lambda: pause.wait(settle))
+            held.prepare()
+            if not first:
+                held.keep()
+        first = False
+        del held
+        pause.wait(every)

@@ -1,0 +1,50 @@
+"""Files are put in place whole: a reader finds the old bytes or the new ones, never a part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from store.drafts import atomic_write, drafted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_file_is_written_whole_with_mode_and_time(tmp_path: Path) -> None:
+    """A new file has the mode and time that were asked for, and nothing is left beside it."""
+    atomic_write(tmp_path / "a.json", b"one", 0o640, modified=10**18)
+    found = (tmp_path / "a.json").stat()
+    assert (found.st_mode & 0o777, found.st_mtime_ns) == (0o640, 10**18)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_file_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    """Who may read it is the operator's to say, not ours."""
+    path = tmp_path / "a.json"
+    path.write_bytes(b"one")
+    path.chmod(0o600)
+    atomic_write(path, b"two")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"two", 0o600)
+
+
+def test_a_fault_leaves_what_was_there(tmp_path: Path) -> None:
+    """The file is as it was, and the draft is gone."""
+    path = tmp_path / "a.json"
+    path.write_bytes(b"one")
+    with pytest.raises(KeyError), drafted(path, b"two"):
+        raise KeyError
+    assert path.read_bytes() == b"one"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    """A link that somebody laid is replaced, or in the draft's way taken away; never followed."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    for name in ("a.json", ".a.json.draft"):
+        (tmp_path / name).symlink_to(victim)
+    atomic_write(tmp_path / "a.json", b"new")
+    assert victim.read_bytes() == b"mine"
+    assert not (tmp_path / "a.json").is_symlink()
