@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,10 @@ SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 # No .env that lies about decides anything here or in the processes that tests start.
 os.environ["FLASK_SKIP_DOTENV"] = "1"
+
+# Bytecode is kept, or each of a hundred processes would compile the whole service.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No timed assertions, and the same examples on every run: a red suite can be repeated.
 settings.register_profile("suite", deadline=None, derandomize=True)
