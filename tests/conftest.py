@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import app_over
@@ -75,7 +76,25 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def app(shipped: Path) -> Flask:
     """The application over the shipped data."""
-    return app_over(shipped)
+    app = app_over(shipped)
+    gc.freeze()  # as a server does: it stays to the end, and every full collection would walk it
+    return app
+
+
+@pytest.fixture(scope="session")
+def verdicts(app: Flask) -> dict[str, Any]:
+    """The verdict of every ranked category of the shipped data, by slug."""
+    client = app.test_client()
+    slugs = [item["slug"] for item in client.get("/api/v1/categories.json").get_json()]
+    return {slug: client.get(f"/api/v1/best/{slug}.json").get_json() for slug in slugs}
+
+
+@pytest.fixture(scope="session")
+def product_records(app: Flask) -> dict[str, Any]:
+    """The record of every product that a poll of the shipped data names, by slug."""
+    client, products = app.test_client(), app.extensions["store"].snapshot.products.values()
+    slugs = [product.slug for product in products]
+    return {slug: client.get(f"/api/v1/product/{slug}.json").get_json() for slug in slugs}
 
 
 @pytest.fixture
