@@ -35,8 +35,10 @@ os.environ["FLASK_SKIP_DOTENV"] = "1"
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# No timed assertions, and the same examples on every run: a red suite can be repeated.
-settings.register_profile("suite", deadline=None, derandomize=True)
+# No timed assertions, and the same examples on every run: a red suite can be repeated. For more
+# and other ones: `pytest --hypothesis-profile=long`.
+settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("long", deadline=None, max_examples=2_000)
 settings.load_profile("suite")
 
 
