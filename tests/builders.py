@@ -8,6 +8,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from app import create_app
@@ -128,7 +129,7 @@ def line_of(members: Mapping[str, Any] | bytes) -> bytes:
 def write_json(path: Path, value: object) -> Path:
     """Write a data file as a person would, indented."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
     return path
 
 
@@ -165,8 +166,15 @@ def append(directory: Path, polls: Iterable[Poll]) -> None:
 
 
 def app_over(directory: Path, **settings: Any) -> Flask:
-    """The application over a data directory, as a server would have it."""
-    return create_app(Settings(data_dir=directory, **{"base_url": BASE_URL, **settings}))
+    """The application over a data directory, as a server would have it.
+
+    It looks at its files when it is made and when the test says so. Watched, the thousand
+    applications of the suite would be a thousand threads that look every two seconds.
+    """
+    app = create_app(Settings(data_dir=directory, **{"base_url": BASE_URL, **settings}))
+    if watcher := app.extensions.get("watcher"):
+        app.before_request_funcs[None].remove(watcher.ensure_running)
+    return app
 
 
 def command(directory: Path, *arguments: str, **settings: Any) -> Result:

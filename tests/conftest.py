@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import app_over
@@ -29,8 +31,14 @@ SNAPSHOTS = Path(__file__).parent / "snapshots"
 # No .env that lies about decides anything here or in the processes that tests start.
 os.environ["FLASK_SKIP_DOTENV"] = "1"
 
-# No timed assertions, and the same examples on every run: a red suite can be repeated.
-settings.register_profile("suite", deadline=None, derandomize=True)
+# Bytecode is kept, or each of a hundred processes would compile the whole service.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# No timed assertions, and the same examples on every run: a red suite can be repeated. For more
+# and other ones: `pytest --hypothesis-profile=long`.
+settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("long", deadline=None, max_examples=2_000)
 settings.load_profile("suite")
 
 
@@ -70,7 +78,25 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def app(shipped: Path) -> Flask:
     """The application over the shipped data."""
-    return app_over(shipped)
+    app = app_over(shipped)
+    gc.freeze()  # as a server does: it stays to the end, and every full collection would walk it
+    return app
+
+
+@pytest.fixture(scope="session")
+def verdicts(app: Flask) -> dict[str, Any]:
+    """The verdict of every ranked category of the shipped data, by slug."""
+    client = app.test_client()
+    slugs = [item["slug"] for item in client.get("/api/v1/categories.json").get_json()]
+    return {slug: client.get(f"/api/v1/best/{slug}.json").get_json() for slug in slugs}
+
+
+@pytest.fixture(scope="session")
+def product_records(app: Flask) -> dict[str, Any]:
+    """The record of every product that a poll of the shipped data names, by slug."""
+    client, products = app.test_client(), app.extensions["store"].snapshot.products.values()
+    slugs = [product.slug for product in products]
+    return {slug: client.get(f"/api/v1/product/{slug}.json").get_json() for slug in slugs}
 
 
 @pytest.fixture

@@ -14,12 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from builders import write_data, write_json
+from builders import command, write_data, write_json
 
 from store.history import History
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from click.testing import Result
 
     from store.records import Poll
 
@@ -131,6 +133,11 @@ def flask(directory: Path, *arguments: str, **more: str) -> subprocess.Completed
         timeout=300,
         check=False,
     )
+
+
+def flask_here(directory: Path, *arguments: str) -> Result:
+    """A ``flask`` command in this process: where what it does matters, not that it is a process."""
+    return command(directory, *arguments, base_url=None, environ=environment(directory))
 
 
 @contextmanager

@@ -312,7 +312,7 @@ JUNK = st.sampled_from(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from([*KINDS, "products/pipe.json"]), st.data())
 def test_check_accepts_exactly_what_a_server_loads(
     directory: Path, kind: str, data: st.DataObject

@@ -74,10 +74,11 @@ def test_the_sample_is_of_the_real_ones_size(client: FlaskClient, shipped: Path)
     assert sum(file.stat().st_size for file in (shipped / "history").iterdir()) <= 18_000_000
 
 
-def test_the_sample_shows_every_kind_of_figure(client: FlaskClient, shipped: Path) -> None:
+def test_the_sample_shows_every_kind_of_figure(
+    client: FlaskClient, verdicts: dict[str, Any]
+) -> None:
     """Agreement of every kind, ties, stale answers, missing models, changes and trends occur."""
-    files = sorted(file.stem for file in (shipped / "categories").iterdir())
-    bodies = [client.get(f"/api/v1/best/{slug}.json").get_json() for slug in files]
+    bodies = verdicts.values()
     labels = {body["agreement"]["top1"]["label"] for body in bodies}
     votes = {body["agreement"]["top1"]["votes"] for body in bodies}
     assert labels == {"unanimous", "majority", "split"}
@@ -98,8 +99,10 @@ def test_a_slice_made_again_has_the_same_bytes(
 ) -> None:
     """Polling a slice of the categories again, at the same times, gives the same files."""
     directory = tmp_path / "data"
-    shutil.copytree(shipped, directory, ignore=shutil.ignore_patterns("history", ".last-good"))
     chosen = sorted(history)[::SLICE]
+    (directory / "categories").mkdir(parents=True)
+    for name in ("site.json", "models.json", *(f"categories/{slug}.json" for slug in chosen)):
+        shutil.copy(shipped / name, directory / name)
     runs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for slug in chosen:
         for poll in history[slug]:

@@ -13,6 +13,7 @@ from processes import (
     Provider,
     call,
     flask,
+    flask_here,
     polls,
     provider,
     reached,
@@ -70,7 +71,7 @@ def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Prov
         assert "Alpha #1 for" in verdict["verdict"]
 
         asked.follow(everybody("Beta", "Alpha"))
-        assert flask(data, "poll", "crm-software", "--model", "GPT").returncode == 0
+        assert flask_here(data, "poll", "crm-software", "--model", "GPT").exit_code == 0
 
         def changed() -> list[tuple[str, str, str]]:
             listed = call(f"{url}/api/v1/changes.json")["changes"]
@@ -89,12 +90,12 @@ def test_a_failure_leaves_the_last_good_answer_in_place(data: Path, asked: Provi
     """A failed poll is in the history, and the ranking keeps what that assistant said before."""
     with served(data) as (url, _):
         asked.follow(everybody("Alpha", "Beta"))
-        flask(data, "poll", "crm-software")
+        flask_here(data, "poll", "crm-software")
         until(lambda: top(url) == "Alpha")
         before = call(f"{url}/api/v1/best/crm-software.json")["perModel"]["Claude"]
         asked.follow({**everybody("Alpha", "Beta"), "claude": [{"status": 400}]})
-        done = flask(data, "poll", "crm-software")
-        assert done.returncode == 0
+        done = flask_here(data, "poll", "crm-software")
+        assert done.exit_code == 0
         assert "Claude: 1 http" in done.stdout
         address = f"{url}/api/v1/history?slug=crm-software&model=Claude"
         newest = until(lambda: [p for p in call(address) if p["failure"]])[0]
@@ -117,9 +118,9 @@ def test_two_polls_of_one_pair_at_once_ask_once(data: Path, asked: Provider) -> 
     before = len(asked.seen())
     with started(data, "flask", "poll", "crm-software", "--model", "GPT") as first:
         until(lambda: len(asked.seen()) > before)
-        second = flask(data, "poll", "crm-software", "--model", "GPT")
+        second = flask_here(data, "poll", "crm-software", "--model", "GPT")
         assert "GPT: 1 not due any more" in second.stdout
-        assert second.returncode == 0
+        assert second.exit_code == 0
         asked.open("both")
         assert first.wait(30) == 0
     assert len(asked.seen()) == before + 1
@@ -139,7 +140,7 @@ def test_a_signal_ends_a_poll_with_one_record(
         assert process.wait(10) == 1
     assert [poll.failure for poll in polls(data)] == ["interrupted"] * 2
     asked.follow({})
-    assert flask(data, "poll", "--due", "--model", "GPT").returncode == 0
+    assert flask_here(data, "poll", "--due", "--model", "GPT").exit_code == 0
     assert Counter(poll.failure for poll in polls(data)) == {"interrupted": 2, None: 2}
 
 
@@ -164,9 +165,8 @@ def test_a_key_is_written_nowhere(tmp_path: Path, asked: Provider) -> None:
     asked.follow({m: [*FAULTS, LASTING[n % 2]] for n, m in enumerate(models)})
     done = flask(data, "poll", "--all")
     outputs = [done.stdout + done.stderr]
-    for arguments in (["poll", "--status"], ["poll", "--all", "--dry-run"], ["check"]):
-        done = flask(data, *arguments)
-        outputs.append(done.stdout + done.stderr)
+    for words in (["poll", "--status"], ["poll", "--all", "--dry-run"], ["check"]):
+        outputs += [flask_here(data, *words).output]
     with served(data) as (url, _):
         outputs += [str(call(f"{url}/api/v1/history?slug=c-1")), str(reached(f"{url}/healthz"))]
     files = [path for path in data.parent.rglob("*") if path.is_file()]
@@ -186,8 +186,8 @@ def test_mistakes_are_found_before_anything_is_sent(data: Path, asked: Provider)
     path.write_text(path.read_text().replace('"api": "chat"', '"api": "chatter"'))
     before = len(asked.seen())
     for arguments in (["poll", "--all"], ["poll", "vpn", "--dry-run"]):
-        done = flask(data, *arguments)
-        assert done.returncode == 1
+        done = flask_here(data, *arguments)
+        assert done.exit_code == 1
         assert "models.json:" in done.stderr
         assert "models[3].api must be one of" in done.stderr
     assert len(asked.seen()) == before

@@ -317,7 +317,7 @@ class ManyEdits(Edits):
 
 TestEdits = Edits.TestCase
 TestEdits.settings = settings(
-    max_examples=30,
+    max_examples=15,
     stateful_step_count=16,
     deadline=None,
     phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes; the steps are readable as is

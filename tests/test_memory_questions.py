@@ -202,7 +202,7 @@ PICKS = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(st.sampled_from([*MEMBERS, "withheld", "usage"]), ODD, max_size=2),
     PICKS,

@@ -257,7 +257,7 @@ def is_one_record(desk: Desk, draw: Random) -> None:
 DRAWS = st.randoms(use_true_random=True)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(draw=DRAWS)
 def test_any_reply_is_one_record(desk: Desk, draw: Random) -> None:
     """Whatever bytes come back, one poll is exactly one record, and the key is not in it."""

@@ -7,9 +7,9 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from statistics import mean
-from typing import TYPE_CHECKING
 
 import pytest
 from builders import category
@@ -21,9 +21,6 @@ from store.polls.sample.opinions import EPOCH, TREND, ranked, trend
 from store.polls.sample.products import Invented
 from store.polls.sample.subjects import subject_of
 from store.records import Answer, Failure
-
-if TYPE_CHECKING:
-    from store.records import Category
 
 ASSISTANTS = ("Model A", "Model B", "Model C", "Model D")
 AT = dt.datetime(2026, 11, 20, 9, tzinfo=dt.UTC)
@@ -49,16 +46,25 @@ TOPICS = tuple(
 KNOWN = {topic.lower().replace(" ", "-"): category(f"Best {topic}") for topic in TOPICS}
 
 
-def said(slug: str, asked: Category, assistant: str, at: dt.datetime = AT) -> Answer | Failure:
-    """What a poll would make of the reply: failures of either sort are one."""
-    outcome = sample.reply(slug, asked, assistant, at).reply.outcome
+@cache
+def replied(slug: str, assistant: str, at: dt.datetime = AT) -> sample.SampleReply:
+    """What an assistant replies when it is asked about a known topic."""
+    return sample.reply(slug, KNOWN[slug], assistant, at)
+
+
+def read(outcome: str | Failure) -> Answer | Failure:
+    """What a poll would make of a reply: failures of either sort are one."""
     return outcome if isinstance(outcome, Failure) else answers.read(outcome)
 
 
 @pytest.fixture(scope="module")
 def spoken() -> dict[tuple[str, str], Answer | Failure]:
     """Every assistant's answer to every topic, at one time."""
-    return {(slug, name): said(slug, KNOWN[slug], name) for slug in KNOWN for name in ASSISTANTS}
+    return {
+        (slug, name): read(replied(slug, name).reply.outcome)
+        for slug in KNOWN
+        for name in ASSISTANTS
+    }
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +97,7 @@ def test_the_same_question_at_the_same_time_gets_the_same_reply() -> None:
 def test_every_domain_is_an_example_domain(spoken: dict[tuple[str, str], Answer | Failure]) -> None:
     """Nothing that is sent names a host outside .example, in whatever form it is written."""
     for slug, name in spoken:
-        outcome = sample.reply(slug, KNOWN[slug], name, AT).reply.outcome
+        outcome = replied(slug, name).reply.outcome
         if isinstance(outcome, str):
             written = re.findall(r'"domain":"(?:https?://)?([^/"]*)', outcome)
             assert all(host.endswith(".example") for host in written)
@@ -125,7 +131,7 @@ def test_an_assistant_may_add_the_noun_to_a_name() -> None:
     """Now and then a bare name carries what the product is, as people write it."""
     asked = category("Best accounting software for nonprofits", nouns=("accounting",))
     slug = "accounting-software-for-nonprofits"
-    heard = [said(slug, asked, name) for name in ASSISTANTS]
+    heard = [read(sample.reply(slug, asked, name, AT).reply.outcome) for name in ASSISTANTS]
     names = {pick.product for one in heard if isinstance(one, Answer) for pick in one.ranking}
     assert {"Nettleby", "Nettleby Accounting"} <= names
 
@@ -149,10 +155,10 @@ def test_neighbouring_categories_share_most_products(answered: Answered) -> None
 def test_about_three_polls_in_a_hundred_fail_in_several_ways() -> None:
     """Failures are rare, of many kinds, and depend on the time: asking again helps."""
     outcomes = [
-        said(slug, KNOWN[slug], name, AT + hour * dt.timedelta(hours=6))
+        read(replied(slug, name, AT + hour * dt.timedelta(hours=6)).reply.outcome)
         for slug in KNOWN
         for name in ASSISTANTS
-        for hour in range(3)
+        for hour in range(2)
     ]
     kinds = Counter(outcome.kind for outcome in outcomes if isinstance(outcome, Failure))
     assert 0.02 < kinds.total() / len(outcomes) < 0.04
@@ -295,23 +301,17 @@ def test_answers_have_the_expected_shape_and_size(answered: Answered) -> None:
     assert all(answer.missed for answer in answered.values())
     assert 0.02 < mean(answer.caveat is None for answer in answered.values()) < 0.25
     assert any(answer.notes for answer in answered.values())
-    texts = (sample.reply(*cell_of(slug), name, AT).reply.outcome for slug, name in answered)
+    texts = (replied(slug, name).reply.outcome for slug, name in answered)
     assert 1300 < mean(len(text.encode()) for text in texts if isinstance(text, str)) < 1700
-
-
-def cell_of(slug: str) -> tuple[str, Category]:
-    """A known topic's slug and category."""
-    return slug, KNOWN[slug]
 
 
 def test_a_reply_says_who_served_it_and_what_it_took() -> None:
     """Latency differs by assistant; model, request and tokens look like a provider's."""
     latencies = {
-        name: mean(sample.reply(*cell_of(slug), name, AT).latency_ms for slug in KNOWN)
-        for name in ASSISTANTS
+        name: mean(replied(slug, name).latency_ms for slug in KNOWN) for name in ASSISTANTS
     }
     assert len({round(latency, -2) for latency in latencies.values()}) == len(ASSISTANTS)
-    whole = sample.reply(*cell_of("laptop"), "Model A", AT).reply
+    whole = replied("laptop", "Model A").reply
     assert whole.served_model == "sample-a-2026-10"
     assert whole.request_id
     assert whole.tokens is not None

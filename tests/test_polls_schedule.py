@@ -21,6 +21,7 @@ from processes import (
     CANARY,
     Provider,
     flask,
+    flask_here,
     polls,
     provider,
     served,
@@ -67,13 +68,13 @@ def test_a_server_polls_what_is_due(tmp_path: Path, asked: Provider) -> None:
     data = data_of(tmp_path, asked, 3)
     with served(data, **FAST) as (_, process):
         until(lambda: len(polls(data)) == 12)
-        status = flask(data, "poll", "--status").stdout
+        status = flask_here(data, "poll", "--status").stdout
         assert "GPT: 0 of 3 due, spent today 0.01 USD, last success 20" in status
         assert "A server polls on schedule." in status
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == -signal.SIGTERM
     assert set(Counter((poll.slug, poll.model) for poll in polls(data)).values()) == {1}
-    assert "No server polls on schedule" in flask(data, "poll", "--status").stdout
+    assert "No server polls on schedule" in flask_here(data, "poll", "--status").stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -161,7 +162,7 @@ def test_a_paused_assistant_is_one_line_and_one_poll(tmp_path: Path, asked: Prov
     asked.follow({"gpt": [{"status": 401, "body": {"error": {"message": f"bad {CANARY}"}}}]})
     with served(data, **FAST):
         until(lambda: len(polls(data)) == 13)
-        status = flask(data, "poll", "--status").stdout
+        status = flask_here(data, "poll", "--status").stdout
     assert Counter(poll.model for poll in polls(data)) == {
         "GPT": 1,
         "Claude": 4,
@@ -183,7 +184,7 @@ def test_a_spent_day_pauses_the_schedule(tmp_path: Path, asked: Provider) -> Non
         until(lambda: log_of(data).count("leaves too little for another poll") >= 4)
     spent = sum(poll.usage.usd or 0 for poll in polls(data) if poll.usage)
     assert 0 < spent <= 0.05
-    assert "of 0.05 USD." in flask(data, "poll", "--status").stdout
+    assert "of 0.05 USD." in flask_here(data, "poll", "--status").stdout
 
 
 def test_a_missing_key_stops_nobody_else(tmp_path: Path, asked: Provider) -> None:
@@ -227,7 +228,7 @@ def test_a_server_does_not_poll_unless_told(tmp_path: Path, asked: Provider) -> 
     """Without POLL_ENABLED nothing is asked."""
     data = data_of(tmp_path, asked, 1)
     with served(data, POLL_TICK_SECONDS="0.1"):
-        assert "No server polls on schedule" in flask(data, "poll", "--status").stdout
+        assert "No server polls on schedule" in flask_here(data, "poll", "--status").stdout
     assert polls(data) == []
 
 

@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(params=[errno.ENOSPC, errno.EIO], ids=["full", "bad"])
-def error(request: pytest.FixtureRequest) -> int:
-    """What is wrong with the disk."""
-    number: int = request.param
-    return number
+def error(nth: int) -> int:
+    """What is wrong with the disk at the nth call: in turn it is full and bad."""
+    return (errno.ENOSPC, errno.EIO)[nth % 2]
 
 
 @pytest.fixture
@@ -57,7 +55,7 @@ def found_in(directory: Path) -> dict[str, bytes]:
     }
 
 
-def test_an_edit_of_several_files_is_made_whole_or_not_at_all(data: Path, error: int) -> None:
+def test_an_edit_of_several_files_is_made_whole_or_not_at_all(data: Path) -> None:
     """Whichever file cannot be put in place, those before it are as they were, to the byte."""
     alpha, beta, fresh = (f"products/{slug}.json" for slug in ("alpha", "beta", "delta"))
     text = text_of(data, alpha)
@@ -74,7 +72,7 @@ def test_an_edit_of_several_files_is_made_whole_or_not_at_all(data: Path, error:
             return str(refusal)
         return ""
 
-    assert failures(data, act, error) == 2
+    assert failures(data, act) == 2
     assert not (data / beta).exists()
     assert text_of(data, fresh)
 
@@ -97,16 +95,14 @@ def test_a_merge_whose_second_step_fails_is_taken_back(data: Path) -> None:
     [("withhold", "ID", "--reason", "Wrong."), ("names", "merge", "delta", "alpha")],
     ids=lambda arguments: arguments[0],
 )
-def test_a_command_that_fails_leaves_every_file(
-    data: Path, error: int, arguments: tuple[str, ...]
-) -> None:
+def test_a_command_that_fails_leaves_every_file(data: Path, arguments: tuple[str, ...]) -> None:
     """Nothing half written, nothing lost, no draft left, and one sentence."""
     [stored, *_] = History(data / "history").read("crm-software").polls
     filled = [stored.poll.id if argument == "ID" else argument for argument in arguments]
-    assert failures(data, lambda: said(data, *filled), error) >= 1
+    assert failures(data, lambda: said(data, *filled)) >= 1
 
 
-def test_schemas_are_old_or_new_and_never_half(data: Path, error: int) -> None:
+def test_schemas_are_old_or_new_and_never_half(data: Path) -> None:
     """Whichever of them cannot be put in place, it and what an editor was told stay whole."""
     new = found_in(data)
     written = [name for name in new if name.startswith(("schemas/", ".vscode/"))]
@@ -114,17 +110,17 @@ def test_schemas_are_old_or_new_and_never_half(data: Path, error: int) -> None:
         for name in written:
             (data / name).write_text("{}", encoding="utf-8")
         old = found_in(data)
-        with failing_names(nth, error):
+        with failing_names(nth, error(nth)):
             said = command(data, "schema").output
         found = found_in(data)
         assert found.keys() == new.keys()
         assert [found[name] == new[name] for name in written].count(True) == nth - 1
         assert all(found[name] in (old[name], new[name]) for name in found)
-        assert said.endswith(f" cannot be written: {os.strerror(error)}\n")
+        assert said.endswith(f" cannot be written: {os.strerror(error(nth))}\n")
 
 
 def test_an_init_that_fails_leaves_nothing(
-    data: Path, tmp_path: Path, error: int, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A directory that could not be filled is as it was before, so that it can be filled again."""
     few = write_one_of_each(tmp_path / "few")
@@ -133,17 +129,17 @@ def test_an_init_that_fails_leaves_nothing(
     (tmp_path / "mine" / "notes").write_text("mine", encoding="utf-8")
     for directory in (tmp_path / "new", tmp_path / "mine"):
         init = partial(command, data, "init", str(directory))
-        assert failures(tmp_path, lambda: init().output, error) >= 1  # noqa: B023 - called here
+        assert failures(tmp_path, lambda: init().output) >= 1  # noqa: B023 - called here
         assert Files(directory).scan().problems == ()
 
 
-def test_an_export_that_fails_leaves_the_last_one(data: Path, tmp_path: Path, error: int) -> None:
+def test_an_export_that_fails_leaves_the_last_one(data: Path, tmp_path: Path) -> None:
     """What readers are served is whole, the last tree or the next, and no half tree takes room."""
     home = tmp_path / "tree"
     for nth in itertools.count(1):
         append(data, [answered("A", [f"Alpha {nth}"], "2026-11-09T06:00:00Z")])
         before = found_in((home / "current").resolve())
-        with failing_names(nth, error, ("rename", "replace", "symlink")) as calls:
+        with failing_names(nth, error(nth), ("rename", "replace", "symlink")) as calls:
             done = command(data, "export", str(home))
         after = found_in((home / "current").resolve())
         assert not [path for path in (home / "trees").iterdir() if path.name.startswith(".")]
@@ -151,9 +147,8 @@ def test_an_export_that_fails_leaves_the_last_one(data: Path, tmp_path: Path, er
             assert (done.exit_code, after != before) == (0, True)
             break
         assert after == before
-        assert (
-            done.stderr == f"Data: {data}\nError: {home} cannot be written: {os.strerror(error)}\n"
-        )
+        why = os.strerror(error(nth))
+        assert done.stderr == f"Data: {data}\nError: {home} cannot be written: {why}\n"
     assert nth == 4  # all but the tree's rename, the link and the link's rename
 
 
@@ -169,20 +164,20 @@ def test_a_tree_has_its_name_only_when_it_is_on_the_disk(data: Path, tmp_path: P
     assert set(order[4:]) == {"replace"}  # last good versions, once the tree is published
 
 
-def failures(home: Path, act: Callable[[], str], error: int) -> int:
+def failures(home: Path, act: Callable[[], str]) -> int:
     """Do something with one more of its calls failing each time, until it succeeds.
 
     Each time every file at home must be there as it was, and no other; returns how often.
     """
     for nth in itertools.count(1):
         before = found_in(home)
-        with failing_names(nth, error) as calls:
+        with failing_names(nth, error(nth)) as calls:
             said = act()
         if calls.total() < nth:
             assert found_in(home) != before
             return nth - 1
         assert found_in(home) == before, calls
-        assert os.strerror(error) in said
+        assert os.strerror(error(nth)) in said
         assert said.count("\n") <= 1
     raise AssertionError
 

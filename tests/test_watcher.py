@@ -391,7 +391,7 @@ EDITS = st.one_of(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(EDITS, min_size=1, max_size=8))
 def test_any_edits_taken_in_one_by_one_are_as_a_fresh_start(
     tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[str, Any]]

@@ -51,7 +51,7 @@ def ask(app: Flask, route: Route, examples: int, *, same: bool) -> None:
 @every_route
 def test_every_operation_keeps_its_promises(small: Flask, route: Route) -> None:
     """Valid requests are answered as documented, invalid ones refused as documented."""
-    ask(small, route, 30, same=True)
+    ask(small, route, 15, same=True)
 
 
 @pytest.mark.slow
