@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
     from store.positions import JsonPath
     from store.rankings.names import Claim
     from store.records import Poll
-    from store.snapshot import Ledger, Publisher, Snapshot
+    from store.snapshot import Ledger, Snapshot
+
+    Fault = tuple[str, Exception]
+    Warm = Callable[[Snapshot, Callable[[], bool]], Sequence[Fault]]
 
 log = logging.getLogger(__name__)
 
@@ -53,19 +57,20 @@ class Store:
     """Holds the current snapshot of one data directory and makes the next.
 
     ``made_at`` is when the current snapshot was made and ``looked_at`` when the files were last
-    found to be what it shows, both in Unix seconds by ``clock``.
+    found to be what it shows, both in Unix seconds by ``clock``. ``warm`` makes what requests may
+    ask for, see :meth:`prepare`.
     """
 
     def __init__(
         self,
         directory: Path,
-        publish: Callable[[Catalogue], Publisher],
+        warm: Warm | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.history = History(directory / "history")
         self.made_at = self.looked_at = 0.0
         self._files = Files(directory)
-        self._publish = publish
+        self._warm = warm
         self._clock = clock
         self._reloading = threading.Lock()
         self._lock = threading.RLock()
@@ -163,17 +168,13 @@ class Store:
         What cannot be made is a problem, logged once. A snapshot that is no longer the current one
         is left for the one that is.
         """
-        faults: list[tuple[str, Exception]] = []
-        snapshot: Snapshot | None = None
-        while snapshot is not self.snapshot:
-            snapshot, faults = self.snapshot, []
-            for name, make in snapshot.unmade():
-                try:
-                    make()
-                except Exception as error:  # noqa: BLE001 - told below
-                    faults.append((name, error))
-                if snapshot is not self._snapshot:
-                    break
+        if self._warm is None:
+            return
+        faults: Sequence[Fault] = ()
+        warmed: Snapshot | None = None
+        while warmed is not self.snapshot:
+            warmed = self.snapshot
+            faults = self._warm(warmed, partial(self._is_current, warmed))
         self._tell_unmade(faults)
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
@@ -256,7 +257,10 @@ class Store:
         while parts:  # freed all at once, the last snapshot would stop every thread for 40 ms
             parts.pop(0)
 
-    def _tell_unmade(self, faults: Sequence[tuple[str, Exception]]) -> None:
+    def _is_current(self, snapshot: Snapshot) -> bool:
+        return snapshot is self._snapshot
+
+    def _tell_unmade(self, faults: Sequence[Fault]) -> None:
         """Keep what could not be made as a problem, and log the first of it if that is new."""
         unmade = None
         if faults:
@@ -285,8 +289,7 @@ class Store:
         deleted = deleted_slugs(catalogue, self._signatures.keys() | changed_history)
         stale = _to_read_again(before, catalogue, deleted, names, changed_history)
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
-        publisher = self._publish(catalogue)
-        return rebuild(before, catalogue, deleted, names, fresh, publisher)
+        return rebuild(before, catalogue, deleted, names, fresh)
 
     def _read(self, slug: str, catalogue: Catalogue) -> Logs:
         logs = read_logs(self.history, slug, catalogue)
