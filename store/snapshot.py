@@ -104,10 +104,10 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     overview: Overview
     generations: Generations
 
-    @property
+    @cached_property
     def models(self) -> tuple[str, ...]:
         """The names of the configured models, in order."""
-        return tuple(assistant.name for assistant in self.catalogue.assistants)
+        return tuple([assistant.name for assistant in self.catalogue.assistants])
 
     @property
     def problems(self) -> tuple[Problem, ...]:

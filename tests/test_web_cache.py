@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import gc
 import gzip
+import shutil
+import subprocess
+import sys
 import threading
+import tracemalloc
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pytest
 from builders import answered, app_over, write_data
 
-from store.web.cache import BESIDE, BodyCache, EncodedBody
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from store.web.cache import BESIDE, BUDGET, BodyCache, EncodedBody
 
 
 class Maker:
@@ -95,6 +97,24 @@ def test_a_renewed_body_counts_once() -> None:
     assert other.made == 1
 
 
+def test_all_that_a_kept_body_takes_is_counted() -> None:
+    """Keys, validators and compressed forms too: memory grows by no more than the cache says."""
+    cache, bodies = BodyCache(), []
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(300):
+            text = b",".join(b'{"n": %d}' % (number * i) for i in range(20 + 2 * number))
+            bodies.append(cache.get(f"api/v1/best/{number}.json", 1, partial(EncodedBody, text, 0)))
+        for body in bodies:
+            assert body.etag
+            assert body.gzipped
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before <= cache.size <= 2 * (after - before)
+
+
 def test_so_many_are_kept_however_small() -> None:
     """A stranger who asks for ever new nothings does not make it grow."""
     cache, make = BodyCache(budget=10 * BESIDE), Maker(0)
@@ -103,6 +123,7 @@ def test_so_many_are_kept_however_small() -> None:
     for number in range(100):
         cache.get(f"{number}", 1, make)
     assert make.made == 200
+    assert cache.size <= 10 * BESIDE
 
 
 def test_threads_may_ask_at_once() -> None:
@@ -138,3 +159,14 @@ def test_bodies_hold_no_old_snapshots(tmp_path: Path) -> None:
         store.flush()
     gc.collect()
     assert [ref() for ref in old] == [None] * len(old)
+
+
+@pytest.mark.slow
+def test_two_thousand_polls_leave_the_budget_and_little_else(tmp_path: Path) -> None:
+    """Of different categories of the shipped data, with pages and searches after each."""
+    root = Path(__file__).resolve().parent.parent
+    shutil.copytree(root / "data", tmp_path / "data", copy_function=shutil.copy2)
+    command = [sys.executable, str(root / "tests/cache_growth.py"), str(tmp_path / "data"), "2000"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert float(told[0]) <= BUDGET / 1e6 + 10
+    assert told[1] == "1"

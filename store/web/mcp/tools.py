@@ -39,7 +39,7 @@ READ_ONLY = {
 }
 
 
-class PollHistory(wire.Resource, frozen=True, kw_only=True):
+class PollHistory(wire.JsonObject, frozen=True, kw_only=True):
     """The newest polls of a category."""
 
     slug: str
@@ -48,7 +48,7 @@ class PollHistory(wire.Resource, frozen=True, kw_only=True):
     polls: list[wire.PollRecord]
 
 
-class CategoryPage(wire.Resource, frozen=True, kw_only=True):
+class CategoryPage(wire.JsonObject, frozen=True, kw_only=True):
     """A part of the list of ranked categories."""
 
     total: int
@@ -75,7 +75,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     title: str
     description: str
     parameters: tuple[Parameter, ...]
-    output: type[wire.Resource]
+    output: type[wire.JsonObject]
     answer: Callable[[Call, Mapping[str, Any]], bytes]
     optional: tuple[str, ...] = ()
     quotes: bool = True
@@ -135,7 +135,7 @@ def notice(site: Site) -> str:
     )
 
 
-def output_schema(resource: type[wire.Resource], optional: Sequence[str] = ()) -> dict[str, Any]:
+def output_schema(resource: type[wire.JsonObject], optional: Sequence[str] = ()) -> dict[str, Any]:
     """The JSON schema of a resource, made of the components that the OpenAPI document shows."""
     _, components = msgspec.json.schema_components([resource], ref_template="#/$defs/{name}")
     schema = dict(components.pop(resource.__name__))

@@ -208,14 +208,10 @@ def votes(board: Board, snapshot: Snapshot) -> list[Vote]:
     """Every configured model's #1, the missing ones last; one vote alone is no agreement."""
     shared = board.agreement and board.agreement.votes > 1
     top = board.agreement.product if board.agreement and shared else None
+    firsts = [(answer, answer.answered.first) for answer in board.counted]
     found = [
-        Vote(
-            model=answer.model,
-            product=snapshot.products[answer.answered.first],
-            agrees=answer.answered.first == top,
-            stale=answer.stale,
-        )
-        for answer in board.counted
+        Vote(answer.model, snapshot.products[first], agrees=first == top, stale=answer.stale)
+        for answer, first in firsts
     ]
     return found + [Vote(model, None, agrees=False, stale=False) for model in board.missing]
 
