@@ -90,6 +90,23 @@ class RequestView(Struct, frozen=True):
         """The address of the licence, if it is a well-known one."""
         return LICENCES.get(self.payloads.site.licence)
 
+    def json(
+        self,
+        path: str,
+        generation: int,
+        shape: Callable[[], object],
+        modified: Callable[[], int],
+        *,
+        page: str,
+        level: int = 6,
+    ) -> Resource:
+        """A resource of the API: the ``shape`` at a path below ``/api/v1/``, as JSON."""
+
+        def make() -> EncodedBody:
+            return EncodedBody(_encode(shape()), modified(), level)
+
+        return Resource(f"api/v1/{path}", generation, make, JSON, self.link(page))
+
     def link(self, page: str) -> str:
         """The ``Link`` header of a JSON answer: ``page`` is the address that shows the same."""
         return f'{self.payloads.service_links}, <{page}>; rel="alternate"; type="text/html"'
@@ -98,67 +115,49 @@ class RequestView(Struct, frozen=True):
 def verdict(board: Board, view: RequestView) -> Resource:
     """The verdict of a category."""
     snapshot, payloads = view.snapshot, view.payloads
-
-    def make() -> EncodedBody:
-        body = _encode(payloads.category_verdict(board, snapshot.products))
-        return EncodedBody(body, snapshot.category_modified(board))
-
-    return Resource(
-        path=f"api/v1/{category_path(board.slug)}",
-        generation=snapshot.generations.categories[board.slug],
-        make=make,
-        media_type=JSON,
-        link=view.link(payloads.at.category_page(board.slug)),
+    return view.json(
+        category_path(board.slug),
+        snapshot.generations.categories[board.slug],
+        lambda: payloads.category_verdict(board, snapshot.products),
+        lambda: snapshot.category_modified(board),
+        page=payloads.at.category_page(board.slug),
     )
 
 
 def record(product: Named, view: RequestView) -> Resource:
     """The record of a product."""
     snapshot, payloads = view.snapshot, view.payloads
-
-    def make() -> EncodedBody:
-        body = _encode(payloads.product_record(product, snapshot.boards))
-        return EncodedBody(body, snapshot.product_modified(product))
-
-    return Resource(
-        path=f"api/v1/{product_path(product.slug)}",
-        generation=snapshot.generations.products[product.id],
-        make=make,
-        media_type=JSON,
-        link=view.link(payloads.at.product_page(product.slug)),
+    return view.json(
+        product_path(product.slug),
+        snapshot.generations.products[product.id],
+        lambda: payloads.product_record(product, snapshot.boards),
+        lambda: snapshot.product_modified(product),
+        page=payloads.at.product_page(product.slug),
     )
 
 
 def document(name: str, view: RequestView) -> Resource:
     """A resource that is over everything, by its path below ``/api/v1/``."""
-    snapshot, payloads = view.snapshot, view.payloads
-
-    def make() -> EncodedBody:
-        return EncodedBody(_encode(DOCUMENTS[name](view)), snapshot.modified)
-
-    return Resource(
-        path=f"api/v1/{name}",
-        generation=snapshot.generations.overview,
-        make=make,
-        media_type=JSON,
-        link=view.link(payloads.at.page(PAGES.get(name, ""))),
+    snapshot = view.snapshot
+    return view.json(
+        name,
+        snapshot.generations.overview,
+        lambda: DOCUMENTS[name](view),
+        lambda: snapshot.modified,
+        page=view.payloads.at.page(PAGES.get(name, "")),
     )
 
 
 def search(query: str, view: RequestView) -> Resource:
     """What fits a query."""
     snapshot, payloads = view.snapshot, view.payloads
-
-    def make() -> EncodedBody:
-        body = _encode(payloads.search_results(query, snapshot))
-        return EncodedBody(body, snapshot.modified, PER_REQUEST)
-
-    return Resource(
-        path=f"api/v1/search?q={query}",
-        generation=snapshot.generations.newest,
-        make=make,
-        media_type=JSON,
-        link=view.link(payloads.at.search_page(query)),
+    return view.json(
+        f"search?q={query}",
+        snapshot.generations.newest,
+        lambda: payloads.search_results(query, snapshot),
+        lambda: snapshot.modified,
+        page=payloads.at.search_page(query),
+        level=PER_REQUEST,
     )
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from store.web.payloads import Payloads
     from store.web.resolution import Resource
 
-    Step = tuple[str, Callable[[], object]]
-
 
 class CacheWarmer:
     """Fills a cache with every resource that does not depend on a query.
@@ -29,12 +27,11 @@ class CacheWarmer:
         self._cache = cache
         self._payloads = payloads
         self._warmed = 0
-        self._failed: frozenset[str] = frozenset()
 
     def warm(
         self, snapshot: Snapshot, is_current: Callable[[], bool]
     ) -> list[tuple[str, Exception]]:
-        """Make what changed since the last time, and what failed then; the new failures by name.
+        """Make what changed since all could be made; what cannot be, by name.
 
         It ends early when the snapshot is no longer the current one.
         """
@@ -46,30 +43,25 @@ class CacheWarmer:
                 faults.append((name, error))
             if not is_current():
                 return faults
-        self._warmed = snapshot.generations.newest
-        self._failed = frozenset(name for name, _ in faults)
+        if not faults:
+            self._warmed = snapshot.generations.newest
         return faults
 
-    def _steps(self, snapshot: Snapshot) -> Iterator[Step]:
+    def _steps(self, snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], object]]]:
         yield "what searches and old addresses need", snapshot.overview.prepare
-        if snapshot.generations.newest == self._warmed and not self._failed:
-            return
-        for name, generation, resource in self._resources(snapshot):
-            if generation > self._warmed or name in self._failed:
-                yield name, partial(self._make, generation, resource)
+        made, view = snapshot.generations, RequestView(snapshot, self._payloads(snapshot))
+        if made.overview > self._warmed:
+            for name in resolution.DOCUMENTS:
+                yield name, self._make(resolution.document(name, view))
+        for slug, step in made.categories.items():
+            if step > self._warmed:
+                found = resolution.verdict(snapshot.boards[slug], view)
+                yield f"the verdict of {slug}", self._make(found)
+        for id_, step in made.products.items():
+            if step > self._warmed:
+                product = snapshot.products[id_]
+                found = resolution.record(product, view)
+                yield f"the record of {product.slug}", self._make(found)
 
-    def _make(self, generation: int, resource: Callable[[], Resource]) -> None:
-        found = resource()
-        self._cache.get(found.path, generation, found.make)
-
-    def _resources(self, snapshot: Snapshot) -> Iterator[tuple[str, int, Callable[[], Resource]]]:
-        view = RequestView(snapshot, self._payloads(snapshot))
-        made = snapshot.generations
-        for name in resolution.DOCUMENTS:
-            yield name, made.overview, partial(resolution.document, name, view)
-        for slug, board in snapshot.boards.items():
-            step = made.categories[slug]
-            yield f"the verdict of {slug}", step, partial(resolution.verdict, board, view)
-        for id_, product in snapshot.products.items():
-            step = made.products[id_]
-            yield f"the record of {product.slug}", step, partial(resolution.record, product, view)
+    def _make(self, found: Resource) -> Callable[[], object]:
+        return partial(self._cache.get, found.path, found.generation or 0, found.make)

@@ -37,41 +37,19 @@ class PageRenderer:
         self._templates = environment(directory)
         self._assets = assets
 
-    def overall(
+    def page(  # noqa: PLR0913 - a page has as many parts as it has
         self,
         view: RequestView,
         path: str,
         template: str,
         context: Callable[[], Mapping[str, Any]],
         *,
-        resource: str | None = None,
-        media_type: str = HTML,
-    ) -> Resource:
-        """A page over everything."""
-        return self.page(
-            view,
-            path,
-            template,
-            context,
-            generation=view.snapshot.generations.overview,
-            modified=lambda: view.snapshot.modified,
-            resource=resource,
-            media_type=media_type,
-        )
-
-    def page(  # noqa: PLR0913 - the same
-        self,
-        view: RequestView,
-        path: str,
-        template: str,
-        context: Callable[[], Mapping[str, Any]],
-        *,
-        generation: int,
+        generation: int | None,
         modified: Callable[[], int],
         resource: str | None = None,
         media_type: str = HTML,
     ) -> Resource:
-        """A page by its path; ``resource`` is the path below ``/api/v1/`` of the same as JSON."""
+        """A page by its path; ``resource`` is the path of the same as JSON."""
 
         def make() -> EncodedBody:
             return EncodedBody(self.render(template, view, **context()), modified())
@@ -100,7 +78,7 @@ def page_link(view: RequestView, resource: str | None = None) -> str:
         f'<{at.page(".well-known/api-catalog")}>; rel="api-catalog"',
     ]
     if resource:
-        found.append(f'<{at.api(resource)}>; rel="alternate"; type="application/json"')
+        found.append(f'<{at.page(resource)}>; rel="alternate"; type="application/json"')
     return ", ".join(found)
 
 

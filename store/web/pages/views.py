@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,10 +10,10 @@ from urllib.parse import urlencode
 
 import msgspec
 from flask import Blueprint, request
+from msgspec import Struct
 
 from store.web import resolution
 from store.web import resources as wire
-from store.web.addresses import category_path, product_path
 from store.web.cache import EncodedBody
 from store.web.pages import contexts, discovery, docs, feeds
 from store.web.pages.evidence import Evidence
@@ -23,9 +24,7 @@ from store.web.resolution import JSON, Absent, Resource
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from store.rankings.boards import Board
     from store.rankings.changes import Change
-    from store.rankings.products import Named
     from store.web.describing import Describing
     from store.web.pages.assets import Assets
     from store.web.pages.rendering import PageRenderer
@@ -39,6 +38,10 @@ JSON_FEED = "application/feed+json"
 LINK_SET = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 XML = "application/xml; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
+
+API_CATALOG, ROBOTS = ".well-known/api-catalog", "robots.txt"
+WITHOUT_HISTORY = (f"/{API_CATALOG}", f"/{ROBOTS}", "/static/<name>")
+"""Rules of what says nothing that follows from history."""
 
 KEEP = "public, max-age=31536000, immutable"
 """An asset's address changes with its content, so its bytes may be kept for good."""
@@ -65,54 +68,47 @@ class Pages:
         """Every rule with its resolver; what does not follow from history needs none."""
         blueprint = Blueprint("pages", __name__)
         resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
-            ("/", self.home),
+            *((f"/{general.path}", partial(self.general, general)) for general in GENERAL),
             ("/search", self.search),
             ("/search/suggest", self.suggest),
             ("/best/<slug>", self.category),
             ("/product/<slug>", self.product),
             ("/product/<slug>/polls", self.polls),
-            ("/changes", self.changes),
-            ("/mentions", self.mentions),
-            ("/labs", self.labs),
             ("/labs/<slug>", self.experiment),
-            ("/methodology", self.methodology),
-            ("/docs", self.docs),
-            ("/llms.txt", self.llms),
-            ("/robots.txt", self.robots),
-            ("/sitemap.xml", self.site_map),
-            ("/.well-known/api-catalog", self.api_catalog),
-            ("/feeds/changes.atom", self.changes_atom),
+            (f"/{API_CATALOG}", self.api_catalog),
             ("/feeds/changes.json", self.changes_json),
             ("/feeds/best/<slug>.atom", self.category_atom),
             ("/static/<name>", self.asset),
         )
-        without = (self.robots, self.api_catalog, self.asset)
         for rule, resolve in resolvers:
-            name, needs_history = resolve.__name__, resolve not in without
+            name, needs_history = rule.replace(".", "_"), rule not in WITHOUT_HISTORY
             self._responder.add(blueprint, rule, name, resolve, needs_history=needs_history)
         return blueprint
 
-    def home(self, view: RequestView) -> Resolved:
-        """``/``: what this is, search, and what is new."""
-        return self._renderer.overall(view, "", "home.html", lambda: contexts.home(view.snapshot))
+    def general(self, page: General, view: RequestView) -> Resource:
+        """A page over everything."""
+        context = partial(page.context, self, view)
+        return self._over_all(
+            view, page.path, page.template, context, page.resource, page.media_type
+        )
 
     def search(self, view: RequestView) -> Resolved:
         """``/search``: what fits ``q``; without it, every category."""
         if not request.args.get("q", "").strip():
-            return self._renderer.overall(
+            return self._over_all(
                 view,
                 "search",
                 "categories.html",
                 lambda: {"groups": contexts.by_letter(view.snapshot.overview.ranked)},
-                resource="categories.json",
+                "categories.json",
             )
         query = _query()
-        return self._renderer.overall(
+        return self._over_all(
             view,
             f"search?q={query}",
             "search.html",
             lambda: {"results": view.payloads.search_results(query, view.snapshot)},
-            resource="search?" + urlencode({"q": query}),
+            "search?" + urlencode({"q": query}),
         )
 
     def suggest(self, view: RequestView) -> Resolved:
@@ -138,12 +134,14 @@ class Pages:
         if board is None:
             return resolution.no_category(path_slug(slug), view, view.payloads.at.category_page)
 
+        found = resolution.verdict(board, view)
+
         def context() -> dict[str, Any]:
-            verdict = self._decoded(resolution.verdict(board, view), wire.CategoryVerdict)
+            verdict = self._decoded(found, wire.CategoryVerdict)
             days = Evidence(self._responder.store, snapshot).days(slug)
             return contexts.category(board, verdict, days, snapshot, view.payloads)
 
-        return self._of_category(view, board, f"best/{slug}", "category.html", context)
+        return self._about(found, view, f"best/{slug}", "category.html", context)
 
     def product(self, view: RequestView, slug: str) -> Resolved:
         """``/product/<slug>``: a product on every leaderboard."""
@@ -151,12 +149,14 @@ class Pages:
         if product is None:
             return resolution.no_product(path_slug(slug), view, view.payloads.at.product_page)
 
+        found = resolution.record(product, view)
+
         def context() -> dict[str, Any]:
-            record = self._decoded(resolution.record(product, view), wire.ProductRecord)
+            record = self._decoded(found, wire.ProductRecord)
             mentions = Evidence(self._responder.store, view.snapshot).mentions(product)
             return contexts.product(product, record, mentions, view.snapshot)
 
-        return self._of_product(view, product, f"product/{slug}", "product.html", context)
+        return self._about(found, view, f"product/{slug}", "product.html", context)
 
     def polls(self, view: RequestView, slug: str) -> Resolved:
         """``/product/<slug>/polls``: the newest polls that named a product."""
@@ -168,102 +168,23 @@ class Pages:
             namings = Evidence(self._responder.store, view.snapshot).namings(product)
             return {"product": product, "namings": namings}
 
-        return self._of_product(view, product, f"product/{slug}/polls", "evidence.html", context)
-
-    def changes(self, view: RequestView) -> Resolved:
-        """``/changes``: the newest flips of a #1."""
-        return self._renderer.overall(
-            view,
-            "changes",
-            "changes.html",
-            lambda: contexts.changes(view.snapshot),
-            resource="changes.json",
-        )
-
-    def mentions(self, view: RequestView) -> Resolved:
-        """``/mentions``: the most mentioned products."""
-
-        def context() -> dict[str, Any]:
-            found = resolution.document("mentions.json", view)
-            return {"mentions": self._decoded(found, wire.MentionList)}
-
-        return self._renderer.overall(
-            view, "mentions", "mentions.html", context, resource="mentions.json"
-        )
-
-    def labs(self, view: RequestView) -> Resolved:
-        """``/labs``: the service's own experiments."""
-        return self._renderer.overall(
-            view, "labs", "labs.html", lambda: {"labs": self._labs(view)}, resource="labs.json"
-        )
+        found = resolution.record(product, view)
+        return self._about(found, view, f"product/{slug}/polls", "evidence.html", context)
 
     def experiment(self, view: RequestView, slug: str) -> Resolved:
         """``/labs/<slug>``: the write-up of an experiment."""
-        experiments = self._labs(view).experiments
+        experiments = self.labs(view).experiments
         found = next((e for e in experiments if e.slug == path_slug(slug)), None)
         if found is None:
             why = f'No experiment with the slug "{slug}". /labs lists them all.'
             return Absent.because(HTTPStatus.NOT_FOUND, why)
         written = view.snapshot.catalogue.labs.get(slug)
-        return self._renderer.overall(
-            view,
-            f"labs/{slug}",
-            "experiment.html",
-            lambda: {"experiment": found, "body": written.body if written else None},
-            resource="labs.json",
-        )
-
-    def methodology(self, view: RequestView) -> Resolved:
-        """``/methodology``: how every figure is made, with the figures of today."""
-        return self._renderer.overall(
-            view, "methodology", "methodology.html", lambda: contexts.methodology(view.snapshot)
-        )
-
-    def docs(self, view: RequestView) -> Resolved:
-        """``/docs``: the API, from its own description."""
-
-        def context() -> dict[str, Any]:
-            document = self._decoded(self._describing.openapi_document(view), dict[str, Any])
-            return {"document": document, "endpoints": list(docs.endpoints(document))}
-
-        return self._renderer.overall(view, "docs", "docs.html", context, resource="openapi.json")
-
-    def llms(self, view: RequestView) -> Resolved:
-        """``/llms.txt``: the docs text file (llmstxt.org)."""
-        return self._renderer.overall(
-            view, "llms.txt", "llms.txt", lambda: {"snapshot": view.snapshot}, media_type=TEXT
-        )
-
-    def robots(self, view: RequestView) -> Resolved:
-        """``/robots.txt``: all may be read."""
-        return self._renderer.overall(view, "robots.txt", "robots.txt", dict, media_type=TEXT)
-
-    def site_map(self, view: RequestView) -> Resolved:
-        """``/sitemap.xml``: every page worth finding, with the date of its newest answer."""
-
-        def context() -> dict[str, Any]:
-            return {"places": discovery.site_map(view.snapshot, self._labs(view), view.payloads)}
-
-        return self._renderer.overall(view, "sitemap.xml", "sitemap.xml", context, media_type=XML)
+        shown = {"experiment": found, "body": written.body if written else None}
+        return self._over_all(view, f"labs/{slug}", "experiment.html", lambda: shown, "labs.json")
 
     def api_catalog(self, view: RequestView) -> Resolved:
         """``/.well-known/api-catalog``: where the API and its descriptions are (RFC 9727)."""
-        path = ".well-known/api-catalog"
-        return _small(view, path, lambda: discovery.api_catalog(view.payloads), LINK_SET)
-
-    def changes_atom(self, view: RequestView) -> Resolved:
-        """``/feeds/changes.atom``: the newest changes of all categories."""
-        return self._renderer.overall(
-            view,
-            "feeds/changes.atom",
-            "changes.atom.xml",
-            lambda: {
-                "items": _newest_items(view),
-                "updated": view.snapshot.overview.last_poll or "1970-01-01T00:00:00Z",
-                "id": feeds.identity("feed", "changes"),
-            },
-            media_type=ATOM,
-        )
+        return _small(view, API_CATALOG, lambda: discovery.api_catalog(view.payloads), LINK_SET)
 
     def changes_json(self, view: RequestView) -> Resolved:
         """``/feeds/changes.json``: the same as a JSON Feed."""
@@ -283,8 +204,8 @@ class Pages:
             items = _items(reversed(changes), view)
             return {"board": board, "items": items, "id": feeds.identity("feed", slug)}
 
-        path = f"feeds/best/{slug}.atom"
-        return self._of_category(view, board, path, "category.atom.xml", context, ATOM)
+        found, path = resolution.verdict(board, view), f"feeds/best/{slug}.atom"
+        return self._about(found, view, path, "category.atom.xml", context, ATOM)
 
     def asset(self, view: RequestView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
         """``/static/<name>``: the style sheet, the script, the icon."""
@@ -296,46 +217,60 @@ class Pages:
             return msgspec.structs.replace(named, cache_control=KEEP)
         return named
 
-    def _of_category(
+    def labs(self, view: RequestView) -> wire.Labs:
+        """The service's own experiments."""
+        return self._decoded(resolution.document("labs.json", view), wire.Labs)
+
+    def mentions(self, view: RequestView) -> wire.MentionList:
+        """The most mentioned products."""
+        return self._decoded(resolution.document("mentions.json", view), wire.MentionList)
+
+    def described(self, view: RequestView) -> dict[str, Any]:
+        """The API, from its own description."""
+        document = self._decoded(self._describing.openapi_document(view), dict[str, Any])
+        return {"document": document, "endpoints": list(docs.endpoints(document))}
+
+    def _about(
         self,
+        found: Resource,
         view: RequestView,
-        board: Board,
         path: str,
         template: str,
         context: Callable[[], Mapping[str, Any]],
         media_type: str = HTML,
     ) -> Resource:
+        """A page of what a resource of the API is about."""
         return self._renderer.page(
             view,
             path,
             template,
             context,
-            generation=view.snapshot.generations.categories[board.slug],
-            modified=lambda: view.snapshot.category_modified(board),
-            resource=category_path(board.slug),
+            generation=found.generation,
+            modified=lambda: self._responder.body(found).modified,
+            resource=found.path,
             media_type=media_type,
         )
 
-    def _of_product(
+    def _over_all(
         self,
         view: RequestView,
-        product: Named,
         path: str,
         template: str,
         context: Callable[[], Mapping[str, Any]],
+        resource: str | None,
+        media_type: str = HTML,
     ) -> Resource:
+        """A page over everything; ``resource`` is the path of the same below ``/api/v1/``."""
         return self._renderer.page(
             view,
             path,
             template,
             context,
-            generation=view.snapshot.generations.products[product.id],
-            modified=lambda: view.snapshot.product_modified(product),
-            resource=product_path(product.slug),
+            generation=view.snapshot.generations.overview,
+            modified=lambda: view.snapshot.modified,
+            resource=resource and f"api/v1/{resource}",
+            media_type=media_type,
         )
-
-    def _labs(self, view: RequestView) -> wire.Labs:
-        return self._decoded(resolution.document("labs.json", view), wire.Labs)
 
     def _decoded(self, found: Resource, shape: type[Shape]) -> Shape:
         """What a resource says; decoding its body costs a tenth of making it."""
@@ -364,3 +299,57 @@ def _newest_items(view: RequestView) -> list[feeds.Item]:
 
 def _items(changes: Iterable[Change], view: RequestView) -> list[feeds.Item]:
     return feeds.items(contexts.flips(changes, view.snapshot), view.payloads)
+
+
+class General(Struct, frozen=True):
+    """A page over everything.
+
+    ``context`` is what its template is given, ``resource`` the same as JSON, below ``/api/v1/``.
+    """
+
+    path: str
+    template: str
+    context: Callable[[Pages, RequestView], Mapping[str, Any]]
+    resource: str | None = None
+    media_type: str = HTML
+
+
+GENERAL = (
+    General("", "home.html", lambda _, view: contexts.home(view.snapshot)),
+    General(
+        "changes",
+        "changes.html",
+        lambda _, view: contexts.changes(view.snapshot),
+        "changes.json",
+    ),
+    General(
+        "mentions",
+        "mentions.html",
+        lambda pages, view: {"mentions": pages.mentions(view)},
+        "mentions.json",
+    ),
+    General("labs", "labs.html", lambda pages, view: {"labs": pages.labs(view)}, "labs.json"),
+    General("methodology", "methodology.html", lambda _, view: contexts.methodology(view.snapshot)),
+    General("docs", "docs.html", Pages.described, "openapi.json"),
+    General("llms.txt", "llms.txt", lambda _, view: {"snapshot": view.snapshot}, media_type=TEXT),
+    General(ROBOTS, "robots.txt", lambda *_: {}, media_type=TEXT),
+    General(
+        "sitemap.xml",
+        "sitemap.xml",
+        lambda pages, view: {
+            "places": discovery.site_map(view.snapshot, pages.labs(view), view.payloads)
+        },
+        media_type=XML,
+    ),
+    General(
+        "feeds/changes.atom",
+        "changes.atom.xml",
+        lambda _, view: {
+            "items": _newest_items(view),
+            "updated": view.snapshot.overview.last_poll or "1970-01-01T00:00:00Z",
+            "id": feeds.identity("feed", "changes"),
+        },
+        media_type=ATOM,
+    ),
+)
+"""The pages over everything that take no parameter."""
