@@ -18,11 +18,13 @@ from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 from store.watcher import Watcher
 from store.web import canonical, crossorigin, errors, hosts, pages
 from store.web.api import Api
+from store.web.cache import BodyCache
 from store.web.describing import Describing
 from store.web.mcp.endpoint import Mcp
 from store.web.pages.rendering import environment
 from store.web.payloads import Payloads
-from store.web.publishing import Publishing
+from store.web.responding import Responder
+from store.web.warming import CacheWarmer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,26 +57,26 @@ def create_app(settings: Settings | None = None) -> Flask:
     def render(template: str, /, **context: Any) -> str:
         return environment().get_template(template).render(**context)
 
-    def publish(catalogue: Catalogue) -> Publishing:
-        return Publishing(Payloads(catalogue.site, base_url(catalogue)))
-
     def host_names(catalogue: Catalogue) -> frozenset[str]:
         given = (base_url(catalogue), *catalogue.site.hosts, *settings.hosts)
         return frozenset({"localhost", *map(hosts.host_of, given)} - {""})
 
     payloads = _PerCatalogue(lambda found: Payloads(found.site, base_url(found)))
     trusted = _PerCatalogue(host_names)
-    store = Store(settings.data_dir, publish)
-    describing = Describing(payloads, render)
+    cache = BodyCache()
+    store = Store(settings.data_dir, CacheWarmer(cache, payloads).warm)
+    responder = Responder(store, payloads, cache)
+    describing = Describing(responder.body, render)
     app.extensions["settings"] = settings
     app.extensions["store"] = store
+    app.extensions["responder"] = responder
     errors.register(app)
     hosts.register(app, lambda: trusted(store.snapshot))
     crossorigin.register(app)
-    canonical.register(app, lambda: base_url(store.snapshot.catalogue))
-    app.register_blueprint(Api(store, payloads, describing).blueprint())
-    app.register_blueprint(Mcp(store, payloads).blueprint())
-    pages.register(app, store, payloads, describing)
+    canonical.register(app, lambda: base_url(store.snapshot.catalogue), responder.leads_somewhere)
+    app.register_blueprint(Api(responder, describing).blueprint())
+    app.register_blueprint(Mcp(responder).blueprint())
+    pages.register(app, responder, describing)
     cli.register(app)
     if _is_served(settings):
         if settings.poll_enabled and not settings.has_own_data:

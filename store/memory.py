@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from store.counting import deleted_slugs, history_files, latest_time, read_logs, states_of
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from store.listing import Signature
     from store.rankings.poll_states import PollStates
     from store.records import Poll
-    from store.snapshot import Ledger, Publisher, Snapshot
+    from store.snapshot import Ledger, Snapshot
+
+    Fault = tuple[str, Exception]
+    Warm = Callable[[Snapshot, Callable[[], bool]], Sequence[Fault]]
 
 log = logging.getLogger(__name__)
 
@@ -42,19 +46,20 @@ class Store:
     """Holds the current snapshot of one data directory and makes the next.
 
     ``made_at`` is when the current snapshot was made and ``looked_at`` when the files were last
-    found to be what it shows, both in Unix seconds by ``clock``.
+    found to be what it shows, both in Unix seconds by ``clock``. ``warm`` makes what requests may
+    ask for, see :meth:`prepare`.
     """
 
     def __init__(
         self,
         directory: Path,
-        publish: Callable[[Catalogue], Publisher],
+        warm: Warm | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.history = History(directory / "history")
         self.made_at = self.looked_at = 0.0
         self._files = Files(directory)
-        self._publish = publish
+        self._warm = warm
         self._clock = clock
         self._reloading = threading.Lock()
         self._lock = threading.RLock()
@@ -152,17 +157,11 @@ class Store:
         What cannot be made is a problem, logged once. A snapshot that is no longer the current one
         is left for the one that is.
         """
-        faults: list[tuple[str, Exception]] = []
-        snapshot: Snapshot | None = None
-        while snapshot is not self.snapshot:
-            snapshot, faults = self.snapshot, []
-            for name, make in snapshot.unmade():
-                try:
-                    make()
-                except Exception as error:  # noqa: BLE001 - told below
-                    faults.append((name, error))
-                if snapshot is not self._snapshot:
-                    break
+        faults: Sequence[Fault] = ()
+        warmed: Snapshot | None = None
+        while self._warm and warmed is not self.snapshot:
+            warmed = self.snapshot
+            faults = self._warm(warmed, partial(self._is_current, warmed))
         self._tell_unmade(faults)
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
@@ -259,7 +258,10 @@ class Store:
         self._snapshot = snapshot
         self.made_at = self._clock()
 
-    def _tell_unmade(self, faults: Sequence[tuple[str, Exception]]) -> None:
+    def _is_current(self, snapshot: Snapshot) -> bool:
+        return snapshot is self._snapshot
+
+    def _tell_unmade(self, faults: Sequence[Fault]) -> None:
         """Keep what could not be made as a problem, and log the first of it if that is new."""
         unmade = None
         if faults:
@@ -288,8 +290,7 @@ class Store:
         deleted = deleted_slugs(catalogue, self._signatures.keys() | changed_history)
         stale = _to_read_again(before, catalogue, deleted, names, changed_history)
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
-        publisher = self._publish(catalogue)
-        return rebuild(before, catalogue, deleted, names, fresh, publisher)
+        return rebuild(before, catalogue, deleted, names, fresh)
 
     def _read(self, slug: str, catalogue: Catalogue) -> Logs:
         logs = read_logs(self.history, slug, catalogue)

@@ -7,13 +7,11 @@ the others over as they are.
 
 from __future__ import annotations
 
-import gzip
 import sys
 from array import array
 from datetime import datetime
-from functools import cached_property, partial
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +23,7 @@ from store.rankings.poll_states import PollStates
 from store.records import Category
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from store.files import Catalogue
@@ -42,36 +40,27 @@ LATEST = 253_402_300_799
 """The end of the year 9999 in Unix seconds; a file's time may be later, a date cannot."""
 
 
-class Prepared:
-    """A body as it is sent: its bytes and modification time in Unix seconds.
+def last_modified(files: Iterable[int], poll: str | None) -> int:
+    """When something changed that is made from files and polls, in Unix seconds.
 
-    Validator and compressed form are made when they are first sent, and kept.
+    ``files`` are modification times in ns, ``poll`` is the time of the newest poll.
+    """
+    polled = int(datetime.fromisoformat(poll).timestamp()) if poll else 0
+    return min(max(max(files, default=0) // 1_000_000_000, polled), LATEST)
+
+
+class Generations(Struct, frozen=True):
+    """Which step last changed each part of a snapshot; steps are numbered from 1.
+
+    ``newest`` is the step that made the snapshot. ``overview`` is that of what is over everything;
+    ``categories`` are by slug of those that are ranked, ``products`` by id. What is made from a
+    part may be kept until the part's number moves.
     """
 
-    def __init__(self, body: bytes, modified: int) -> None:
-        self.body = body
-        self.modified = modified
-
-    @classmethod
-    def of(cls, body: bytes, files: Iterable[int], poll: str | None) -> Prepared:
-        """A body made from files (their times in ns) and polls (the time of the newest)."""
-        polled = int(datetime.fromisoformat(poll).timestamp()) if poll else 0
-        return cls(body, min(max(max(files, default=0) // 1_000_000_000, polled), LATEST))
-
-    @property
-    def room(self) -> int:
-        """Bytes that this takes at most, its compressed form included, which is half as long."""
-        return 3 * len(self.body) // 2
-
-    @cached_property
-    def etag(self) -> str:
-        """What tells this body from any other of its resource."""
-        return f'W/"{blake2b(self.body, digest_size=8).hexdigest()}"'
-
-    @cached_property
-    def gzipped(self) -> bytes:
-        """The body compressed; the same body always gives the same bytes."""
-        return gzip.compress(self.body, 6, mtime=0)
+    newest: int
+    overview: int
+    categories: Mapping[str, int]
+    products: Mapping[ProductId, int]
 
 
 class Ledger(Struct, frozen=True):
@@ -100,12 +89,10 @@ class Ledger(Struct, frozen=True):
 class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     """One consistent picture of files and history.
 
-    Mappings are by category slug, ``products`` and ``records`` by product id, ``documents`` by
-    resource path. ``ledgers`` and ``readings`` also hold what is no category any more, see
-    :meth:`gone`, and no category whose history cannot be read. ``polled`` says how polling stands,
-    of categories whose history could be read the last time. ``overview`` and ``documents`` may
-    be a moment behind the rest. ``verdicts`` and ``records`` keep the bodies made so far; what
-    :meth:`verdict_of` and :meth:`record_of` answer is the same before and after.
+    Mappings are by category slug, ``products`` by product id. ``ledgers`` and ``readings`` also
+    hold what is no category any more, see :meth:`gone`, and no category whose history cannot be
+    read. ``polled`` says how polling stands, of categories whose history could be read the last
+    time. ``overview`` may be a moment behind the rest.
     """
 
     catalogue: Catalogue
@@ -117,16 +104,13 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     products: Mapping[ProductId, Named]
     product_slugs: Mapping[str, ProductId]
     boards: Mapping[str, Board]
-    publisher: Publisher
-    verdicts: dict[str, Prepared]
-    records: dict[ProductId, Prepared]
     overview: Overview
-    documents: Mapping[str, Prepared]
+    generations: Generations
 
-    @property
+    @cached_property
     def models(self) -> tuple[str, ...]:
         """The names of the configured models, in order."""
-        return tuple(assistant.name for assistant in self.catalogue.assistants)
+        return tuple([assistant.name for assistant in self.catalogue.assistants])
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -144,10 +128,10 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         damage = {problem for found in self.damage.values() for problem in found}
         return tuple(sorted(problem for problem in damage if problem.severity == "error"))
 
-    @property
+    @cached_property
     def modified(self) -> int:
-        """When the newest of what is over all categories changed, in Unix seconds."""
-        return max(prepared.modified for prepared in self.documents.values())
+        """When what is over everything last changed, in Unix seconds."""
+        return last_modified(self.catalogue.modified.values(), self.overview.last_poll)
 
     def gone(self, slug: str) -> Reading | None:
         """What history holds of a category that somebody deleted."""
@@ -168,52 +152,27 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         """A product by its address."""
         return self.products.get(self.product_slugs.get(slug, ""))
 
-    def verdict_of(self, board: Board) -> Prepared:
-        """The body of a category's verdict, made when it is first asked for."""
-        if held := self.verdicts.get(board.slug):
-            return held
-        body = self.publisher.category(board, self.products)
+    def category_modified(self, board: Board) -> int:
+        """When what is shown of a category last changed, in Unix seconds."""
         files = [f"products/{entry.product}.json" for entry in board.entries]
-        files.append(f"categories/{board.slug}.json")
-        return self.verdicts.setdefault(board.slug, self._prepared(body, files, board.newest))
+        return self._modified([*files, f"categories/{board.slug}.json"], board.newest)
 
-    def record_of(self, product: Named) -> Prepared:
-        """The body of a product's record, made when it is first asked for."""
-        if held := self.records.get(product.id):
-            return held
-        body = self.publisher.product(product, self.boards)
+    def product_modified(self, product: Named) -> int:
+        """When what is shown of a product last changed, in Unix seconds."""
         files = [f"categories/{slug}.json" for slug in product.categories]
-        files.append(f"products/{product.id}.json")
         newest = max(self.readings[slug].last_success or "" for slug in product.categories)
-        return self.records.setdefault(product.id, self._prepared(body, files, newest))
+        return self._modified([*files, f"products/{product.id}.json"], newest)
 
-    def unmade(self) -> Iterator[tuple[str, Callable[[], object]]]:
-        """What requests may ask for and is not made yet: its name, and how to make it."""
-        yield "what searches and old addresses need", self.overview.prepare
-        for slug, board in self.boards.items():
-            if slug not in self.verdicts:
-                yield f"the verdict of {slug}", partial(self.verdict_of, board)
-        for id_, product in self.products.items():
-            if id_ not in self.records:
-                yield f"the record of {product.slug}", partial(self.record_of, product)
+    def history_modified(self, slug: str, newest: str | None) -> int:
+        """When polls of a category, the ``newest`` of them given, last changed, in Unix seconds."""
+        return last_modified(self._times([f"categories/{slug}.json", "withheld.json"]), newest)
 
-    def _prepared(self, body: bytes, files: Iterable[str], newest: str | None) -> Prepared:
+    def _modified(self, files: Iterable[str], newest: str) -> int:
+        return last_modified(self._times([*files, *GOVERNING]), newest)
+
+    def _times(self, files: Iterable[str]) -> list[int]:
         times = self.catalogue.modified
-        found = (times[file] for file in (*files, *GOVERNING) if file in times)
-        return Prepared.of(body, found, newest)
-
-
-class Publisher(Protocol):
-    """Makes wire bodies; only the web knows their shapes."""
-
-    def category(self, board: Board, products: Mapping[ProductId, Named]) -> bytes:
-        """The body of one category's verdict."""
-
-    def product(self, product: Named, boards: Mapping[str, Board]) -> bytes:
-        """The body of one product's record."""
-
-    def documents(self, snapshot: Snapshot) -> Mapping[str, bytes]:
-        """The bodies that are over everything, by resource path."""
+        return [times[file] for file in files if file in times]
 
 
 def _deleted(slug: str) -> Category:
@@ -223,7 +182,9 @@ def _deleted(slug: str) -> Category:
 
 def with_overview(snapshot: Snapshot) -> Snapshot:
     """The same snapshot with everything that is over all categories brought up to date."""
-    current = msgspec.structs.replace(
+    generations = snapshot.generations
+    step = generations.newest + 1
+    return msgspec.structs.replace(
         snapshot,
         overview=overview.survey(
             overview.Curated(
@@ -237,13 +198,8 @@ def with_overview(snapshot: Snapshot) -> Snapshot:
             snapshot.products,
             snapshot.overview,
         ),
+        generations=msgspec.structs.replace(generations, newest=step, overview=step),
     )
-    files, newest = current.catalogue.modified.values(), current.overview.last_poll
-    documents = {
-        path: Prepared.of(body, files, newest)
-        for path, body in current.publisher.documents(current).items()
-    }
-    return msgspec.structs.replace(current, documents=documents)
 
 
 def rebuild(
@@ -252,17 +208,16 @@ def rebuild(
     deleted: AbstractSet[str],
     names: Names,
     fresh: Iterable[tuple[str, counting.Logs]],
-    publisher: Publisher,
 ) -> Snapshot:
     """The next snapshot; ``fresh`` brings the history of every category that was read again.
 
     It is taken one category after the other, so that all polls are never in memory at once.
-    ``deleted`` are the slugs that history holds and that are no category any more. The overview and
-    documents are still those of before; see :func:`with_overview`.
+    ``deleted`` are the slugs that history holds and that are no category any more. The overview
+    is still that of before; see :func:`with_overview`.
     """
     whole = before is None or _configured_anew(before.catalogue, catalogue)
-    before = before or _blank(catalogue, names, publisher)
-    step = _Rebuild(before, catalogue, deleted, names, publisher, whole)
+    before = before or _blank(catalogue, names)
+    step = _Rebuild(before, catalogue, deleted, names, whole)
     return step.run(fresh)
 
 
@@ -275,14 +230,12 @@ class _Rebuild:
         catalogue: Catalogue,
         deleted: AbstractSet[str],
         names: Names,
-        publisher: Publisher,
         whole: bool,  # noqa: FBT001 - stages ask it by name
     ) -> None:
         self.before = before
         self.catalogue = catalogue
         self.categories = {**{slug: _deleted(slug) for slug in deleted}, **catalogue.categories}
         self.names = names
-        self.publisher = publisher
         self.whole = whole
 
     def run(self, fresh: Iterable[tuple[str, counting.Logs]]) -> Snapshot:
@@ -311,7 +264,8 @@ class _Rebuild:
         moved = {id_ for id_ in touched if self._is_other(id_)}
         stale = self._stale(changed, moved)
         self.boards = self._merge(stale)
-        affected = set(self.before.products) if self.whole else touched | self._listed(stale)
+        every = {*self.before.products, *self.products}
+        affected = every if self.whole else touched | self._listed(stale)
         return Snapshot(
             catalogue=self.catalogue,
             names=self.names,
@@ -322,11 +276,20 @@ class _Rebuild:
             products=self.products,
             product_slugs=bearers,
             boards=self.boards,
-            publisher=self.publisher,
-            verdicts=_with(self.before.verdicts, {}, stale),
-            records=_with(self.before.records, {}, affected),
             overview=self.before.overview,
-            documents=self.before.documents,
+            generations=self._generations(stale, affected),
+        )
+
+    def _generations(self, stale: set[str], affected: set[ProductId]) -> Generations:
+        """Those of before, but for the categories and products that this step changed."""
+        before = self.before.generations
+        step = before.newest + 1
+        ranked, named = stale & self.boards.keys(), affected & self.products.keys()
+        return Generations(
+            newest=step,
+            overview=before.overview,
+            categories=_with(before.categories, dict.fromkeys(ranked, step), stale - ranked),
+            products=_with(before.products, dict.fromkeys(named, step), affected - named),
         )
 
     def _stays(self, slug: str, files: tuple[str, ...]) -> bool:
@@ -501,7 +464,7 @@ def _redacted(poll: Poll, withholding: Withholding) -> bytes:
     )
 
 
-def _blank(catalogue: Catalogue, names: Names, publisher: Publisher) -> Snapshot:
+def _blank(catalogue: Catalogue, names: Names) -> Snapshot:
     return Snapshot(
         catalogue=catalogue,
         names=names,
@@ -512,9 +475,6 @@ def _blank(catalogue: Catalogue, names: Names, publisher: Publisher) -> Snapshot
         products={},
         product_slugs={},
         boards={},
-        publisher=publisher,
-        verdicts={},
-        records={},
         overview=overview.survey(overview.Curated({}, (), (), ()), {}, {}, {}, None),
-        documents={},
+        generations=Generations(0, 0, {}, {}),
     )

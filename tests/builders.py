@@ -6,6 +6,7 @@ import hashlib
 import json
 import zlib
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import click
 import msgspec
@@ -18,6 +19,10 @@ from store.history import History
 from store.records import Category, NearMiss, Pick, Poll, Site
 from store.sealing import seal
 from store.settings import Settings
+from store.web import resolution
+from store.web.cache import BodyCache
+from store.web.payloads import Payloads
+from store.web.resolution import RequestView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +35,12 @@ if TYPE_CHECKING:
     from store.memory import Store
     from store.rankings.poll_states import PollStates
     from store.records import Withholding
-    from store.snapshot import Prepared, Snapshot
+    from store.snapshot import Snapshot
+    from store.web.cache import EncodedBody
+    from store.web.resolution import Resource
+
+_CACHES: WeakKeyDictionary[Store, BodyCache] = WeakKeyDictionary()
+"""What tests made of each store, kept as long as a server would keep it."""
 
 BASE_URL = "https://rankings.example"
 
@@ -184,17 +194,41 @@ def command(directory: Path, *arguments: str, **settings: Any) -> Result:
     return app.test_cli_runner().invoke(args=list(arguments))
 
 
-def prepared(snapshot: Snapshot) -> dict[str, Prepared]:
-    """Every verdict and record of a snapshot, by path; each is made if it was not."""
-    verdicts = {f"best/{b.slug}.json": snapshot.verdict_of(b) for b in snapshot.boards.values()}
-    products = [snapshot.products[id_] for id_ in snapshot.product_slugs.values()]
-    return {**verdicts, **{f"product/{p.slug}.json": snapshot.record_of(p) for p in products}}
+def prepared(store: Store, held: Snapshot | None = None) -> dict[str, EncodedBody]:
+    """Every verdict and record that a store has, by path; made unless what was made still holds.
+
+    A snapshot that is ``held`` is shown in place of the current one.
+    """
+    view = view_of(held or store.snapshot)
+    products = [view.snapshot.products[id_] for id_ in view.snapshot.product_slugs.values()]
+    verdicts = [resolution.verdict(board, view) for board in view.snapshot.boards.values()]
+    return _held(store, [*verdicts, *(resolution.record(product, view) for product in products)])
+
+
+def documents(store: Store) -> dict[str, EncodedBody]:
+    """What is over everything, by path; made unless what was made still holds."""
+    view = view_of(store.snapshot)
+    return _held(store, [resolution.document(name, view) for name in resolution.DOCUMENTS])
 
 
 def bodies(store: Store) -> dict[str, bytes]:
     """Every answer that does not depend on a query, by path."""
-    snapshot = store.snapshot
-    return {path: p.body for path, p in {**prepared(snapshot), **snapshot.documents}.items()}
+    return {path: held.body for path, held in {**prepared(store), **documents(store)}.items()}
+
+
+def view_of(snapshot: Snapshot) -> RequestView:
+    """What a request sees of a snapshot."""
+    return RequestView(snapshot, Payloads(snapshot.catalogue.site, BASE_URL))
+
+
+def _held(store: Store, resources: Iterable[Resource]) -> dict[str, EncodedBody]:
+    cache = _CACHES.setdefault(store, BodyCache())
+    return {
+        resource.path.removeprefix("api/v1/"): cache.get(
+            resource.path, resource.generation or 0, resource.make
+        )
+        for resource in resources
+    }
 
 
 def same_as_fresh(store: Store, directory: Path) -> bool:

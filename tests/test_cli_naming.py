@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, append, prepared, write_data, write_json
+from builders import answered, app_over, append, bodies, write_data, write_json
 
 from store.cli.naming import Desk
 
@@ -49,9 +49,7 @@ def said(done: Result) -> str:
 
 def answers(directory: Path) -> dict[str, bytes]:
     """Every answer that does not depend on a query, of a fresh server, by path."""
-    snapshot = app_over(directory).extensions["store"].snapshot
-    held = {**prepared(snapshot), **snapshot.documents}
-    return {path: body.body for path, body in held.items()}
+    return bodies(app_over(directory).extensions["store"])
 
 
 def history(directory: Path) -> dict[str, bytes]:

@@ -524,7 +524,7 @@ def test_a_loss_before_the_marks_are_written_is_missed_while_the_process_lives(d
     assert "the file is gone" in problem_of(store_over(data))
     command(data, "check", "--accept-history", SLUG)
     store.reload()
-    assert f"best/{SLUG}.json" not in prepared(store.snapshot)
+    assert f"best/{SLUG}.json" not in prepared(store)
 
 
 def keep_on(data: Path, rounds: int) -> None:

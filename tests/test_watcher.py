@@ -9,6 +9,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
 from builders import answered, app_over, bodies, prepared, same_as_fresh, write_json
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 
 from store.rankings.search import Index
 from store.watcher import Watcher
+from store.web import resolution
+from store.web.payloads import Payloads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
 
     from store.memory import Store
     from store.rankings.products import Named
-    from store.snapshot import Snapshot
+    from store.web.cache import EncodedBody
+    from store.web.resolution import Resource
+    from store.web.responding import Responder
 
 
 @pytest.fixture
@@ -176,69 +181,76 @@ def test_recording_does_not_wait_for_a_file_to_settle(directory: Path, store: St
     watcher.start()
     assert waiting.wait(10)
     store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
-    assert b"Late" in prepared(store.snapshot)["best/vpn.json"].body
+    assert b"Late" in prepared(store)["best/vpn.json"].body
     go_on.set()
     watcher.join(10)
-    assert b"Best VPNs" in prepared(store.snapshot)["best/vpn.json"].body
-    assert b"Late" in prepared(store.snapshot)["best/vpn.json"].body
+    assert b"Best VPNs" in prepared(store)["best/vpn.json"].body
+    assert b"Late" in prepared(store)["best/vpn.json"].body
     assert same_as_fresh(store, directory)
 
 
-def test_a_body_is_made_when_first_asked_for_and_kept(store: Store) -> None:
-    """So a start waits for none of them, and no second request either."""
-    snapshot = store.snapshot
-    assert not snapshot.verdicts
-    assert not snapshot.records
-    board = snapshot.boards["vpn"]
-    assert snapshot.verdict_of(board) is snapshot.verdict_of(board)
-    assert list(snapshot.verdicts) == ["vpn"]
-
-
-def is_all_made(snapshot: Snapshot) -> bool:
+def is_all_made(app: Flask) -> bool:
     """Whether no request would have to wait for anything to be made."""
-    overview = snapshot.overview
+    responder = app.extensions["responder"]
+    view = responder.view()
+    snapshot, overview = view.snapshot, view.snapshot.overview
+    resources = [
+        *(resolution.document(name, view) for name in resolution.DOCUMENTS),
+        *(resolution.verdict(board, view) for board in snapshot.boards.values()),
+        *(resolution.record(product, view) for product in snapshot.products.values()),
+    ]
     return (
-        snapshot.verdicts.keys() == snapshot.boards.keys()
-        and snapshot.records.keys() == snapshot.products.keys()
+        all(is_kept(responder, resource) for resource in resources)
         and "product_redirects" in vars(overview)
         and overview.index.is_prepared
     )
 
 
+def is_kept(responder: Responder, resource: Resource) -> bool:
+    """Whether the body of a resource is there without being made."""
+
+    def make() -> EncodedBody:
+        raise LookupError
+
+    try:
+        responder.body(msgspec.structs.replace(resource, make=make))
+    except LookupError:
+        return False
+    return True
+
+
 def test_what_a_change_takes_away_is_made_again_before_anybody_asks(
-    directory: Path, store: Store
+    directory: Path, store: Store, app: Flask
 ) -> None:
     """The watcher makes every body, the old addresses and the search index, and makes them anew."""
     Watcher(store, every=0.01, settle=0.01).ensure_running()
     before = store.snapshot
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     deadline = time.monotonic() + 30
-    while store.snapshot is before or not is_all_made(store.snapshot):
+    while store.snapshot is before or not is_all_made(app):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
 def test_preparing_turns_to_the_snapshot_that_polls_have_made_current(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else, as long as polls come in, it would make bodies that nobody is shown.
 
     What failed for the one before is not told of it.
     """
-    first = store.snapshot
-    publisher, make = first.publisher, first.publisher.product
+    first, make = store.snapshot, Payloads.product_record
 
-    def make_while_a_poll_comes_in(*given: Any) -> bytes:
-        monkeypatch.setattr(publisher, "product", make)
+    def make_while_a_poll_comes_in(*given: Any) -> Any:
+        monkeypatch.setattr(Payloads, "product_record", make)
         store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
         store.flush()
         raise KeyError
 
-    monkeypatch.setattr(publisher, "product", make_while_a_poll_comes_in)
+    monkeypatch.setattr(Payloads, "product_record", make_while_a_poll_comes_in)
     store.prepare()
-    assert not first.records
     assert store.snapshot is not first
-    assert is_all_made(store.snapshot)
+    assert is_all_made(app)
     assert store.problems == ()
 
 
@@ -247,7 +259,7 @@ def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> No
     Watcher(store, every=0.01, settle=0.01).ensure_running()
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     deadline = time.monotonic() + 30
-    while b"Best VPNs" not in prepared(store.snapshot)["best/vpn.json"].body:
+    while b"Best VPNs" not in prepared(store)["best/vpn.json"].body:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -271,7 +283,7 @@ def test_the_first_request_sees_what_changed_since_the_start(directory: Path, st
     _ = store.snapshot
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     Watcher(store, every=3600).ensure_running()
-    assert b"Best VPNs" in prepared(store.snapshot)["best/vpn.json"].body
+    assert b"Best VPNs" in prepared(store)["best/vpn.json"].body
 
 
 def test_a_fault_in_preparing_ends_no_watching(
@@ -287,7 +299,7 @@ def test_a_fault_in_preparing_ends_no_watching(
     watcher.ensure_running()
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     deadline = time.monotonic() + 30
-    while b"Best VPNs" not in prepared(store.snapshot)["best/vpn.json"].body:
+    while b"Best VPNs" not in prepared(store)["best/vpn.json"].body:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     while not any("MemoryError" in problem.message for problem in store.problems):
@@ -296,31 +308,35 @@ def test_a_fault_in_preparing_ends_no_watching(
 
 
 def test_a_body_that_cannot_be_made_is_a_problem_until_it_can(
-    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: Store, app: Flask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It has a name, is logged once, and all others are made."""
-    snapshot = store.snapshot
-    make = snapshot.publisher.product
+    make = Payloads.product_record
 
-    def fail(product: Named, *given: Any) -> bytes:
+    def fail(payloads: Payloads, product: Named, *given: Any) -> Any:
         if product.slug == "zoho-crm":
             raise KeyError
-        return make(product, *given)
+        return make(payloads, product, *given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(snapshot.publisher, "product", fail)
+        patched.setattr(Payloads, "product_record", fail)
         for _ in range(3):
             store.prepare()
             store.keep_current()
         assert [str(problem) for problem in store.problems] == [
             ".:1:1: the record of zoho-crm cannot be made: KeyError"
         ]
-        assert snapshot.products.keys() - snapshot.records.keys() == {"zoho-crm"}
-        assert snapshot.overview.index.is_prepared
+        view = app.extensions["responder"].view()
+        assert [
+            product.slug
+            for product in store.snapshot.products.values()
+            if not is_kept(app.extensions["responder"], resolution.record(product, view))
+        ] == ["zoho-crm"]
+        assert store.snapshot.overview.index.is_prepared
     assert len(caplog.records) == 1
     store.prepare()
     assert store.problems == ()
-    assert is_all_made(snapshot)
+    assert is_all_made(app)
 
 
 def test_descriptions_follow_from_the_files_alone(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_world import write_small_world
 
-from store.snapshot import Prepared
+from store.snapshot import last_modified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -221,7 +221,7 @@ def test_last_modified_is_the_newest_of_polls_and_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seconds", [-(10**11), 0, 253_402_300_800, 10**12])
 def test_a_file_of_any_time_has_a_date(seconds: int) -> None:
     """A file may claim a time before 1970 or after 9999, which no header can say."""
-    modified = Prepared.of(b"x", [seconds * 1_000_000_000], None).modified
+    modified = last_modified([seconds * 1_000_000_000], None)
     assert parsedate_to_datetime(formatdate(modified, usegmt=True)).timestamp() == modified
 
 

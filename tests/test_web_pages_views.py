@@ -11,7 +11,7 @@ import pytest
 from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
 
 from store.web.pages import contexts
-from store.web.pages.rendering import Renderer
+from store.web.pages.rendering import PageRenderer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def test_a_poll_of_one_category_leaves_the_pages_of_others_as_they_are(
     def fail(*_: object, **__: object) -> str:
         raise AssertionError
 
-    monkeypatch.setattr(Renderer, "render", fail)
+    monkeypatch.setattr(PageRenderer, "render", fail)
     assert [client.get(path).data for path in paths] == before
 
 

@@ -278,11 +278,11 @@ class SharedHeaders:
 
 def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
     """Every path whose answer does not depend on the request, from the application's rules."""
-    labs = msgspec.json.decode(snapshot.documents["labs.json"].body)["experiments"]
+    computed = {experiment.slug for experiment in snapshot.overview.experiments}
     values = {
         "best": sorted(snapshot.boards),
         "product": sorted(snapshot.product_slugs),
-        "labs": [experiment["slug"] for experiment in labs],
+        "labs": sorted(computed | snapshot.catalogue.labs.keys()),
         "static": sorted(path.name for path in Path(app.root_path, "store/web/static").glob("*")),
     }
     yield from _paths(app, values)

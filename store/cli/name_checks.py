@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from store.cli.naming import Unpublished
 from store.counting import deleted_slugs, read_logs
 from store.edits import claimed_at
 from store.rankings import curation
@@ -33,7 +32,7 @@ def remarks(
     deleted = deleted_slugs(catalogue, history.signatures())
     slugs = sorted({*catalogue.categories, *deleted})
     fresh = ((slug, read_logs(history, slug, catalogue)) for slug in slugs)
-    snapshot = rebuild(None, catalogue, deleted, names, fresh, Unpublished())
+    snapshot = rebuild(None, catalogue, deleted, names, fresh)
     yield from _taken_in(snapshot, files)
     yield from _detached(snapshot, files)
     yield from _contested(snapshot, files)

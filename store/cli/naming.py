@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from store.rankings.boards import Board
     from store.rankings.curation import Meaning, Move
     from store.rankings.likeness import Suggestion
-    from store.rankings.names import ProductId
     from store.settings import Settings
     from store.snapshot import Snapshot
 
@@ -137,9 +135,7 @@ class Desk:
         """
         settings: Settings = current_app.extensions["settings"]
         try:
-            return cls(
-                settings.data_dir, Store(settings.data_dir, lambda _: Unpublished()).snapshot
-            )
+            return cls(settings.data_dir, Store(settings.data_dir).snapshot)
         except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(str(error)) from None
 
@@ -353,19 +349,3 @@ def _named(product: Named) -> str:
 
 def _name(slug: str) -> str:
     return f"products/{slug}.json"
-
-
-class Unpublished:
-    """A publisher that makes no bodies, for commands that serve nothing."""
-
-    def category(self, board: Board, products: Mapping[ProductId, Named]) -> bytes:  # noqa: ARG002
-        """Nothing."""
-        return b""
-
-    def product(self, product: Named, boards: Mapping[str, Board]) -> bytes:  # noqa: ARG002
-        """Nothing."""
-        return b""
-
-    def documents(self, snapshot: Snapshot) -> Mapping[str, bytes]:  # noqa: ARG002
-        """Nothing."""
-        return {}

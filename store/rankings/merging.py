@@ -20,15 +20,6 @@ PLACES = 5
 """Ranks of an answer that count: the question asks for five picks at most."""
 
 
-def points(rank: int) -> int:
-    """The points of a rank in one model's answer.
-
-    >>> [points(rank) for rank in (1, 2, 5)]
-    [5, 4, 1]
-    """
-    return PLACES + 1 - rank
-
-
 # As in records: answers are many and cannot form cycles, so the collector is spared them.
 
 
@@ -64,6 +55,7 @@ class Counted(Struct, frozen=True):
     ``picks`` are by product, best first; a product named twice keeps its better rank.
     """
 
+    model: str
     answered: Answered
     picks: Mapping[ProductId, Pick]
     stale: bool
@@ -74,12 +66,7 @@ class Counted(Struct, frozen=True):
         picks: dict[ProductId, Pick] = {}
         for product, pick in zip(answered.products, answered.poll.ranking, strict=True):
             picks.setdefault(product, pick)
-        return cls(answered, picks, stale)
-
-    @property
-    def model(self) -> str:
-        """The name of the model that answered."""
-        return self.answered.model
+        return cls(answered.model, answered, picks, stale)
 
 
 class Entry(Struct, frozen=True):
@@ -120,7 +107,11 @@ def count(
     newest = newest_of(present, latest)
     lags = [(answered, age_in_days(answered.poll.polled_at, newest)) for answered in present]
     return tuple(
-        Counted.of(answered, stale=lag > stale_after) for answered, lag in lags if lag <= drop_after
+        [
+            Counted.of(answered, stale=lag > stale_after)
+            for answered, lag in lags
+            if lag <= drop_after
+        ]
     )
 
 
@@ -133,7 +124,7 @@ def merge(counted: Sequence[Counted], slugs: Mapping[ProductId, str]) -> tuple[E
     merits = {product: _merit([p.rank for p in named.values()]) for product, named in picks.items()}
     order = sorted(picks, key=lambda product: (*merits[product], slugs[product]))
     shared = [merits[product] for product in order]
-    return tuple(
+    entries = [
         Entry(
             rank=place,
             product=product,
@@ -144,16 +135,18 @@ def merge(counted: Sequence[Counted], slugs: Mapping[ProductId, str]) -> tuple[E
             reason=_argument(list(picks[product].values())),
         )
         for place, product in enumerate(order, start=1)
-    )
+    ]
+    return tuple(entries)
 
 
 def _merit(ranks: Sequence[int]) -> tuple[int, ...]:
     """What orders two products, smallest first: score, appearances, then #1s, #2s … #5s."""
-    places = (ranks.count(place) for place in range(1, PLACES + 1))
-    return (-sum(map(points, ranks)), -len(ranks), *(-number for number in places))
+    score = (PLACES + 1) * len(ranks) - sum(ranks)
+    return (-score, -len(ranks), *[-ranks.count(place) for place in range(1, PLACES + 1)])
 
 
 def _argument(picks: Sequence[Pick]) -> str | None:
     """The reason given by the first of the models that rank a product highest and give one."""
-    best = min(pick.rank for pick in picks)
-    return next((pick.reason for pick in picks if pick.rank == best and pick.reason), None)
+    best = min([pick.rank for pick in picks])
+    reasons = [pick.reason for pick in picks if pick.rank == best and pick.reason]
+    return reasons[0] if reasons else None

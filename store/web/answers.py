@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 from email.utils import formatdate
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flask import Response, request
 from werkzeug.http import parse_accept_header, parse_etags
 
-from store.snapshot import Prepared
 from store.web import crossorigin
 
 if TYPE_CHECKING:
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import WSGIEnvironment
     from werkzeug.datastructures import Headers
+
+    from store.web.cache import EncodedBody
 
 CACHE_CONTROL = "public, max-age=60, stale-while-revalidate=600"
 SMALL = 1024
@@ -42,31 +42,24 @@ class Answer(Response):
         return self.headers
 
 
-class Passing(Prepared):
-    """A body made for one request, perhaps never asked for again: compressed in little time."""
-
-    @cached_property
-    def gzipped(self) -> bytes:
-        """The body compressed at level 1."""
-        return gzip.compress(self.body, 1, mtime=0)
-
-
-def answer(prepared: Prepared, media_type: str, link: str) -> Response:
-    """A prepared body, or 304 when the reader has it; compressed when the reader accepts it."""
+def answer(
+    encoded: EncodedBody, media_type: str, link: str, cache_control: str = CACHE_CONTROL
+) -> Response:
+    """A body, or 304 when the reader has it; compressed when the reader accepts it."""
     environ = request.environ
     headers = {
-        "ETag": prepared.etag,
-        "Last-Modified": _http_date(prepared.modified),
-        "Cache-Control": CACHE_CONTROL,
+        "ETag": encoded.etag,
+        "Last-Modified": _http_date(encoded.modified),
+        "Cache-Control": cache_control,
         "Vary": "Accept-Encoding",
-        "Link": link,
+        **({"Link": link} if link else {}),
         **crossorigin.HEADERS,
     }
-    if _is_known(environ, prepared):
+    if _is_known(environ, encoded):
         return Answer("304 NOT MODIFIED", headers)
-    body = prepared.body
+    body = encoded.body
     if len(body) > SMALL and _prefers_gzip(environ.get("HTTP_ACCEPT_ENCODING", "")):
-        body = prepared.gzipped
+        body = encoded.gzipped
         headers["Content-Encoding"] = "gzip"
     headers["Content-Type"] = media_type
     return Answer("200 OK", headers, body)
@@ -79,7 +72,7 @@ def moved(address: str) -> Response:
     return response
 
 
-def _is_known(environ: Mapping[str, str], prepared: Prepared) -> bool:
+def _is_known(environ: Mapping[str, str], encoded: EncodedBody) -> bool:
     """Whether the reader's copy is current: by its tag, or by its date if it sends no tag.
 
     A date counts only if it is the body's own, as it was sent: a file that is taken away may turn
@@ -87,8 +80,8 @@ def _is_known(environ: Mapping[str, str], prepared: Prepared) -> bool:
     """
     tags = environ.get("HTTP_IF_NONE_MATCH")
     if tags is not None:
-        return tags == prepared.etag or parse_etags(tags).contains_weak(prepared.etag[3:-1])
-    return environ.get("HTTP_IF_MODIFIED_SINCE") == _http_date(prepared.modified)
+        return tags == encoded.etag or parse_etags(tags).contains_weak(encoded.etag[3:-1])
+    return environ.get("HTTP_IF_MODIFIED_SINCE") == _http_date(encoded.modified)
 
 
 @lru_cache(maxsize=256)

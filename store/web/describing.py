@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import json, to_builtins
 
 from store.web import openapi
+from store.web.cache import EncodedBody
 from store.web.parameters import model_names
+from store.web.resolution import JSON, Resource, document, record, search, verdict
 from store.web.routes import ROUTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from store.rankings.boards import Board
     from store.records import Poll
     from store.snapshot import Snapshot
-    from store.web.payloads import Payloads
+    from store.web.resolution import RequestView
+
+MARKDOWN = "text/markdown; charset=utf-8"
 
 EXAMPLE_ROWS = 5
 """Elements of any list that an example shows at most."""
@@ -30,39 +34,44 @@ class Render(Protocol):
 
 
 class Describing:
-    """Makes the OpenAPI document and the agents' README of a snapshot.
+    """Describes the service as it is; its examples are the bodies that readers get."""
 
-    ``payloads`` makes its resources.
-    """
-
-    def __init__(self, payloads: Callable[[Snapshot], Payloads], render: Render) -> None:
-        self._payloads = payloads
+    def __init__(self, body: Callable[[Resource], EncodedBody], render: Render) -> None:
+        self._body = body
         self._render = render
 
-    def openapi_document(self, snapshot: Snapshot) -> dict[str, Any]:
-        """The OpenAPI document."""
-        payloads = self._payloads(snapshot)
-        models = list(model_names(snapshot))
-        examples = self._examples(snapshot)
-        return openapi.document(payloads.site, payloads.at.base, models, examples)
+    def openapi_document(self, view: RequestView) -> Resource:
+        """``/api/v1/openapi.json``: the OpenAPI document."""
 
-    def readme(self, snapshot: Snapshot) -> str:
-        """The README for agents, in Markdown."""
-        payloads = self._payloads(snapshot)
-        return self._render(
-            "agents.md",
-            site=payloads.site,
-            at=payloads.at,
-            routes=ROUTES,
-            examples=self._examples(snapshot),
-            models=snapshot.models,
-            snapshot=snapshot,
-        )
+        def make() -> bytes:
+            site, at = view.payloads.site, view.payloads.at
+            models = list(model_names(view.snapshot))
+            return json.encode(openapi.document(site, at.base, models, self._examples(view)))
 
-    def _examples(self, snapshot: Snapshot) -> dict[str, openapi.Examples]:
+        return _description("openapi.json", make, view, JSON)
+
+    def readme(self, view: RequestView) -> Resource:
+        """``/api/v1/README.md``: the instructions for agents."""
+
+        def make() -> bytes:
+            text = self._render(
+                "agents.md",
+                site=view.payloads.site,
+                at=view.payloads.at,
+                routes=ROUTES,
+                examples=self._examples(view),
+                models=view.snapshot.models,
+                snapshot=view.snapshot,
+            )
+            return text.encode()
+
+        return _description("README.md", make, view, MARKDOWN)
+
+    def _examples(self, view: RequestView) -> dict[str, openapi.Examples]:
         """Real answers by operation id, with the parameters that bring them."""
-        answers: dict[str, tuple[dict[str, Any], Any]] = {
-            operation: ({}, json.decode(snapshot.documents[name].body))
+        snapshot = view.snapshot
+        examples = {
+            operation: self._example({}, document(name, view))
             for operation, name in (
                 ("listCategories", "categories.json"),
                 ("getChanges", "changes.json"),
@@ -72,34 +81,34 @@ class Describing:
         }
         ranked = (b for b in snapshot.overview.ranked if snapshot.boards.get(b.slug) is b)
         if board := next(ranked, None):  # while the overview is behind, its first may be gone
-            answers |= self._answers_about(board, snapshot)
-        return {
-            operation: {"parameters": parameters, "answer": _shortened(answer)}
-            for operation, (parameters, answer) in answers.items()
-        }
+            leader, topic = snapshot.products[board.entries[0].product], board.category.subject
+            examples |= {
+                "search": self._example({"q": topic}, search(topic, view)),
+                "getBestInCategory": self._example({"slug": board.slug}, verdict(board, view)),
+                "getProduct": self._example({"slug": leader.slug}, record(leader, view)),
+            }
+            if poll := _newest_poll(board, snapshot):
+                parameters = {"slug": board.slug, "model": poll.model, "limit": 1}
+                answer = [to_builtins(poll)]
+                examples["getHistory"] = {"parameters": parameters, "answer": _shortened(answer)}
+        return examples
 
-    def _answers_about(
-        self, board: Board, snapshot: Snapshot
-    ) -> dict[str, tuple[dict[str, Any], Any]]:
-        """Answers that need a parameter, about one category and the product that leads it."""
-        payloads = self._payloads(snapshot)
-        leader = snapshot.products[board.entries[0].product]
-        topic = board.category.subject
-        answers: dict[str, tuple[dict[str, Any], Any]] = {
-            "search": ({"q": topic}, to_builtins(payloads.search_results(topic, snapshot))),
-            "getBestInCategory": (
-                {"slug": board.slug},
-                to_builtins(payloads.category_verdict(board, snapshot.products)),
-            ),
-            "getProduct": (
-                {"slug": leader.slug},
-                to_builtins(payloads.product_record(leader, snapshot.boards)),
-            ),
-        }
-        if poll := _newest_poll(board, snapshot):
-            parameters = {"slug": board.slug, "model": poll.model, "limit": 1}
-            answers["getHistory"] = (parameters, [json.decode(json.encode(poll))])
-        return answers
+    def _example(self, parameters: Mapping[str, Any], found: Resource) -> openapi.Examples:
+        answer = json.decode(self._body(found).body)
+        return {"parameters": parameters, "answer": _shortened(answer)}
+
+
+def _description(
+    name: str, make: Callable[[], bytes], view: RequestView, media_type: str
+) -> Resource:
+    """A resource that describes all others, so that anything new renews it."""
+    return Resource(
+        path=f"api/v1/{name}",
+        generation=view.snapshot.generations.newest,
+        make=lambda: EncodedBody(make(), view.snapshot.modified),
+        media_type=media_type,
+        link=view.link(view.payloads.at.page()),
+    )
 
 
 def _newest_poll(board: Board, snapshot: Snapshot) -> Poll | None:

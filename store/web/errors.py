@@ -36,12 +36,10 @@ class ApiError(Exception):
         self,
         detail: str,
         errors: Iterable[ParameterError] = (),
-        suggestions: Iterable[Suggestion] | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.errors = list(errors)
-        self.suggestions = None if suggestions is None else list(suggestions)
 
 
 class BadParameters(ApiError):
@@ -51,26 +49,17 @@ class BadParameters(ApiError):
         super().__init__(" ".join(f"{e.parameter} {e.detail}" for e in errors), errors)
 
 
-class NotFound(ApiError):
-    """Nothing is known by that slug, or there is no ranking yet."""
-
-    status = HTTPStatus.NOT_FOUND
-
-
-class Gone(ApiError):
-    """Something was there and was taken away on purpose."""
-
-    status = HTTPStatus.GONE
-
-
-class Unavailable(ApiError):
-    """Something is there and cannot be shown until somebody mends a file."""
-
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-
-
 class UntrustedHost(ApiError):
     """The Host header names a host that is not this service."""
+
+
+class ProblemResponse(Response):
+    """A problem detail as an answer that no cache keeps."""
+
+    def __init__(self, details: ProblemDetails) -> None:
+        super().__init__(msgspec.json.encode(details), details.status, mimetype=MEDIA_TYPE)
+        self.details = details
+        self.headers["Cache-Control"] = "no-store"
 
 
 def problem(
@@ -79,24 +68,23 @@ def problem(
     instance: str,
     errors: list[ParameterError] | None = None,
     suggestions: list[Suggestion] | None = None,
-) -> Response:
-    """A problem detail as an answer that no cache keeps.
+) -> ProblemResponse:
+    """A problem detail as an answer.
 
     Its type is ``about:blank``, so its title is the status's own phrase (RFC 9457, section 4.2.1):
     status, ``errors`` and ``suggestions`` tell all of our problems apart.
     """
-    body = ProblemDetails(
-        type="about:blank",
-        title=status.phrase,
-        status=status.value,
-        detail=detail,
-        instance=instance,
-        errors=errors,
-        suggestions=suggestions,
+    return ProblemResponse(
+        ProblemDetails(
+            type="about:blank",
+            title=status.phrase,
+            status=status.value,
+            detail=detail,
+            instance=instance,
+            errors=errors,
+            suggestions=suggestions,
+        )
     )
-    response = Response(msgspec.json.encode(body), status.value, mimetype=MEDIA_TYPE)
-    response.headers["Cache-Control"] = "no-store"
-    return response
 
 
 def instance() -> str:
@@ -107,7 +95,7 @@ def instance() -> str:
 
 def handle_api_error(error: ApiError) -> Response:
     """Answer one of our own failures."""
-    return problem(error.status, error.detail, instance(), error.errors or None, error.suggestions)
+    return problem(error.status, error.detail, instance(), error.errors or None)
 
 
 def handle_http_exception(error: HTTPException) -> BaseResponse:
@@ -124,10 +112,10 @@ def handle_http_exception(error: HTTPException) -> BaseResponse:
     return response
 
 
-def unreadable(error: HistoryError) -> Unavailable:
-    """What to answer, once it is logged, while history cannot be read."""
+def unreadable(error: HistoryError) -> str:
+    """What to tell, once it is logged, while history cannot be read."""
     log.error("%s", error)
-    return Unavailable(
+    return (
         f"The history that this is made from cannot be shown: {error}. It has been logged, and "
         "/healthz names what is to be mended."
     )
@@ -135,7 +123,7 @@ def unreadable(error: HistoryError) -> Unavailable:
 
 def handle_history_error(error: HistoryError) -> Response:
     """Answer while a history file cannot be read."""
-    return handle_api_error(unreadable(error))
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, unreadable(error), instance())
 
 
 def handle_malformed_body(_: Exception) -> Response:

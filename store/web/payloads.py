@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from store.rankings.changes import Change
     from store.rankings.merging import Answered, Counted, Entry
     from store.rankings.names import ProductId
+    from store.rankings.overview import Overview
     from store.rankings.products import Named
     from store.rankings.search import Hit
     from store.records import Pick, Site
@@ -130,7 +132,7 @@ class Payloads:
             source=self._source(self.at.product_page(product.slug)),
         )
 
-    def category_items(self, snapshot: Snapshot) -> list[wire.CategoryItem]:
+    def category_items(self, overview: Overview) -> list[wire.CategoryItem]:
         """Every ranked category, by title."""
         return [
             wire.CategoryItem(
@@ -139,13 +141,16 @@ class Payloads:
                 updated=board.updated,
                 api=self.at.category(board.slug),
             )
-            for board in snapshot.overview.ranked
+            for board in overview.ranked
         ]
 
-    def change_list(self, snapshot: Snapshot) -> wire.ChangeList:
-        """The newest changes of the models' #1 picks."""
-        overview = snapshot.overview
-        changes = [self.change(change, snapshot) for change in overview.changes[:MOST_CHANGES]]
+    def change_list(self, overview: Overview) -> wire.ChangeList:
+        """The newest changes of the models' #1 picks, in current names."""
+        titles = {reading.slug: reading.category.title for reading in overview.readings}
+        names = {product.id: product.name for product in overview.mentioned}
+        changes = [
+            self._change(change, titles, names) for change in overview.changes[:MOST_CHANGES]
+        ]
         return wire.ChangeList(
             last_checked=overview.last_poll,
             tracked=overview.tracked,
@@ -154,31 +159,14 @@ class Payloads:
             changes=changes,
         )
 
-    def change(self, change: Change, snapshot: Snapshot) -> wire.Change:
-        """One change, in current names."""
-        return wire.Change(
-            id=change.poll,
-            slug=change.slug,
-            title=snapshot.readings[change.slug].category.title,
-            model=change.model,
-            from_=snapshot.products[change.previous].name,
-            to=snapshot.products[change.current].name,
-            reason=change.reason,
-            from_date=sentences.dated(change.previous_at),
-            to_date=sentences.dated(change.current_at),
-            confirmed=change.confirmed,
-            page=self.at.category_page(change.slug),
-            api=self.at.category(change.slug),
-        )
-
-    def mention_list(self, snapshot: Snapshot) -> wire.MentionList:
+    def mention_list(self, overview: Overview) -> wire.MentionList:
         """The most mentioned products, with their trends."""
-        overview = snapshot.overview
+        leaderboards = Counter(e.product for board in overview.ranked for e in board.entries)
         return wire.MentionList(
             as_of=overview.last_poll,
             polls=overview.successes,
             products=[
-                self._mention(rank, product, snapshot)
+                self._mention(rank, product, overview, leaderboards[product.id])
                 for rank, product in enumerate(overview.mentioned[:MOST_MENTIONED], start=1)
             ],
         )
@@ -267,9 +255,29 @@ class Payloads:
             api=self.at.category(board.slug),
         )
 
-    def _mention(self, rank: int, product: Named, snapshot: Snapshot) -> wire.Mention:
+    def _change(
+        self, change: Change, titles: Mapping[str, str], names: Mapping[ProductId, str]
+    ) -> wire.Change:
+        return wire.Change(
+            id=change.poll,
+            slug=change.slug,
+            title=titles[change.slug],
+            model=change.model,
+            from_=names[change.previous],
+            to=names[change.current],
+            reason=change.reason,
+            from_date=sentences.dated(change.previous_at),
+            to_date=sentences.dated(change.current_at),
+            confirmed=change.confirmed,
+            page=self.at.category_page(change.slug),
+            api=self.at.category(change.slug),
+        )
+
+    def _mention(
+        self, rank: int, product: Named, overview: Overview, leaderboards: int
+    ) -> wire.Mention:
         first = dt.date.fromisoformat(sentences.dated(product.first_mention))
-        trend = snapshot.overview.trends.of(product.id, first)
+        trend = overview.trends.of(product.id, first)
         return wire.Mention(
             rank=rank,
             slug=product.slug,
@@ -282,7 +290,7 @@ class Payloads:
             polls_prev7d=trend.cells,
             delta=trend.delta,
             direction=trend.direction,
-            categories=len(standings(product, snapshot.boards)),
+            categories=leaderboards,
             page=self.at.product_page(product.slug),
             api=self.at.product(product.slug),
         )

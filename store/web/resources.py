@@ -31,11 +31,11 @@ Page = Annotated[str, Meta(description="Address of the page to link when republi
 Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches, from 0 to 1.")]
 
 
-class Resource(Struct, frozen=True, kw_only=True, rename="camel"):
+class JsonObject(Struct, frozen=True, kw_only=True, rename="camel"):
     """A JSON object on the wire; snake_case in Python, camelCase in JSON."""
 
 
-class RankedEntry(Resource, frozen=True, kw_only=True):
+class RankedEntry(JsonObject, frozen=True, kw_only=True):
     """A place in the merged ranking."""
 
     rank: Annotated[int, Meta(ge=1, description="Position in the merged ranking, from 1.")]
@@ -54,7 +54,7 @@ class RankedEntry(Resource, frozen=True, kw_only=True):
     ]
 
 
-class ModelPick(Resource, frozen=True, kw_only=True):
+class ModelPick(JsonObject, frozen=True, kw_only=True):
     """A place in one model's own list."""
 
     rank: Annotated[int, Meta(ge=1, le=5)]
@@ -65,7 +65,7 @@ class ModelPick(Resource, frozen=True, kw_only=True):
     reason: Annotated[str | None, Meta(description="The model's verbatim reason, whole.")]
 
 
-class MissedProduct(Resource, frozen=True, kw_only=True):
+class MissedProduct(JsonObject, frozen=True, kw_only=True):
     """A product that a model considered and left out."""
 
     product: str
@@ -73,7 +73,7 @@ class MissedProduct(Resource, frozen=True, kw_only=True):
     reason: str | None
 
 
-class AnswerStamp(Resource, frozen=True, kw_only=True):
+class AnswerStamp(JsonObject, frozen=True, kw_only=True):
     """Which poll a model's list comes from."""
 
     polled_at: Time
@@ -81,7 +81,7 @@ class AnswerStamp(Resource, frozen=True, kw_only=True):
     stale: Annotated[bool, Meta(description="Lags far behind the newest answer.")]
 
 
-class TopPick(Resource, frozen=True, kw_only=True):
+class TopPick(JsonObject, frozen=True, kw_only=True):
     """The product with most first places."""
 
     product: str
@@ -91,7 +91,7 @@ class TopPick(Resource, frozen=True, kw_only=True):
     label: Annotated[Label, Meta(description="All of them, more than half of them, or fewer.")]
 
 
-class Agreement(Resource, frozen=True, kw_only=True):
+class Agreement(JsonObject, frozen=True, kw_only=True):
     """How far the models agree."""
 
     top1: TopPick
@@ -100,7 +100,7 @@ class Agreement(Resource, frozen=True, kw_only=True):
     ]
 
 
-class CategoryVerdict(Resource, frozen=True, kw_only=True):
+class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
     """One category's merged ranking and what each model said."""
 
     slug: Annotated[str, Meta(description="Category identifier.")]
@@ -132,14 +132,14 @@ class CategoryVerdict(Resource, frozen=True, kw_only=True):
     ]
 
 
-class Fix(Resource, frozen=True, kw_only=True):
+class Fix(JsonObject, frozen=True, kw_only=True):
     """What a model says it would take to rank higher."""
 
     model: str
     fix: str
 
 
-class ProductEntry(Resource, frozen=True, kw_only=True):
+class ProductEntry(JsonObject, frozen=True, kw_only=True):
     """A product's place on one leaderboard."""
 
     slug: Annotated[str, Meta(description="Category slug.")]
@@ -152,7 +152,7 @@ class ProductEntry(Resource, frozen=True, kw_only=True):
     api: Api
 
 
-class ProductRecord(Resource, frozen=True, kw_only=True, rename=None):
+class ProductRecord(JsonObject, frozen=True, kw_only=True, rename=None):
     """A product and every leaderboard it appears on."""
 
     slug: str
@@ -166,7 +166,7 @@ class ProductRecord(Resource, frozen=True, kw_only=True, rename=None):
     check: Annotated[str, Meta(description="Page with every poll that named the product.")]
 
 
-class Change(Resource, frozen=True, kw_only=True):
+class Change(JsonObject, frozen=True, kw_only=True):
     """A flip of one model's #1 in one category."""
 
     id: Annotated[str, Meta(description="Stable: the id of the poll that brought the change.")]
@@ -183,7 +183,7 @@ class Change(Resource, frozen=True, kw_only=True):
     api: Api
 
 
-class ChangeList(Resource, frozen=True, kw_only=True):
+class ChangeList(JsonObject, frozen=True, kw_only=True):
     """The newest changes of the models' #1 picks."""
 
     last_checked: Time | None
@@ -193,7 +193,7 @@ class ChangeList(Resource, frozen=True, kw_only=True):
     changes: Annotated[list[Change], Meta(description="Newest first.")]
 
 
-class TopEntry(Resource, frozen=True, kw_only=True):
+class TopEntry(JsonObject, frozen=True, kw_only=True):
     """One of the first five places of a category."""
 
     rank: int
@@ -202,7 +202,7 @@ class TopEntry(Resource, frozen=True, kw_only=True):
     score: float
 
 
-class CategoryHit(Resource, frozen=True, kw_only=True):
+class CategoryHit(JsonObject, frozen=True, kw_only=True):
     """A category that fits a search."""
 
     slug: str
@@ -216,7 +216,7 @@ class CategoryHit(Resource, frozen=True, kw_only=True):
     top: list[TopEntry]
 
 
-class RankedIn(Resource, frozen=True, kw_only=True):
+class RankedIn(JsonObject, frozen=True, kw_only=True):
     """A leaderboard on which a brand appears."""
 
     slug: str
@@ -226,7 +226,7 @@ class RankedIn(Resource, frozen=True, kw_only=True):
     api: Api
 
 
-class BrandHit(Resource, frozen=True, kw_only=True, rename=None):
+class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
     """A product that fits a search."""
 
     slug: str
@@ -240,7 +240,7 @@ class BrandHit(Resource, frozen=True, kw_only=True, rename=None):
     ranked_in: Annotated[list[RankedIn], Meta(description="Its leaderboards, best rank first.")]
 
 
-class SearchResults(Resource, frozen=True, kw_only=True):
+class SearchResults(JsonObject, frozen=True, kw_only=True):
     """What fits a search, best match first; both lists may be empty."""
 
     query: str
@@ -248,7 +248,7 @@ class SearchResults(Resource, frozen=True, kw_only=True):
     brands: list[BrandHit]
 
 
-class CategoryItem(Resource, frozen=True, kw_only=True):
+class CategoryItem(JsonObject, frozen=True, kw_only=True):
     """A ranked category in the list of all."""
 
     slug: str
@@ -257,7 +257,7 @@ class CategoryItem(Resource, frozen=True, kw_only=True):
     api: Api
 
 
-class Mention(Resource, frozen=True, kw_only=True):
+class Mention(JsonObject, frozen=True, kw_only=True):
     """How often a product is named, and whether that moves.
 
     The trend counts cells (one category, one model, one question) polled successfully in both of
@@ -288,7 +288,7 @@ class Mention(Resource, frozen=True, kw_only=True):
     api: Api
 
 
-class MentionList(Resource, frozen=True, kw_only=True):
+class MentionList(JsonObject, frozen=True, kw_only=True):
     """The most mentioned products across every successful poll."""
 
     as_of: Time | None
@@ -296,7 +296,7 @@ class MentionList(Resource, frozen=True, kw_only=True):
     products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
 
 
-class PollPick(Resource, frozen=True, kw_only=True):
+class PollPick(JsonObject, frozen=True, kw_only=True):
     """A place in a polled answer, as the model wrote it."""
 
     rank: int
@@ -306,14 +306,14 @@ class PollPick(Resource, frozen=True, kw_only=True):
     fixes: list[str]
 
 
-class PollMiss(Resource, frozen=True, kw_only=True):
+class PollMiss(JsonObject, frozen=True, kw_only=True):
     """A near miss in a polled answer."""
 
     product: str
     reason: str | None
 
 
-class PollUsage(Resource, frozen=True, kw_only=True):
+class PollUsage(JsonObject, frozen=True, kw_only=True):
     """What a poll cost."""
 
     input_tokens: int
@@ -321,7 +321,7 @@ class PollUsage(Resource, frozen=True, kw_only=True):
     usd: float | None
 
 
-class PollRecord(Resource, frozen=True, kw_only=True):
+class PollRecord(JsonObject, frozen=True, kw_only=True):
     """One poll: a line of the history file, as it stands there."""
 
     v: Literal[1]
@@ -365,7 +365,7 @@ class PollRecord(Resource, frozen=True, kw_only=True):
     crc: Annotated[str, Meta(description="CRC-32 of the line without this member, in hex.")]
 
 
-class LabsExperiment(Resource, frozen=True, kw_only=True):
+class LabsExperiment(JsonObject, frozen=True, kw_only=True):
     """One of the service's own experiments."""
 
     slug: str
@@ -376,21 +376,21 @@ class LabsExperiment(Resource, frozen=True, kw_only=True):
     url: Annotated[str, Meta(description="Address of the full write-up.")]
 
 
-class Labs(Resource, frozen=True, kw_only=True):
+class Labs(JsonObject, frozen=True, kw_only=True):
     """The service's own experiments."""
 
     count: int
     experiments: list[LabsExperiment]
 
 
-class ParameterError(Resource, frozen=True, kw_only=True):
+class ParameterError(JsonObject, frozen=True, kw_only=True):
     """What is wrong with one parameter."""
 
     parameter: str
     detail: str
 
 
-class Suggestion(Resource, frozen=True, kw_only=True):
+class Suggestion(JsonObject, frozen=True, kw_only=True):
     """What may have been meant."""
 
     slug: str
@@ -398,7 +398,7 @@ class Suggestion(Resource, frozen=True, kw_only=True):
     api: Api
 
 
-class ProblemDetails(Resource, frozen=True, kw_only=True, omit_defaults=True):
+class ProblemDetails(JsonObject, frozen=True, kw_only=True, omit_defaults=True):
     """A problem detail of RFC 9457."""
 
     type: str

@@ -10,28 +10,30 @@ import msgspec
 from flask import Blueprint, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from store.snapshot import Prepared
-from store.web import absent, crossorigin
-from store.web.answers import Answer, answer
-from store.web.api import links
+from store.snapshot import last_modified
+from store.web import crossorigin
+from store.web.answers import Answer
+from store.web.cache import EncodedBody
 from store.web.errors import ApiError
 from store.web.hosts import host_of, is_ip
 from store.web.mcp.protocol import SUPPORTED, Dispatcher
-from store.web.mcp.tools import BY_NAME, View, listing
+from store.web.mcp.tools import BY_NAME, listing
 from store.web.openapi import VERSION
 from store.web.parameters import model_names
+from store.web.resolution import Resource, without_history
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from flask import Response
 
-    from store.memory import Store
-    from store.snapshot import Snapshot
     from store.web.payloads import Payloads
+    from store.web.resolution import RequestView
+    from store.web.responding import Responder
 
 MAX_BODY = 64 * 1024
 """Bytes that a message may have."""
+CARD_PATH = ".well-known/mcp/server-card.json"
 CARD_TYPE = "application/mcp-server-card+json"
 CARD_SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 
@@ -55,21 +57,20 @@ class TooLarge(ApiError):
 
 
 class Mcp:
-    """The MCP server over one store: who it is, and its tools on the snapshot of the moment."""
+    """The MCP server: who it is, and its tools on the snapshot of the moment."""
 
-    def __init__(self, store: Store, payloads: Callable[[Snapshot], Payloads]) -> None:
-        self._store = store
-        self._payloads = payloads
+    def __init__(self, responder: Responder) -> None:
+        self._responder = responder
 
     def info(self) -> dict[str, str]:
         """Name, title and version."""
-        return _info(self.view().payloads)
+        return _info(self._responder.view().payloads)
 
     def instructions(self) -> str:
         """What the data is, where to begin, how to cite; what is quoted text."""
-        view = self.view()
-        if reason := absent.history(view.snapshot):
-            return reason.detail
+        view = self._responder.view()
+        if lost := without_history(view.snapshot):
+            return lost.tool
         site, models = view.payloads.site, view.snapshot.models
         sample = (
             "THIS IS A SAMPLE: the questions are real; the assistants, products and answers are "
@@ -89,41 +90,22 @@ class Mcp:
 
     def tools(self) -> msgspec.Raw:
         """The encoded list of tools."""
-        snapshot = self._store.snapshot
-        return listing(tuple(model_names(snapshot)))
+        return listing(tuple(model_names(self._responder.view().snapshot)))
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         """The result of a tool; ``None`` if there is none of that name."""
         tool = BY_NAME.get(name)
-        return tool.call(self.view(), arguments) if tool else None
+        return tool.call(self._responder, arguments) if tool else None
 
-    def view(self) -> View:
-        """The snapshot of the moment, with what makes its resources."""
-        snapshot = self._store.snapshot
-        return View(self._store, snapshot, self._payloads(snapshot))
-
-    def card(self) -> Response:
+    def card(self, view: RequestView) -> Resource:
         """``/.well-known/mcp/server-card.json``: where and how the server is reached."""
-        view = self.view()
-        payloads = view.payloads
-        body = msgspec.json.encode(
-            {
-                "$schema": CARD_SCHEMA,
-                **_info(payloads),
-                "description": "What AI assistants recommend for 'best X' questions, as rankings.",
-                "websiteUrl": payloads.at.page(),
-                "remotes": [
-                    {
-                        "type": "streamable-http",
-                        "url": payloads.at.page("mcp"),
-                        "supportedProtocolVersions": SUPPORTED,
-                    }
-                ],
-            }
-        )
-        written = view.snapshot.catalogue.modified.get("site.json", 0)
-        prepared = Prepared.of(body, [written], None)
-        return answer(prepared, CARD_TYPE, links(payloads, payloads.at.page()))
+
+        def make() -> EncodedBody:
+            written = view.snapshot.catalogue.modified.get("site.json", 0)
+            return EncodedBody(_card(view.payloads), last_modified([written], None))
+
+        link = view.link(view.payloads.at.page())
+        return Resource(CARD_PATH, view.snapshot.generations.overview, make, CARD_TYPE, link)
 
     def blueprint(self) -> Blueprint:
         """Both addresses with their views."""
@@ -135,7 +117,7 @@ class Mcp:
             status, headers, body = dispatcher.dispatch(_body(), request.headers)
             return Answer(status, {**headers, **crossorigin.MCP_HEADERS}, body)
 
-        blueprint.add_url_rule("/.well-known/mcp/server-card.json", "card", self.card)
+        self._responder.add(blueprint, f"/{CARD_PATH}", "card", self.card, needs_history=False)
         return blueprint
 
 
@@ -157,6 +139,24 @@ def _body() -> bytes:
         if len(body) <= MAX_BODY:
             return body
     raise TooLarge(f"A message may have {MAX_BODY} bytes at most.")
+
+
+def _card(payloads: Payloads) -> bytes:
+    return msgspec.json.encode(
+        {
+            "$schema": CARD_SCHEMA,
+            **_info(payloads),
+            "description": "What AI assistants recommend for 'best X' questions, as rankings.",
+            "websiteUrl": payloads.at.page(),
+            "remotes": [
+                {
+                    "type": "streamable-http",
+                    "url": payloads.at.page("mcp"),
+                    "supportedProtocolVersions": SUPPORTED,
+                }
+            ],
+        }
+    )
 
 
 def _info(payloads: Payloads) -> dict[str, str]:

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from store.history import HistoryError
 from store.records import SLUG_SCHEMA
-from store.web import absent
+from store.web import resolution
 from store.web import resources as wire
 from store.web.errors import unreadable
 from store.web.mcp.arguments import BadCall, input_schema, read
@@ -20,10 +20,10 @@ from store.web.routes import MAX_LIMIT, MODEL, QUERY, Parameter
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from store.memory import Store
     from store.records import Site
-    from store.snapshot import Snapshot
-    from store.web.payloads import Payloads
+    from store.web.cache import EncodedBody
+    from store.web.resolution import Absent, RequestView, Resource
+    from store.web.responding import Responder
 
 _encode = msgspec.json.Encoder().encode
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -39,7 +39,7 @@ READ_ONLY = {
 }
 
 
-class PollHistory(wire.Resource, frozen=True, kw_only=True):
+class PollHistory(wire.JsonObject, frozen=True, kw_only=True):
     """The newest polls of a category."""
 
     slug: str
@@ -48,7 +48,7 @@ class PollHistory(wire.Resource, frozen=True, kw_only=True):
     polls: list[wire.PollRecord]
 
 
-class CategoryPage(wire.Resource, frozen=True, kw_only=True):
+class CategoryPage(wire.JsonObject, frozen=True, kw_only=True):
     """A part of the list of ranked categories."""
 
     total: int
@@ -56,12 +56,12 @@ class CategoryPage(wire.Resource, frozen=True, kw_only=True):
     categories: list[wire.CategoryItem]
 
 
-class View(Struct, frozen=True):
-    """What a tool looks at: one consistent snapshot."""
+class Call(Struct, frozen=True):
+    """What a tool answers from: one consistent snapshot, the bodies made from it, and history."""
 
-    store: Store
-    snapshot: Snapshot
-    payloads: Payloads
+    view: RequestView
+    body: Callable[[Resource], EncodedBody]
+    lines: resolution.Lines
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -75,8 +75,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     title: str
     description: str
     parameters: tuple[Parameter, ...]
-    output: type[wire.Resource]
-    answer: Callable[[View, Mapping[str, Any]], bytes]
+    output: type[wire.JsonObject]
+    answer: Callable[[Call, Mapping[str, Any]], bytes]
     optional: tuple[str, ...] = ()
     quotes: bool = True
 
@@ -100,10 +100,11 @@ class Tool(Struct, frozen=True, kw_only=True):
             for p in self.parameters
         ]
 
-    def call(self, view: View, given: Mapping[str, Any]) -> dict[str, Any]:
+    def call(self, responder: Responder, given: Mapping[str, Any]) -> dict[str, Any]:
         """The result of a call; what is wrong with the call is a result too, marked ``isError``."""
+        view = responder.view()
         try:
-            body = self._body(view, given)
+            body = self._body(Call(view, responder.body, responder.store.lines), given)
         except BadCall as error:
             content = [_text(str(error))]
             if error.quotes:
@@ -114,14 +115,14 @@ class Tool(Struct, frozen=True, kw_only=True):
             content.append(_text(notice(view.payloads.site)))
         return {"content": content, "structuredContent": Raw(body), "isError": False}
 
-    def _body(self, view: View, given: Mapping[str, Any]) -> bytes:
-        models = list(model_names(view.snapshot))
-        if reason := absent.history(view.snapshot):
-            raise BadCall(reason.detail)
+    def _body(self, call: Call, given: Mapping[str, Any]) -> bytes:
+        models = list(model_names(call.view.snapshot))
+        if lost := resolution.without_history(call.view.snapshot):
+            raise BadCall(lost.tool)
         try:
-            return self.answer(view, read(self.accepting(models), given))
+            return self.answer(call, read(self.accepting(models), given))
         except HistoryError as error:
-            raise BadCall(unreadable(error).detail) from None
+            raise BadCall(unreadable(error)) from None
 
 
 def notice(site: Site) -> str:
@@ -134,7 +135,7 @@ def notice(site: Site) -> str:
     )
 
 
-def output_schema(resource: type[wire.Resource], optional: Sequence[str] = ()) -> dict[str, Any]:
+def output_schema(resource: type[wire.JsonObject], optional: Sequence[str] = ()) -> dict[str, Any]:
     """The JSON schema of a resource, made of the components that the OpenAPI document shows."""
     _, components = msgspec.json.schema_components([resource], ref_template="#/$defs/{name}")
     schema = dict(components.pop(resource.__name__))
@@ -148,57 +149,56 @@ def listing(models: tuple[str, ...]) -> Raw:
     return Raw(_encode([tool.described(models) for tool in TOOLS]))
 
 
-def search_best(view: View, given: Mapping[str, Any]) -> bytes:
+def search_best(call: Call, given: Mapping[str, Any]) -> bytes:
     """Categories and brands that fit a query."""
+    view = call.view
     return _encode(view.payloads.search_results(given["q"], view.snapshot, given["limit"]))
 
 
-def get_best_in_category(view: View, given: Mapping[str, Any]) -> bytes:
+def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
     """The verdict of a category: its body, or the same members without the longest."""
-    snapshot, slug = view.snapshot, given["slug"]
+    snapshot, slug = call.view.snapshot, given["slug"]
     current = snapshot.overview.category_redirects.get(slug, slug)
     board = snapshot.boards.get(current)
     if board is None:
-        raise _no_category(view, slug)
-    body = snapshot.verdict_of(board).body
+        raise _refused(resolution.absent_category(slug, call.view))
+    body = call.body(resolution.verdict(board, call.view)).body
     if given["detail"] == "full":
         return body
     return _encode({k: v for k, v in _members(body).items() if k not in LEFT_OUT})
 
 
-def get_product(view: View, given: Mapping[str, Any]) -> bytes:
+def get_product(call: Call, given: Mapping[str, Any]) -> bytes:
     """The record of a product: its body."""
-    snapshot, slug = view.snapshot, given["slug"]
+    snapshot, slug = call.view.snapshot, given["slug"]
     product = snapshot.product(slug)
     if product is None and (current := snapshot.overview.product_redirects.get(slug)):
         product = snapshot.product(current)
-    if product is None and (reason := absent.product(slug, snapshot)):
-        raise BadCall(reason.detail)
     if product is None:
-        raise _unknown("product", slug, view.payloads.suggested_products(slug, snapshot))
-    return snapshot.record_of(product).body
+        raise _refused(resolution.absent_product(slug, call.view), quotes=True)
+    return call.body(resolution.record(product, call.view)).body
 
 
-def get_poll_history(view: View, given: Mapping[str, Any]) -> bytes:
+def get_poll_history(call: Call, given: Mapping[str, Any]) -> bytes:
     """The newest polls of a category, as they stand in the files."""
-    snapshot = view.snapshot
+    snapshot = call.view.snapshot
     model = model_names(snapshot).get(given["model"])
     slug = snapshot.overview.category_redirects.get(given["slug"], given["slug"])
-    ledger = snapshot.ledgers.get(slug)
-    if ledger is None:
-        raise _no_category(view, slug)
-    lines = view.store.lines(ledger, ledger.newest(model, given["limit"]))
-    total = len(ledger.models) if model is None else ledger.models.count(model)
-    polls = [Raw(line) for line in lines]
+    found = resolution.history(slug, model, given["limit"], call.view, call.lines)
+    if found is None:
+        raise _refused(resolution.absent_category(slug, call.view))
+    models = snapshot.ledgers[slug].models
+    total = len(models) if model is None else models.count(model)
+    polls = Raw(call.body(found).body)
     return _encode({"slug": slug, "model": model, "total": total, "polls": polls})
 
 
-def list_categories(view: View, given: Mapping[str, Any]) -> bytes:
+def list_categories(call: Call, given: Mapping[str, Any]) -> bytes:
     """A part of the list of ranked categories; ``q`` keeps those that contain all its words."""
     words = (given["q"] or "").casefold().split()
     found = [
         item
-        for item in view.payloads.category_items(view.snapshot)
+        for item in call.view.payloads.category_items(call.view.snapshot.overview)
         if all(word in f"{item.title} {item.slug}".casefold() for word in words)
     ]
     end = given["offset"] + given["limit"]
@@ -210,24 +210,16 @@ def list_categories(view: View, given: Mapping[str, Any]) -> bytes:
     return _encode(page)
 
 
-def _no_category(view: View, slug: str) -> BadCall:
-    if reason := absent.category(slug, view.snapshot):
-        return BadCall(reason.detail)
-    if slug in view.snapshot.catalogue.categories:
-        return BadCall(
-            f'The category "{slug}" has no successful poll yet. get_poll_history shows the '
-            "attempts; search_best finds other categories."
-        )
-    return _unknown("category", slug, view.payloads.suggested_categories(slug, view.snapshot))
-
-
-def _unknown(kind: str, slug: str, closest: Sequence[wire.Suggestion]) -> BadCall:
-    near = ", ".join(f"{suggestion.slug} ({suggestion.title})" for suggestion in closest)
+def _refused(absent: Absent, *, quotes: bool = False) -> BadCall:
+    """Why there is nothing, and the closest there is, whose titles may be ``quotes``."""
+    if absent.closest is None:
+        return BadCall(absent.tool)
+    near = ", ".join(f"{suggestion.slug} ({suggestion.title})" for suggestion in absent.closest)
     return BadCall(
-        f'No {kind} has the slug "{slug}".'
+        absent.tool
         + (f" The closest: {near}." if near else "")
         + " Call search_best with a topic or a name to find the slug.",
-        quotes=bool(near) and kind == "product",
+        quotes=bool(near) and quotes,
     )
 
 

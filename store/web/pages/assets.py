@@ -6,7 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from store.snapshot import Prepared
+from store.snapshot import last_modified
+from store.web.cache import EncodedBody
 
 DIRECTORY = Path(__file__).parent.parent / "static"
 MEDIA_TYPES = {
@@ -19,7 +20,7 @@ MEDIA_TYPES = {
 class Asset(Struct, frozen=True):
     """A file as it is sent."""
 
-    prepared: Prepared
+    encoded: EncodedBody
     media_type: str
 
 
@@ -29,7 +30,7 @@ class Assets:
     def __init__(self, directory: Path = DIRECTORY) -> None:
         self._files = {
             path.name: Asset(
-                Prepared.of(path.read_bytes(), [path.stat().st_mtime_ns], None),
+                EncodedBody(path.read_bytes(), last_modified([path.stat().st_mtime_ns], None)),
                 MEDIA_TYPES[path.suffix],
             )
             for path in sorted(directory.iterdir())
@@ -42,4 +43,4 @@ class Assets:
 
     def version(self, name: str) -> str:
         """What changes in an address when the file does, so that caches may keep it for good."""
-        return self._files[name].prepared.etag[3:-1]
+        return self._files[name].encoded.etag[3:-1]

@@ -96,12 +96,13 @@ def bump(days: Sequence[Day], products: Sequence[ProductId]) -> Bump:
     """The ranks of products (best first, now) on days (oldest first)."""
     shown = products[:LINES]
     xs = places(len(days))
-    beyond = any(day.ranks.get(product, 0) > len(shown) for day in days for product in shown)
-    lines = tuple(
+    ranks = [day.ranks.get(product, 0) for day in days for product in shown]
+    beyond = max(ranks, default=0) > len(shown)
+    lines = [
         _line(number, product, days, xs, len(shown)) for number, product in enumerate(shown, 1)
-    )
+    ]
     return Bump(
-        lines=lines,
+        lines=tuple(lines),
         rows=len(shown),
         beyond=beyond,
         height=ROW * (len(shown) + beyond),
@@ -161,6 +162,6 @@ def _line(
     return Line(
         number=number,
         product=product,
-        dots=tuple(dot for dot in dots if dot),
-        segments=tuple(Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(dots) if a and b),
+        dots=tuple([dot for dot in dots if dot]),
+        segments=tuple([Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(dots) if a and b]),
     )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from store.rankings.timelines import Day
     from store.snapshot import Snapshot
     from store.web.payloads import Payloads
+    from store.web.resources import CategoryVerdict, ProductRecord
 
 FEW = 6
 MOST = 10
@@ -98,16 +99,14 @@ def by_letter(boards: Iterable[Board]) -> list[tuple[str, list[Board]]]:
     return [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]
 
 
-def search(query: str, snapshot: Snapshot, payloads: Payloads) -> dict[str, Any]:
-    """What fits a query."""
-    return {"results": payloads.search_results(query, snapshot)}
-
-
 def category(
-    board: Board, days: Sequence[Day], snapshot: Snapshot, payloads: Payloads
+    board: Board,
+    verdict: CategoryVerdict,
+    days: Sequence[Day],
+    snapshot: Snapshot,
+    payloads: Payloads,
 ) -> dict[str, Any]:
     """A category: its ranking, how sure it is, what each model said, and how it got there."""
-    verdict = payloads.category_verdict(board, snapshot.products)
     ranking = rows(board, days, snapshot)
     order = [entry.product for entry in board.entries]
     return {
@@ -130,12 +129,11 @@ def category(
 
 def product(
     named: Named,
+    record: ProductRecord,
     mentions: Sequence[tuple[str, int, int]],
     snapshot: Snapshot,
-    payloads: Payloads,
 ) -> dict[str, Any]:
     """A product: its leaderboards and how often it is named."""
-    record = payloads.product_record(named, snapshot.boards)
     found = [
         Standing(
             board=board,
@@ -208,14 +206,10 @@ def votes(board: Board, snapshot: Snapshot) -> list[Vote]:
     """Every configured model's #1, the missing ones last; one vote alone is no agreement."""
     shared = board.agreement and board.agreement.votes > 1
     top = board.agreement.product if board.agreement and shared else None
+    firsts = [(answer, answer.answered.first) for answer in board.counted]
     found = [
-        Vote(
-            model=answer.model,
-            product=snapshot.products[answer.answered.first],
-            agrees=answer.answered.first == top,
-            stale=answer.stale,
-        )
-        for answer in board.counted
+        Vote(answer.model, snapshot.products[first], agrees=first == top, stale=answer.stale)
+        for answer, first in firsts
     ]
     return found + [Vote(model, None, agrees=False, stale=False) for model in board.missing]
 

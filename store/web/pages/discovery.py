@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from store.snapshot import Snapshot
     from store.web.payloads import Payloads
-    from store.web.resources import CategoryVerdict
+    from store.web.resources import CategoryVerdict, Labs
 
 MOST_URLS = 50_000
 """Addresses one site map may hold (sitemaps.org)."""
@@ -27,13 +27,11 @@ class Place(Struct, frozen=True):
     date: str | None
 
 
-def site_map(snapshot: Snapshot, payloads: Payloads) -> list[Place]:
+def site_map(snapshot: Snapshot, labs: Labs, payloads: Payloads) -> list[Place]:
     """Every page worth finding: the general ones, all ranked categories, all ranked products."""
     newest = (snapshot.overview.last_poll or "")[:10] or None
     places = [Place(payloads.at.page(page), newest) for page in PAGES]
-    places += [
-        Place(experiment.url, experiment.date) for experiment in payloads.labs(snapshot).experiments
-    ]
+    places += [Place(experiment.url, experiment.date) for experiment in labs.experiments]
     places += [
         Place(payloads.at.category_page(board.slug), board.updated)
         for board in snapshot.overview.ranked

@@ -5,17 +5,17 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-import msgspec
 from flask import Flask, Response, request
 
 from store.records import MAX_SLUG
-from store.web.errors import MEDIA_TYPE
-from store.web.pages.serving import HTML
-from store.web.resources import ProblemDetails
+from store.web.errors import ProblemResponse
+from store.web.pages.rendering import HTML
 
 if TYPE_CHECKING:
-    from store.web.pages.serving import Moment, Serving
-    from store.web.resources import Suggestion
+    from store.web.pages.rendering import PageRenderer
+    from store.web.resolution import RequestView
+    from store.web.resources import ProblemDetails, Suggestion
+    from store.web.responding import Responder
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -33,7 +33,7 @@ UNKNOWN = {HTTPStatus.NOT_FOUND.value: "There is no page at this address."}
 """What people are told of a path that no view has, in place of directions for programs."""
 
 
-def register(app: Flask, serving: Serving) -> None:
+def register(app: Flask, responder: Responder, renderer: PageRenderer) -> None:
     """Give every answer its security headers, and show errors on page paths as pages."""
 
     @app.after_request
@@ -41,8 +41,8 @@ def register(app: Flask, serving: Serving) -> None:
         response.headers.add("X-Content-Type-Options", "nosniff")
         if request.path.startswith(MACHINES):
             return response
-        if response.mimetype == MEDIA_TYPE and _is_for_people():
-            _show(response, serving)
+        if isinstance(response, ProblemResponse) and _is_for_people():
+            _show(response, responder.view(), renderer)
         if response.mimetype == "text/html":
             response.headers["Content-Security-Policy"] = POLICY
             response.headers["Referrer-Policy"] = "strict-origin-when-cross-origin"
@@ -57,16 +57,14 @@ def _is_for_people() -> bool:
     return request.blueprint == "pages" or "text/html" in request.headers.get("Accept", "")
 
 
-def _show(response: Response, serving: Serving) -> None:
+def _show(response: ProblemResponse, view: RequestView, renderer: PageRenderer) -> None:
     """Turn a problem detail into a page that says the same, status and headers kept."""
-    problem = msgspec.json.decode(response.get_data(), type=ProblemDetails)
-    now = serving.now()
-    found = problem.suggestions or _suggestions(problem, now)
-    api = now.payloads.at.api("")
-    body = serving.renderer.render(
+    problem = response.details
+    found = problem.suggestions or _suggestions(problem, view)
+    api = view.payloads.at.api("")
+    body = renderer.render(
         "error.html",
-        now.payloads,
-        licence=now.licence,
+        view,
         status=problem.status,
         title=problem.title,
         detail=problem.detail if request.blueprint else UNKNOWN.get(problem.status, problem.detail),
@@ -76,7 +74,7 @@ def _show(response: Response, serving: Serving) -> None:
     response.content_type = HTML
 
 
-def _suggestions(problem: ProblemDetails, now: Moment) -> list[Suggestion]:
+def _suggestions(problem: ProblemDetails, view: RequestView) -> list[Suggestion]:
     """The categories or products that a mistyped path may have meant."""
     kind, _, wanted = request.path.strip("/").rpartition("/")
     malformed = problem.status == HTTPStatus.BAD_REQUEST and kind in ("best", "product")
@@ -84,5 +82,5 @@ def _suggestions(problem: ProblemDetails, now: Moment) -> list[Suggestion]:
         return []
     wanted = wanted[:MAX_SLUG].casefold()
     if kind == "product":
-        return now.payloads.suggested_products(wanted, now.snapshot)
-    return now.payloads.suggested_categories(wanted, now.snapshot)
+        return view.payloads.suggested_products(wanted, view.snapshot)
+    return view.payloads.suggested_categories(wanted, view.snapshot)

@@ -13,10 +13,14 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from store.records import DOMAIN_PATTERN
+from store.web.cache import EncodedBody
+from store.web.resolution import Resource
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from store.web.pages.assets import Assets
-    from store.web.payloads import Payloads
+    from store.web.resolution import RequestView
 
 TEMPLATES = Path(__file__).parents[3] / "templates"
 
@@ -25,27 +29,62 @@ _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufff
 """Characters that XML 1.0 forbids or HTML calls an error; nobody can see them."""
 
 
-class Renderer:
-    """Renders page templates; names, reasons and all other data are escaped."""
+HTML = "text/html; charset=utf-8"
+
+
+class PageRenderer:
+    """Makes pages from templates; names, reasons and all other data are escaped."""
 
     def __init__(self, assets: Assets) -> None:
         self._assets = assets
 
-    def render(self, template: str, payloads: Payloads, /, **context: Any) -> bytes:
-        """A page of a site; ``root`` stands before every path of the site's own links."""
-        root = urlsplit(payloads.at.base).path
+    def page(  # noqa: PLR0913 - a page has as many parts as it has
+        self,
+        view: RequestView,
+        path: str,
+        template: str,
+        context: Callable[[], Mapping[str, Any]],
+        *,
+        generation: int | None,
+        modified: Callable[[], int],
+        resource: str | None = None,
+        media_type: str = HTML,
+    ) -> Resource:
+        """A page by its path; ``resource`` is the path of the same as JSON."""
+
+        def make() -> EncodedBody:
+            return EncodedBody(self.render(template, view, **context()), modified())
+
+        return Resource(path, generation, make, media_type, page_link(view, resource))
+
+    def render(self, template: str, view: RequestView, /, **context: Any) -> bytes:
+        """A template filled in; ``root`` stands before every path of the site's own links."""
+        root = urlsplit(view.payloads.at.base).path
         text = (
             environment()
             .get_template(template)
             .render(
-                site=payloads.site,
-                at=payloads.at,
+                site=view.payloads.site,
+                at=view.payloads.at,
+                licence=view.licence,
                 root=root,
                 asset=lambda name: f"{root}/static/{name}?v={self._assets.version(name)}",
                 **context,
             )
         )
         return _UNSHOWABLE.sub("", text).encode()
+
+
+def page_link(view: RequestView, resource: str | None = None) -> str:
+    """The ``Link`` header of a page: what every answer has, the API catalog, the same as JSON."""
+    at = view.payloads.at
+    found = [
+        view.payloads.service_links,
+        f'<{at.page(".well-known/api-catalog")}>; rel="api-catalog"',
+    ]
+    if resource:
+        found.append(f'<{at.page(resource)}>; rel="alternate"; type="application/json"')
+    return ", ".join(found)
 
 
 @cache

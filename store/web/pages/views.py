@@ -1,35 +1,47 @@
-"""The views of pages and feeds: each finds its part of the snapshot and shows it."""
+"""The resolvers of pages and feeds: each finds its part of the snapshot and how to show it."""
 
 from __future__ import annotations
 
+from functools import partial
+from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
+from msgspec import Struct
 
-from store.web import absent
-from store.web.addresses import category_path, product_path
-from store.web.answers import answer, moved
-from store.web.errors import NotFound
+from store.web import resolution
+from store.web import resources as wire
+from store.web.cache import EncodedBody
 from store.web.pages import contexts, discovery, docs, feeds
 from store.web.pages.evidence import Evidence
+from store.web.pages.rendering import HTML, page_link
 from store.web.parameters import Parameters, path_slug
+from store.web.resolution import JSON, Absent, Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
+    from store.rankings.changes import Change
     from store.web.describing import Describing
     from store.web.pages.assets import Assets
-    from store.web.pages.serving import Moment, Serving
+    from store.web.pages.rendering import PageRenderer
+    from store.web.resolution import RequestView, Resolved
+    from store.web.responding import Responder
+
+Shape = TypeVar("Shape")
 
 ATOM = "application/atom+xml; charset=utf-8"
-JSON = "application/json"
 JSON_FEED = "application/feed+json"
 LINK_SET = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 XML = "application/xml; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
+
+API_CATALOG, ROBOTS = ".well-known/api-catalog", "robots.txt"
+WITHOUT_HISTORY = (f"/{API_CATALOG}", f"/{ROBOTS}", "/static/<name>")
+"""Rules of what says nothing that follows from history."""
 
 KEEP = "public, max-age=31536000, immutable"
 """An asset's address changes with its content, so its bytes may be kept for good."""
@@ -40,290 +52,304 @@ SUGGESTED = 5, 3
 class Pages:
     """Every page, feed and crawler's file."""
 
-    def __init__(self, serving: Serving, assets: Assets, describing: Describing) -> None:
-        self._serving = serving
+    def __init__(
+        self,
+        responder: Responder,
+        renderer: PageRenderer,
+        assets: Assets,
+        describing: Describing,
+    ) -> None:
+        self._responder = responder
+        self._renderer = renderer
         self._assets = assets
         self._describing = describing
 
     def blueprint(self) -> Blueprint:
-        """Every rule with its view."""
+        """Every rule with its resolver; what does not follow from history needs none."""
         blueprint = Blueprint("pages", __name__)
-        absent.guard(blueprint, lambda: self._serving.store.snapshot)
-        for rule, view in (
-            ("/", self.home),
+        resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
+            *((f"/{general.path}", partial(self.general, general)) for general in GENERAL),
             ("/search", self.search),
             ("/search/suggest", self.suggest),
             ("/best/<slug>", self.category),
             ("/product/<slug>", self.product),
             ("/product/<slug>/polls", self.polls),
-            ("/changes", self.changes),
-            ("/mentions", self.mentions),
-            ("/labs", self.labs),
             ("/labs/<slug>", self.experiment),
-            ("/methodology", self.methodology),
-            ("/docs", self.docs),
-            ("/llms.txt", self.llms),
-            ("/robots.txt", self.robots),
-            ("/sitemap.xml", self.site_map),
-            ("/.well-known/api-catalog", self.api_catalog),
-            ("/feeds/changes.atom", self.changes_atom),
+            (f"/{API_CATALOG}", self.api_catalog),
             ("/feeds/changes.json", self.changes_json),
             ("/feeds/best/<slug>.atom", self.category_atom),
             ("/static/<name>", self.asset),
-        ):
-            blueprint.add_url_rule(rule, view.__name__, view)
+        )
+        for rule, resolve in resolvers:
+            name, needs_history = rule.replace(".", "_"), rule not in WITHOUT_HISTORY
+            self._responder.add(blueprint, rule, name, resolve, needs_history=needs_history)
         return blueprint
 
-    def home(self) -> Response:
-        """``/``: what this is, search, and what is new."""
-        now = self._serving.now()
-        return self._serving.overall(now, "home.html", lambda: contexts.home(now.snapshot))
-
-    def search(self) -> Response:
-        """``/search``: what fits ``q``; without it, every category."""
-        now = self._serving.now()
-        if not request.args.get("q", "").strip():
-            return self._serving.overall(
-                now,
-                "categories.html",
-                lambda: {"groups": contexts.by_letter(now.snapshot.overview.ranked)},
-                resource="categories.json",
-            )
-        query = self._query()
-        return self._serving.overall(
-            now,
-            "search.html",
-            lambda: contexts.search(query, now.snapshot, now.payloads),
-            key=("search", query),
-            resource="search?" + urlencode({"q": query}),
+    def general(self, page: General, view: RequestView) -> Resource:
+        """A page over everything."""
+        context = partial(page.context, self, view)
+        return self._over_all(
+            view, page.path, page.template, context, page.resource, page.media_type
         )
 
-    def suggest(self) -> Response:
+    def search(self, view: RequestView) -> Resolved:
+        """``/search``: what fits ``q``; without it, every category."""
+        if not request.args.get("q", "").strip():
+            return self._over_all(
+                view,
+                "search",
+                "categories.html",
+                lambda: {"groups": contexts.by_letter(view.snapshot.overview.ranked)},
+                "categories.json",
+            )
+        query = _query()
+        return self._over_all(
+            view,
+            f"search?q={query}",
+            "search.html",
+            lambda: {"results": view.payloads.search_results(query, view.snapshot)},
+            "search?" + urlencode({"q": query}),
+        )
+
+    def suggest(self, view: RequestView) -> Resolved:
         """``/search/suggest``: titles and paths for what is being typed."""
-        now = self._serving.now()
-        hits = now.snapshot.overview.index.complete(self._query())
-        boards = (now.snapshot.boards.get(hit.slug) for hit in hits.categories)
-        products = (now.snapshot.product(hit.slug) for hit in hits.brands)
-        found = [
-            *({"title": b.category.title, "path": f"best/{b.slug}"} for b in boards if b),
-        ][: SUGGESTED[0]]
-        found += [
-            *({"title": p.name, "path": f"product/{p.slug}"} for p in products if p),
-        ][: SUGGESTED[1]]
-        return self._serving.encoded(now, msgspec.json.encode(found), JSON)
+        snapshot, query = view.snapshot, _query()
 
-    def category(self, slug: str) -> Response:
+        def make() -> bytes:
+            hits = snapshot.overview.index.complete(query)
+            boards = (snapshot.boards.get(hit.slug) for hit in hits.categories)
+            products = (snapshot.product(hit.slug) for hit in hits.brands)
+            found = [
+                *[(b.category.title, f"best/{b.slug}") for b in boards if b][: SUGGESTED[0]],
+                *[(p.name, f"product/{p.slug}") for p in products if p][: SUGGESTED[1]],
+            ]
+            return msgspec.json.encode([{"title": title, "path": path} for title, path in found])
+
+        return _small(view, "search/suggest", make, JSON)
+
+    def category(self, view: RequestView, slug: str) -> Resolved:
         """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
-        now = self._serving.now()
-        board = now.snapshot.boards.get(slug)
+        snapshot = view.snapshot
+        board = snapshot.boards.get(slug)
         if board is None:
-            return _no_category(slug, now, now.payloads.at.category_page)
+            return resolution.no_category(path_slug(slug), view, view.payloads.at.category_page)
+
+        found = resolution.verdict(board, view)
 
         def context() -> dict[str, Any]:
-            days = Evidence(self._serving.store, now.snapshot).days(slug)
-            return contexts.category(board, days, now.snapshot, now.payloads)
+            verdict = self._decoded(found, wire.CategoryVerdict)
+            days = Evidence(self._responder.store, snapshot).days(slug)
+            return contexts.category(board, verdict, days, snapshot, view.payloads)
 
-        verdict = now.snapshot.verdict_of(board)
-        return self._serving.of(now, verdict, category_path(slug), "category.html", context)
+        return self._about(found, view, f"best/{slug}", "category.html", context)
 
-    def product(self, slug: str) -> Response:
+    def product(self, view: RequestView, slug: str) -> Resolved:
         """``/product/<slug>``: a product on every leaderboard."""
-        now = self._serving.now()
-        product = now.snapshot.product(slug)
+        product = view.snapshot.product(slug)
         if product is None:
-            return _no_product(slug, now, now.payloads.at.product_page)
+            return resolution.no_product(path_slug(slug), view, view.payloads.at.product_page)
+
+        found = resolution.record(product, view)
 
         def context() -> dict[str, Any]:
-            mentions = Evidence(self._serving.store, now.snapshot).mentions(product)
-            return contexts.product(product, mentions, now.snapshot, now.payloads)
+            record = self._decoded(found, wire.ProductRecord)
+            mentions = Evidence(self._responder.store, view.snapshot).mentions(product)
+            return contexts.product(product, record, mentions, view.snapshot)
 
-        record = now.snapshot.record_of(product)
-        return self._serving.of(now, record, product_path(slug), "product.html", context)
+        return self._about(found, view, f"product/{slug}", "product.html", context)
 
-    def polls(self, slug: str) -> Response:
+    def polls(self, view: RequestView, slug: str) -> Resolved:
         """``/product/<slug>/polls``: the newest polls that named a product."""
-        now = self._serving.now()
-        product = now.snapshot.product(slug)
+        product = view.snapshot.product(slug)
         if product is None:
-            return _no_product(slug, now, now.payloads.at.evidence_page)
+            return resolution.no_product(path_slug(slug), view, view.payloads.at.evidence_page)
 
         def context() -> dict[str, Any]:
-            namings = Evidence(self._serving.store, now.snapshot).namings(product)
+            namings = Evidence(self._responder.store, view.snapshot).namings(product)
             return {"product": product, "namings": namings}
 
-        record = now.snapshot.record_of(product)
-        return self._serving.of(now, record, product_path(slug), "evidence.html", context)
+        found = resolution.record(product, view)
+        return self._about(found, view, f"product/{slug}/polls", "evidence.html", context)
 
-    def changes(self) -> Response:
-        """``/changes``: the newest flips of a #1."""
-        now = self._serving.now()
-        return self._serving.overall(
-            now, "changes.html", lambda: contexts.changes(now.snapshot), resource="changes.json"
-        )
-
-    def mentions(self) -> Response:
-        """``/mentions``: the most mentioned products."""
-        now = self._serving.now()
-        return self._serving.overall(
-            now,
-            "mentions.html",
-            lambda: {"mentions": now.payloads.mention_list(now.snapshot)},
-            resource="mentions.json",
-        )
-
-    def labs(self) -> Response:
-        """``/labs``: the service's own experiments."""
-        now = self._serving.now()
-        return self._serving.overall(
-            now,
-            "labs.html",
-            lambda: {"labs": now.payloads.labs(now.snapshot)},
-            resource="labs.json",
-        )
-
-    def experiment(self, slug: str) -> Response:
+    def experiment(self, view: RequestView, slug: str) -> Resolved:
         """``/labs/<slug>``: the write-up of an experiment."""
-        now = self._serving.now()
-        experiments = now.payloads.labs(now.snapshot).experiments
+        experiments = self.labs(view).experiments
         found = next((e for e in experiments if e.slug == path_slug(slug)), None)
         if found is None:
-            raise NotFound(f'No experiment with the slug "{slug}". /labs lists them all.')
-        written = now.snapshot.catalogue.labs.get(slug)
-        return self._serving.overall(
-            now,
-            "experiment.html",
-            lambda: {"experiment": found, "body": written.body if written else None},
-            key=("experiment", slug),
-            resource="labs.json",
-        )
+            why = f'No experiment with the slug "{slug}". /labs lists them all.'
+            return Absent.because(HTTPStatus.NOT_FOUND, why)
+        written = view.snapshot.catalogue.labs.get(slug)
+        shown = {"experiment": found, "body": written.body if written else None}
+        return self._over_all(view, f"labs/{slug}", "experiment.html", lambda: shown, "labs.json")
 
-    def methodology(self) -> Response:
-        """``/methodology``: how every figure is made, with the figures of today."""
-        now = self._serving.now()
-        return self._serving.overall(
-            now, "methodology.html", lambda: contexts.methodology(now.snapshot)
-        )
-
-    def docs(self) -> Response:
-        """``/docs``: the API, from its own description."""
-        now = self._serving.now()
-
-        def context() -> dict[str, Any]:
-            document = self._describing.openapi_document(now.snapshot)
-            return {"document": document, "endpoints": list(docs.endpoints(document))}
-
-        return self._serving.overall(now, "docs.html", context, resource="openapi.json")
-
-    def llms(self) -> Response:
-        """``/llms.txt``: the docs text file (llmstxt.org)."""
-        now = self._serving.now()
-        return self._serving.overall(
-            now, "llms.txt", lambda: {"snapshot": now.snapshot}, media_type=TEXT
-        )
-
-    def robots(self) -> Response:
-        """``/robots.txt``: all may be read."""
-        return self._serving.overall(self._serving.now(), "robots.txt", dict, media_type=TEXT)
-
-    def site_map(self) -> Response:
-        """``/sitemap.xml``: every page worth finding, with the date of its newest answer."""
-        now = self._serving.now()
-        return self._serving.overall(
-            now,
-            "sitemap.xml",
-            lambda: {"places": discovery.site_map(now.snapshot, now.payloads)},
-            media_type=XML,
-        )
-
-    def api_catalog(self) -> Response:
+    def api_catalog(self, view: RequestView) -> Resolved:
         """``/.well-known/api-catalog``: where the API and its descriptions are (RFC 9727)."""
-        now = self._serving.now()
-        return self._serving.encoded(now, discovery.api_catalog(now.payloads), LINK_SET)
+        return _small(view, API_CATALOG, lambda: discovery.api_catalog(view.payloads), LINK_SET)
 
-    def changes_atom(self) -> Response:
-        """``/feeds/changes.atom``: the newest changes of all categories."""
-        now = self._serving.now()
-        return self._serving.overall(
-            now,
-            "changes.atom.xml",
-            lambda: {
-                "items": _newest_items(now),
-                "updated": now.snapshot.overview.last_poll or "1970-01-01T00:00:00Z",
-                "id": feeds.identity("feed", "changes"),
-            },
-            media_type=ATOM,
+    def changes_json(self, view: RequestView) -> Resolved:
+        """``/feeds/changes.json``: the same as a JSON Feed."""
+        path = "feeds/changes.json"
+        return _small(
+            view, path, lambda: feeds.json_feed(_newest_items(view), view.payloads), JSON_FEED
         )
 
-    def changes_json(self) -> Response:
-        """``/feeds/changes.json``: the same as a JSON Feed."""
-        now = self._serving.now()
-        body = feeds.json_feed(_newest_items(now), now.payloads)
-        return self._serving.encoded(now, body, JSON_FEED)
-
-    def category_atom(self, slug: str) -> Response:
+    def category_atom(self, view: RequestView, slug: str) -> Resolved:
         """``/feeds/best/<slug>.atom``: the changes of one category."""
-        now = self._serving.now()
-        board = now.snapshot.boards.get(slug)
+        board = view.snapshot.boards.get(slug)
         if board is None:
-            return _no_category(slug, now, now.payloads.at.category_feed)
+            return resolution.no_category(path_slug(slug), view, view.payloads.at.category_feed)
 
         def context() -> dict[str, Any]:
-            changes = now.snapshot.readings[slug].changes[-feeds.ENTRIES :]
-            items = feeds.items(contexts.flips(reversed(changes), now.snapshot), now.payloads)
+            changes = view.snapshot.readings[slug].changes[-feeds.ENTRIES :]
+            items = _items(reversed(changes), view)
             return {"board": board, "items": items, "id": feeds.identity("feed", slug)}
 
-        verdict, path = now.snapshot.verdict_of(board), category_path(slug)
-        return self._serving.of(now, verdict, path, "category.atom.xml", context, media_type=ATOM)
+        found, path = resolution.verdict(board, view), f"feeds/best/{slug}.atom"
+        return self._about(found, view, path, "category.atom.xml", context, ATOM)
 
-    def asset(self, name: str) -> Response:
+    def asset(self, view: RequestView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
         """``/static/<name>``: the style sheet, the script, the icon."""
         found = self._assets.get(name)
         if found is None:
-            raise NotFound("There is no such file.")
-        response = answer(found.prepared, found.media_type, "")
-        del response.headers["Link"]
+            return Absent.because(HTTPStatus.NOT_FOUND, "There is no such file.")
+        named = Resource(f"static/{name}", None, lambda: found.encoded, found.media_type, link="")
         if request.args.get("v") == self._assets.version(name):
-            response.headers["Cache-Control"] = KEEP
-        return response
+            return msgspec.structs.replace(named, cache_control=KEEP)
+        return named
 
-    def _query(self) -> str:
-        parameters = Parameters(request.args)
-        query = parameters.query()
-        parameters.check()
-        return query
+    def labs(self, view: RequestView) -> wire.Labs:
+        """The service's own experiments."""
+        return self._decoded(resolution.document("labs.json", view), wire.Labs)
 
+    def mentions(self, view: RequestView) -> wire.MentionList:
+        """The most mentioned products."""
+        return self._decoded(resolution.document("mentions.json", view), wire.MentionList)
 
-def _newest_items(now: Moment) -> list[feeds.Item]:
-    newest = islice(now.snapshot.overview.changes, feeds.ENTRIES)
-    return feeds.items(contexts.flips(newest, now.snapshot), now.payloads)
+    def described(self, view: RequestView) -> dict[str, Any]:
+        """The API, from its own description."""
+        document = self._decoded(self._describing.openapi_document(view), dict[str, Any])
+        return {"document": document, "endpoints": list(docs.endpoints(document))}
 
-
-def _no_category(slug: str, now: Moment, address: Callable[[str], str]) -> Response:
-    """Where an unknown category's slug leads: to its new one, or to the closest."""
-    slug = path_slug(slug)
-    if current := now.snapshot.overview.category_redirects.get(slug):
-        return moved(address(current))
-    if reason := absent.category(slug, now.snapshot):
-        raise reason
-    if category := now.snapshot.catalogue.categories.get(slug):
-        raise NotFound(
-            f'"{category.title}" has no successful poll yet. Its ranking appears here as soon as '
-            "one assistant has answered."
+    def _about(
+        self,
+        found: Resource,
+        view: RequestView,
+        path: str,
+        template: str,
+        context: Callable[[], Mapping[str, Any]],
+        media_type: str = HTML,
+    ) -> Resource:
+        """A page of what a resource of the API is about."""
+        return self._renderer.page(
+            view,
+            path,
+            template,
+            context,
+            generation=found.generation,
+            modified=lambda: self._responder.body(found).modified,
+            resource=found.path,
+            media_type=media_type,
         )
-    raise NotFound(
-        f'There is no category with the slug "{slug}".',
-        suggestions=now.payloads.suggested_categories(slug, now.snapshot),
-    )
+
+    def _over_all(
+        self,
+        view: RequestView,
+        path: str,
+        template: str,
+        context: Callable[[], Mapping[str, Any]],
+        resource: str | None,
+        media_type: str = HTML,
+    ) -> Resource:
+        """A page over everything; ``resource`` is the path of the same below ``/api/v1/``."""
+        return self._renderer.page(
+            view,
+            path,
+            template,
+            context,
+            generation=view.snapshot.generations.overview,
+            modified=lambda: view.snapshot.modified,
+            resource=resource and f"api/v1/{resource}",
+            media_type=media_type,
+        )
+
+    def _decoded(self, found: Resource, shape: type[Shape]) -> Shape:
+        """What a resource says; decoding its body costs a tenth of making it."""
+        return msgspec.json.decode(self._responder.body(found).body, type=shape)
 
 
-def _no_product(slug: str, now: Moment, address: Callable[[str], str]) -> Response:
-    """Where an unknown product's slug leads: to its new one, or to the closest."""
-    slug = path_slug(slug)
-    if current := now.snapshot.overview.product_redirects.get(slug):
-        return moved(address(current))
-    if reason := absent.product(slug, now.snapshot):
-        raise reason
-    raise NotFound(
-        f'There is no product with the slug "{slug}".',
-        suggestions=now.payloads.suggested_products(slug, now.snapshot),
-    )
+def _small(view: RequestView, path: str, make: Callable[[], bytes], media_type: str) -> Resource:
+    """A resource that no template makes, so quickly that it is not kept."""
+
+    def encoded() -> EncodedBody:
+        return EncodedBody(make(), view.snapshot.modified)
+
+    return Resource(path, None, encoded, media_type, page_link(view))
+
+
+def _query() -> str:
+    parameters = Parameters(request.args)
+    query = parameters.query()
+    parameters.check()
+    return query
+
+
+def _newest_items(view: RequestView) -> list[feeds.Item]:
+    return _items(islice(view.snapshot.overview.changes, feeds.ENTRIES), view)
+
+
+def _items(changes: Iterable[Change], view: RequestView) -> list[feeds.Item]:
+    return feeds.items(contexts.flips(changes, view.snapshot), view.payloads)
+
+
+class General(Struct, frozen=True):
+    """A page over everything.
+
+    ``context`` is what its template is given, ``resource`` the same as JSON, below ``/api/v1/``.
+    """
+
+    path: str
+    template: str
+    context: Callable[[Pages, RequestView], Mapping[str, Any]]
+    resource: str | None = None
+    media_type: str = HTML
+
+
+GENERAL = (
+    General("", "home.html", lambda _, view: contexts.home(view.snapshot)),
+    General(
+        "changes",
+        "changes.html",
+        lambda _, view: contexts.changes(view.snapshot),
+        "changes.json",
+    ),
+    General(
+        "mentions",
+        "mentions.html",
+        lambda pages, view: {"mentions": pages.mentions(view)},
+        "mentions.json",
+    ),
+    General("labs", "labs.html", lambda pages, view: {"labs": pages.labs(view)}, "labs.json"),
+    General("methodology", "methodology.html", lambda _, view: contexts.methodology(view.snapshot)),
+    General("docs", "docs.html", Pages.described, "openapi.json"),
+    General("llms.txt", "llms.txt", lambda _, view: {"snapshot": view.snapshot}, media_type=TEXT),
+    General(ROBOTS, "robots.txt", lambda *_: {}, media_type=TEXT),
+    General(
+        "sitemap.xml",
+        "sitemap.xml",
+        lambda pages, view: {
+            "places": discovery.site_map(view.snapshot, pages.labs(view), view.payloads)
+        },
+        media_type=XML,
+    ),
+    General(
+        "feeds/changes.atom",
+        "changes.atom.xml",
+        lambda _, view: {
+            "items": _newest_items(view),
+            "updated": view.snapshot.overview.last_poll or "1970-01-01T00:00:00Z",
+            "id": feeds.identity("feed", "changes"),
+        },
+        media_type=ATOM,
+    ),
+)
+"""The pages over everything that take no parameter."""

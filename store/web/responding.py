@@ -1,0 +1,86 @@
+"""Answering requests with what their addresses resolve to."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from store.web import errors
+from store.web.answers import answer, moved
+from store.web.resolution import Absent, Moved, RequestView, without_history
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from flask import Blueprint, Response
+
+    from store.memory import Store
+    from store.snapshot import Snapshot
+    from store.web.cache import BodyCache, EncodedBody
+    from store.web.payloads import Payloads
+    from store.web.resolution import Resolved, Resource
+
+
+class Responder:
+    """Resolves requests against a store's current snapshot; bodies are kept in one cache."""
+
+    def __init__(
+        self, store: Store, payloads: Callable[[Snapshot], Payloads], cache: BodyCache
+    ) -> None:
+        self.store = store
+        self._payloads = payloads
+        self._cache = cache
+        self._resolvers: dict[str, Callable[..., Resolved]] = {}
+
+    def view(self) -> RequestView:
+        """What a request sees that comes now."""
+        snapshot = self.store.snapshot
+        return RequestView(snapshot, self._payloads(snapshot))
+
+    def body(self, resource: Resource) -> EncodedBody:
+        """The body of a resource, kept or made."""
+        if resource.generation is None:
+            return resource.make()
+        return self._cache.get(resource.path, resource.generation, resource.make)
+
+    def add(
+        self,
+        blueprint: Blueprint,
+        rule: str,
+        name: str,
+        resolve: Callable[..., Resolved],
+        *,
+        needs_history: bool = True,
+    ) -> None:
+        """Serve what ``resolve`` finds, given a view and the variables of the rule.
+
+        What ``needs_history`` is 503 while nothing of the history is known.
+        """
+        self._resolvers[f"{blueprint.name}.{name}"] = resolve
+
+        def respond(**given: str) -> Response:
+            view = self.view()
+            lost = without_history(view.snapshot) if needs_history else None
+            found = lost or resolve(view, **given)
+            if isinstance(found, Absent):
+                detail = found.page if blueprint.name == "pages" else found.api
+                return errors.problem(
+                    found.status, detail, errors.instance(), suggestions=found.closest
+                )
+            return moved(found.address) if isinstance(found, Moved) else self._answer(found)
+
+        blueprint.add_url_rule(rule, name, respond)
+
+    def leads_somewhere(self, endpoint: str, given: Mapping[str, Any]) -> bool:
+        """Whether an endpoint has an answer for the variables of its rule.
+
+        That something moved, is gone or cannot be shown just now is an answer.
+        """
+        try:
+            found = self._resolvers[endpoint](self.view(), **given)
+        except errors.BadParameters:
+            return False
+        return not (isinstance(found, Absent) and found.status == HTTPStatus.NOT_FOUND)
+
+    def _answer(self, found: Resource) -> Response:
+        return answer(self.body(found), found.media_type, found.link, found.cache_control)
