@@ -18,12 +18,12 @@ from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 from store.watcher import Watcher
 from store.web import canonical, crossorigin, errors, hosts, pages
 from store.web.api import Api
+from store.web.api_docs import ApiDocs
 from store.web.cache import BodyCache
-from store.web.describing import Describing
 from store.web.mcp.endpoint import Mcp
 from store.web.pages.rendering import environment
-from store.web.payloads import Payloads
 from store.web.responding import Responder
+from store.web.serializer import Serializer
 from store.web.warming import CacheWarmer
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def create_app(settings: Settings | None = None) -> Flask:
         given = (base_url(catalogue), *catalogue.site.hosts, *settings.hosts)
         return frozenset({"localhost", *map(hosts.host_of, given)} - {""})
 
-    payloads = _PerCatalogue(lambda found: Payloads(found.site, base_url(found)))
+    serializer = _PerCatalogue(lambda found: Serializer(found.site, base_url(found)))
     trusted = _PerCatalogue(host_names)
     cache = BodyCache()
-    store = Store(settings.data_dir, CacheWarmer(cache, payloads).warm)
-    responder = Responder(store, payloads, cache)
-    describing = Describing(responder.body, render)
+    store = Store(settings.data_dir, CacheWarmer(cache, serializer).warm)
+    responder = Responder(store, serializer, cache)
+    api_docs = ApiDocs(responder.body, render)
     app.extensions["settings"] = settings
     app.extensions["store"] = store
     app.extensions["responder"] = responder
@@ -74,9 +74,9 @@ def create_app(settings: Settings | None = None) -> Flask:
     hosts.register(app, lambda: trusted(store.snapshot))
     crossorigin.register(app)
     canonical.register(app, lambda: base_url(store.snapshot.catalogue), responder.leads_somewhere)
-    app.register_blueprint(Api(responder, describing).blueprint())
+    app.register_blueprint(Api(responder, api_docs).blueprint())
     app.register_blueprint(Mcp(responder).blueprint())
-    pages.register(app, responder, describing)
+    pages.register(app, responder, api_docs)
     cli.register(app)
     if _is_served(settings):
         if settings.poll_enabled and not settings.has_own_data:

@@ -11,10 +11,10 @@ An import may only point down this list, and modules on one line do not import e
     snapshot
     counting
     files | history | rankings
-    marks
-    mistakes | last_good | listing | claims
-    positions
-    sealing
+    checkpoints
+    validation | last_good | listing | claims
+    json_positions
+    line_codec
     records | settings
     urls | cleaning | times | drafts
 

@@ -9,7 +9,7 @@ from store.records import Category, Product
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from store.positions import JsonPath
+    from store.json_positions import JsonPath
     from store.records import DataFile, Models
 
 

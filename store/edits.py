@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from store.files import Files
-    from store.positions import JsonPath
+    from store.json_positions import JsonPath
     from store.rankings.names import Claim, Names
     from store.records import Problem
     from store.snapshot import Snapshot
@@ -28,7 +28,7 @@ def tell_edits(before: Snapshot, after: Snapshot) -> None:
         log.warning("%s", message)
     held = [
         curation.addressed(
-            {slug: reading.resolved for slug, reading in each.readings.items()},
+            {slug: aggregate.resolved for slug, aggregate in each.aggregates.items()},
             each.products,
             each.catalogue.products,
         )
@@ -63,8 +63,8 @@ def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
 
 def reworded(before: Snapshot, after: Snapshot) -> Iterator[str]:
     """What is to be said of every category whose question became another one."""
-    for slug, board in after.boards.items():
-        earlier = before.boards.get(slug)
+    for slug, board in after.leaderboards.items():
+        earlier = before.leaderboards.get(slug)
         if board.next_question and earlier and earlier.next_question != board.next_question:
             yield (
                 f"categories/{slug}.json: a new question: each assistant is due to be asked it "

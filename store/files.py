@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import Struct
 
-from store import positions
+from store import json_positions
 from store.claims import Claim, claims_of, disputed, shared_names
 from store.last_good import Copy, LastGood, unreadable
-from store.listing import MISSING, Layout, Listing, Signature, look_into, settled, signature_of
-from store.mistakes import explain
+from store.listing import MISSING, Layout, Listing, Signature, look_into, signature_of, stable
 from store.records import (
     Assistant,
     Category,
@@ -36,6 +35,7 @@ from store.records import (
     WrittenExperiment,
     is_slug,
 )
+from store.validation import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -172,10 +172,10 @@ class Files:
         self._kept: dict[str, Version] | None = None
         self._kept_of: Catalogue | None = None
 
-    def scan(self, settle: Callable[[], object] | None = None) -> Catalogue:
+    def scan(self, debounce: Callable[[], object] | None = None) -> Catalogue:
         """Look at every file; the same object comes back when nothing changed.
 
-        With ``settle``, which waits a moment, a file that changed is believed only when it looks
+        With ``debounce``, which waits a moment, a file that changed is believed only when it looks
         the same before and after: editors empty files, rename them and write them in pieces. One
         that does not is taken as it was, until the next scan.
 
@@ -185,11 +185,11 @@ class Files:
         """
         found = self._list()
         known = {name: seen.signature for name, seen in self._seen.items()}
-        if settle and found.files != known:
-            settle()
-            found = settled(found, self._list(), known)
+        if debounce and found.files != known:
+            debounce()
+            found = stable(found, self._list(), known)
         looked = {
-            name: self._look(name, signature, calm=settle is not None)
+            name: self._look(name, signature, calm=debounce is not None)
             for name, signature in sorted(found.files.items())
         }
         seen = {name: seen for name, seen in looked.items() if seen}
@@ -392,7 +392,7 @@ class Files:
     def problem_at(
         self,
         name: str,
-        path: positions.JsonPath,
+        path: json_positions.JsonPath,
         message: str,
         severity: Severity = "error",
     ) -> Problem:
@@ -403,12 +403,12 @@ class Files:
 def _problem_in(
     text: str,
     name: str,
-    path: positions.JsonPath,
+    path: json_positions.JsonPath,
     message: str,
     severity: Severity = "error",
 ) -> Problem:
-    offset = positions.parse(text).offsets.get(path, 0)
-    return Problem(name, *positions.line_and_column(text, offset), message, severity)
+    offset = json_positions.parse(text).offsets.get(path, 0)
+    return Problem(name, *json_positions.line_and_column(text, offset), message, severity)
 
 
 def load(path: Path, name: str) -> Loaded | None:
@@ -440,7 +440,7 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
     try:
         record = msgspec.json.decode(data, type=kind)
         text = data.decode()
-        positions.refuse_what_msgspec_takes(text)
+        json_positions.refuse_what_msgspec_takes(text)
     except (ValueError, RecursionError) as error:
         return Loaded(None, "", tuple(explain(name, data, kind, error)), signature)
     if isinstance(record, Models):

@@ -1,6 +1,6 @@
 """The append-only poll log: one file for each category, one JSON line for each poll.
 
-What a line is, :mod:`store.sealing` says. A newline commits a record. What is acknowledged has
+What a line is, :mod:`store.line_codec` says. A newline commits a record. What is acknowledged has
 been written in one piece and fsynced; what has been written is never changed. Readers take the
 file as it is and repair nothing; the writer, who holds the file's lock, first sets a torn tail
 aside in ``<slug>.jsonl.torn``. Other damage is kept, skipped and reported.
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.last_good import FOLDER, MARKS, LastGood, Mark, unreadable
+from store.checkpoints import NOTHING, Checkpoints
+from store.last_good import FOLDER, MARKS, Checkpoint, LastGood, unreadable
+from store.line_codec import decode_line, encode_line, has_valid_checksum
 from store.listing import signature_of
-from store.marks import NOTHING, Marks
 from store.records import Problem
-from store.sealing import is_sealed, seal, unseal
 from store.times import rfc3339
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class History:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._marks = Marks(LastGood(directory.parent))
+        self._checkpoints = Checkpoints(LastGood(directory.parent))
         self._broken: set[str] = set()
         self._parent_synced = False
 
@@ -85,7 +85,7 @@ class History:
                 the files ended before.
         """
         try:
-            self._marks.refresh()
+            self._checkpoints.refresh()
         except OSError as error:
             raise HistoryError(unreadable(error)) from error
         found: dict[str, Signature] = {}
@@ -112,7 +112,7 @@ class History:
 
         One that has lost what it once held is as one that cannot be read.
         """
-        mark = self._marks.of(slug)
+        mark = self._checkpoints.of(slug)
         try:
             with _opened(self.path(slug)) as handle:
                 found = os.fstat(handle)
@@ -127,20 +127,20 @@ class History:
         for number, start, line in _lines(data):
             end = start + len(line)
             try:
-                polls.append(Stored(unseal(line), start, end, number))
+                polls.append(Stored(decode_line(line), start, end, number))
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
         if mark and not _holds(polls, mark):
             return Log(problems=(_lost(slug, mark, "it was cut short or changed"),))
         if polls:
-            self._marks.see(slug, _mark(polls[-1]))
+            self._checkpoints.see(slug, _checkpoint(polls[-1]))
         return Log(tuple(polls), tuple(problems), signature_of(found))
 
     @property
-    def spoilt_marks(self) -> Problem | None:
+    def damaged_checkpoints(self) -> Problem | None:
         """What is wrong if nobody can say where the files ended before, and so what is lost."""
-        if not self._marks.spoilt:
+        if not self._checkpoints.spoilt:
             return None
         message = (
             "it is broken, so that a loss of history is unseen; put it back from a backup, or "
@@ -150,19 +150,19 @@ class History:
 
     def remembered(self) -> list[str]:
         """The slug of every history file that is known to have held something."""
-        return self._marks.slugs()
+        return self._checkpoints.slugs()
 
     def accepted(self) -> list[str]:
         """The slug of every history file that an operator accepted to be empty or gone."""
-        return self._marks.slugs(accepted=True)
+        return self._checkpoints.slugs(accepted=True)
 
-    def keep_marks(self) -> None:
-        """Write down where the files ended that were read; see :meth:`Marks.write`.
+    def keep_checkpoints(self) -> None:
+        """Write down where the files ended that were read; see :meth:`Checkpoints.write`.
 
         Raises:
             OSError: it could not be written.
         """
-        self._marks.write()
+        self._checkpoints.write()
 
     def accept(self, *slugs: str) -> list[Log]:
         """Take files as they are for all that they should hold, and return that.
@@ -175,10 +175,10 @@ class History:
         for log in logs:
             if log.unread:
                 raise HistoryError(str(log.problems[0]))
-        marks = [_mark(log.polls[-1]) if log.polls else NOTHING for log in logs]
+        marks = [_checkpoint(log.polls[-1]) if log.polls else NOTHING for log in logs]
         try:
-            self._marks.accept(dict(zip(slugs, marks, strict=True)))
-            self._marks.refresh()
+            self._checkpoints.accept(dict(zip(slugs, marks, strict=True)))
+            self._checkpoints.refresh()
         except OSError as error:
             raise HistoryError(f".last-good cannot be written: {error.strerror}") from error
         return logs
@@ -188,8 +188,8 @@ class History:
 
         When all are away, as with a disk that is not mounted, no other may be begun.
         """
-        mark = self._marks.of(slug)
-        if self._marks.any() and not self._holds_any():
+        mark = self._checkpoints.of(slug)
+        if self._checkpoints.any() and not self._holds_any():
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Log(problems=(Problem("history", 1, 1, message + _accept("--all")),))
         if mark and mark.end:
@@ -218,7 +218,7 @@ class History:
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be read: {error.strerror}") from error
         lines = (block[start - first : end - first] for start, end in spans)
-        return [line if is_sealed(line) else None for line in lines]
+        return [line if has_valid_checksum(line) else None for line in lines]
 
     def append(
         self,
@@ -313,17 +313,17 @@ class History:
             raise
 
 
-def _mark(last: Stored) -> Mark:
-    return Mark(last.end, last.poll.id, last.poll.crc)
+def _checkpoint(last: Stored) -> Checkpoint:
+    return Checkpoint(last.end, last.poll.id, last.poll.crc)
 
 
-def _holds(polls: Sequence[Stored], mark: Mark) -> bool:
+def _holds(polls: Sequence[Stored], mark: Checkpoint) -> bool:
     """Whether a file with these polls has the one of a mark, where it was."""
     there = (each.poll for each in reversed(polls) if each.end == mark.end)
     return mark.end == 0 or any((poll.id, poll.crc) == (mark.id, mark.crc) for poll in there)
 
 
-def _lost(slug: str, mark: Mark, what: str) -> Problem:
+def _lost(slug: str, mark: Checkpoint, what: str) -> Problem:
     message = f"{what}: it held {mark.end:,} bytes up to the poll {mark.id}; restore it"
     return Problem(f"history/{slug}.jsonl", 1, 1, f"{message}, or {_accept(slug)}")
 
@@ -382,7 +382,7 @@ def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
 
 def _is_torn(tail: bytes) -> bool:
     """Whether what stands after the last newline is no record, nor records with other line ends."""
-    return not any(map(is_sealed, tail.split(b"\r")))
+    return not any(map(has_valid_checksum, tail.split(b"\r")))
 
 
 def _set_aside(path: Path, tail: bytes) -> None:
@@ -403,7 +403,7 @@ def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -
     while end > 0:
         start = data.rfind(b"\n", 0, end - 1) + 1
         with suppress(ValueError):
-            poll = unseal(data[start:end].rstrip(b"\n"))
+            poll = decode_line(data[start:end].rstrip(b"\n"))
             repeated = _names(poll.id, data[:start])
             if poll.slug in slugs and poll.id not in withheld and not repeated:
                 return poll.polled_at
@@ -419,11 +419,11 @@ def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Po
     """
     sealed: list[tuple[Poll, bytes]] = []
     for poll in polls:
-        record, line = seal(poll, time)
+        record, line = encode_line(poll, time)
         while _names(record.id, held):
             time = _a_second_after(time)
-            record, line = seal(poll, time)
-        unseal(line[:-1])
+            record, line = encode_line(poll, time)
+        decode_line(line[:-1])
         sealed.append((record, line))
         held += line
     return sealed

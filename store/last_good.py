@@ -105,7 +105,7 @@ class LastGood:
             for name in gone:
                 (self._home / name).unlink(missing_ok=True)
 
-    def marks(self) -> dict[str, Mark]:
+    def marks(self) -> dict[str, Checkpoint]:
         """Where each history file ended, by slug.
 
         Raises:
@@ -113,7 +113,7 @@ class LastGood:
             ValueError: the file does not say it any more.
         """
         copy = self.read(MARKS)
-        return dict(msgspec.json.decode(copy.data, type=_Marks).files) if copy else {}
+        return dict(msgspec.json.decode(copy.data, type=_Checkpoints).files) if copy else {}
 
     def marks_version(self) -> tuple[int, ...] | None:
         """What changes when the marks do; ``None`` if there are none.
@@ -127,7 +127,9 @@ class LastGood:
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
 
-    def change_marks(self, change: Callable[[dict[str, Mark]], Mapping[str, Mark]]) -> None:
+    def change_marks(
+        self, change: Callable[[dict[str, Checkpoint]], Mapping[str, Checkpoint]]
+    ) -> None:
         """Write what ``change`` makes of the marks that are there, nobody else writing meanwhile.
 
         Raises:
@@ -140,7 +142,9 @@ class LastGood:
                 before = None
             after = change(dict(before or {}))
             if after != before:
-                body = msgspec.json.encode(_Marks(version=1, files=dict(after)), order="sorted")
+                body = msgspec.json.encode(
+                    _Checkpoints(version=1, files=dict(after)), order="sorted"
+                )
                 self._place(MARKS, body, None)
 
     @contextmanager
@@ -163,7 +167,7 @@ class LastGood:
         atomic_write(path, data, 0o640, modified)
 
 
-class Mark(Struct, frozen=True, forbid_unknown_fields=True):
+class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a history file's last sealed line ended, in bytes, and that record's id and crc.
 
     One that ends at 0 stands for a file that an operator accepted to be empty or gone.
@@ -174,9 +178,9 @@ class Mark(Struct, frozen=True, forbid_unknown_fields=True):
     crc: str
 
 
-class _Marks(Struct, frozen=True, forbid_unknown_fields=True):
+class _Checkpoints(Struct, frozen=True, forbid_unknown_fields=True):
     version: Literal[1]
-    files: dict[str, Mark]
+    files: dict[str, Checkpoint]
 
 
 def unreadable(error: OSError) -> str:

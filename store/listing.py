@@ -52,7 +52,7 @@ def signature_of(stat: os.stat_result) -> Signature:
     return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
 
 
-def settled(first: Listing, second: Listing, known: Mapping[str, Signature]) -> Listing:
+def stable(first: Listing, second: Listing, known: Mapping[str, Signature]) -> Listing:
     """The files that two listings agree on; the others as they were known, if they were."""
     calm: dict[str, Signature] = {}
     for name in first.files.keys() | second.files.keys():

@@ -16,10 +16,10 @@ from store.counting import deleted_slugs, history_files, latest_time, read_logs,
 from store.edits import name_clashes, tell_edits
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
-from store.rankings import readings
+from store.rankings import aggregates
 from store.rankings.names import Names
 from store.records import Problem
-from store.snapshot import rebuild, with_overview
+from store.snapshot import rebuild, with_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from store.listing import Signature
     from store.rankings.poll_states import PollStates
     from store.records import Poll
-    from store.snapshot import Ledger, Snapshot
+    from store.snapshot import LineIndex, Snapshot
 
     Fault = tuple[str, Exception]
     Warm = Callable[[Snapshot, Callable[[], bool]], Sequence[Fault]]
@@ -65,7 +65,7 @@ class Store:
         self._lock = threading.RLock()
         self._signatures: dict[str, Signature | Problem | None] = {}
         self._snapshot: Snapshot | None = None
-        self._overview_due = False
+        self._summary_due = False
         self._fault: Problem | None = None
         self._unmade: Problem | None = None
         self._unkept: Problem | None = None
@@ -88,14 +88,14 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        found = (self._fault, self._unmade, self._unkept, self.history.spoilt_marks)
+        found = (self._fault, self._unmade, self._unkept, self.history.damaged_checkpoints)
         faults = [fault for fault in found if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
-    def reload(self, settle: Callable[[], object] | None = None) -> None:
+    def reload(self, debounce: Callable[[], object] | None = None) -> None:
         """Look at every file, rebuild what depends on those that changed, and swap.
 
-        ``settle`` is handed to :meth:`Files.scan`; whoever records meanwhile does not wait for it.
+        ``debounce`` is handed to :meth:`Files.scan`; recording does not wait for it.
 
         Raises:
             DataDirectoryError: there is no data directory that can be used, and never was since
@@ -105,7 +105,7 @@ class Store:
         with self._reloading:
             first = self._snapshot is None
             try:
-                catalogue = self._files.scan(settle)
+                catalogue = self._files.scan(debounce)
                 if first:
                     catalogue.check_governed()
                 with self._lock:
@@ -124,10 +124,10 @@ class Store:
             self.looked_at = self._clock()
             self._tell()
 
-    def keep_current(self, settle: Callable[[], object] | None = None) -> None:
+    def keep_current(self, debounce: Callable[[], object] | None = None) -> None:
         """Reload, come what may: a fault is logged once, is a problem, and is tried again."""
         try:
-            self.reload(settle)
+            self.reload(debounce)
         except Exception as error:  # else one odd file would end all watching, unseen
             fault = Problem(".", 1, 1, f"the files could not be taken in: {type(error).__name__}")
             if fault != self._fault:
@@ -144,7 +144,7 @@ class Store:
         with self._reloading:
             try:
                 self._files.keep()
-                self.history.keep_marks()
+                self.history.keep_checkpoints()
             except OSError as error:
                 why = f"cannot be written: {error.strerror}; after a restart there is no last good"
                 message = f"{why} version of a file that is broken then, and lost history is unseen"
@@ -170,7 +170,7 @@ class Store:
         with self._lock:
             try:
                 self._swap(self._next(self.snapshot.catalogue, {polls[0].slug}))
-                self._overview_due = True
+                self._summary_due = True
             except BaseException:
                 self._signatures.pop(polls[0].slug, None)  # so that the next look takes them in
                 raise
@@ -184,16 +184,16 @@ class Store:
         """
         with self._lock:
             snapshot = self.snapshot
-            ledger, states = snapshot.ledgers.get(slug), snapshot.polled.get(slug)
-            known = [self._signatures.get(file) for file in ledger.files] if ledger else []
+            line_index, states = snapshot.line_indexes.get(slug), snapshot.polled.get(slug)
+            known = [self._signatures.get(file) for file in line_index.files] if line_index else []
         is_current = snapshot.catalogue is catalogue
-        if is_current and ledger and states and states.latest_time <= latest_time(now):
-            found = [self.history.signature(file) for file in ledger.files]
+        if is_current and line_index and states and states.latest_time <= latest_time(now):
+            found = [self.history.signature(file) for file in line_index.files]
             if None not in found and found == known:
                 return states
         return states_of(self.history, slug, catalogue, now)
 
-    def lines(self, ledger: Ledger, positions: Sequence[int]) -> list[bytes]:
+    def lines(self, line_index: LineIndex, positions: Sequence[int]) -> list[bytes]:
         """The lines of history at these positions of a ledger, withheld texts replaced.
 
         Raises:
@@ -201,24 +201,26 @@ class Store:
         """
         spans: dict[int, list[tuple[int, int]]] = {}
         for i in positions:
-            spans.setdefault(ledger.file[i], []).append((ledger.start[i], ledger.end[i]))
+            spans.setdefault(line_index.file[i], []).append(
+                (line_index.start[i], line_index.end[i])
+            )
         read = {
-            file: iter(self.history.lines(ledger.files[file], wanted))
+            file: iter(self.history.lines(line_index.files[file], wanted))
             for file, wanted in spans.items()
         }
         lines: list[bytes] = []
         for i in positions:
-            line = next(read[ledger.file[i]])
+            line = next(read[line_index.file[i]])
             if line is None:
-                file = ledger.files[ledger.file[i]]
+                file = line_index.files[line_index.file[i]]
                 raise HistoryError(f"{file}.jsonl no longer holds all that was read from it")
-            lines.append(ledger.withheld.get(i, line))
+            lines.append(line_index.withheld.get(i, line))
         return lines
 
     def flush(self) -> None:
         """Bring what is over all categories up to date, if it is behind."""
         with self._lock:
-            if self._overview_due:
+            if self._summary_due:
                 self._swap_whole(self.snapshot)
 
     def _follow(self, catalogue: Catalogue) -> None:
@@ -248,11 +250,11 @@ class Store:
 
     def _swap_whole(self, snapshot: Snapshot) -> None:
         """Swap in a snapshot with what is over all categories, so that no link dies between two."""
-        snapshot = with_overview(snapshot)
-        if self._snapshot and self._snapshot.overview.index.is_prepared:
-            snapshot.overview.prepare()
+        snapshot = with_summary(snapshot)
+        if self._snapshot and self._snapshot.summary.index.is_prepared:
+            snapshot.summary.prepare()
         self._swap(snapshot)
-        self._overview_due = False
+        self._summary_due = False
 
     def _swap(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -329,13 +331,14 @@ def _to_read_again(
     }
     if catalogue is not before.catalogue:
         stale |= _edited(before, catalogue)
-    known = before.ledgers.keys() - before.catalogue.categories.keys()
+    known = before.line_indexes.keys() - before.catalogue.categories.keys()
     stale |= (deleted - known) | (deleted & changed_history)
     if names is not before.names:
         stale |= {
             slug
-            for slug, reading in before.readings.items()
-            if slug in (categories.keys() | deleted) and not readings.still_holds(reading, names)
+            for slug, aggregate in before.aggregates.items()
+            if slug in (categories.keys() | deleted)
+            and not aggregates.still_holds(aggregate, names)
         }
     return stale
 
@@ -352,7 +355,7 @@ def _edited(before: Snapshot, catalogue: Catalogue) -> set[str]:
     }
     moved = {
         slug
-        for slug, ledger in before.ledgers.items()
-        if slug in categories and ledger.files != tuple(history_files(slug, categories))
+        for slug, line_index in before.line_indexes.items()
+        if slug in categories and line_index.files != tuple(history_files(slug, categories))
     }
     return edited | moved

@@ -293,7 +293,7 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """One line of history: one question put to one model, and what came of it.
 
     ``polled_at`` is RFC 3339 in UTC, whole seconds. A poll that has not been appended yet has no
-    ``id`` and no ``crc``; see :mod:`store.sealing`. A failed poll has no ``pick``, an empty
+    ``id`` and no ``crc``; see :mod:`store.line_codec`. A failed poll has no ``pick``, an empty
     ``ranking``, an ``error`` and a ``failure``; with ``cooldown_until`` it is the reason to leave
     its model alone until then.
     """

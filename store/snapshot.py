@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from store import counting
 from store.files import GOVERNING
-from store.rankings import boards, overview, products, readings
+from store.rankings import aggregates, leaderboards, products, site_summary
 from store.rankings.poll_states import PollStates
 from store.records import Category
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from store.files import Catalogue
-    from store.rankings.boards import Board
+    from store.rankings.aggregates import CategoryAggregate, ProductStats
+    from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import Names, ProductId
-    from store.rankings.overview import Overview
-    from store.rankings.products import Named
-    from store.rankings.readings import Reading, Sighting
+    from store.rankings.products import ProductProfile
+    from store.rankings.site_summary import SiteSummary
     from store.records import Poll, Problem, Withholding
 
 Part = TypeVar("Part")
@@ -52,18 +52,18 @@ def last_modified(files: Iterable[int], poll: str | None) -> int:
 class Generations(Struct, frozen=True):
     """Which step last changed each part of a snapshot; steps are numbered from 1.
 
-    ``newest`` is the step that made the snapshot. ``overview`` is that of what is over everything;
+    ``newest`` is the step that made the snapshot. ``summary`` is that of what is over everything;
     ``categories`` are by slug of those that are ranked, ``products`` by id. What is made from a
     part may be kept until the part's number moves.
     """
 
     newest: int
-    overview: int
+    summary: int
     categories: Mapping[str, int]
     products: Mapping[ProductId, int]
 
 
-class Ledger(Struct, frozen=True):
+class LineIndex(Struct, frozen=True):
     """Where a category's polls stand in its history files, oldest first.
 
     ``models`` are the present names of those who were asked. ``file`` indexes ``files``; ``start``
@@ -89,22 +89,22 @@ class Ledger(Struct, frozen=True):
 class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     """One consistent picture of files and history.
 
-    Mappings are by category slug, ``products`` by product id. ``ledgers`` and ``readings`` also
-    hold what is no category any more, see :meth:`gone`, and no category whose history cannot be
-    read. ``polled`` says how polling stands, of categories whose history could be read the last
-    time. ``overview`` may be a moment behind the rest.
+    Mappings are by category slug, ``products`` by product id. ``line_indexes`` and ``aggregates``
+    also hold what is no category any more, see :meth:`gone`, and no category whose history cannot
+    be read. ``polled`` says how polling stands, of categories whose history could be read the last
+    time. ``summary`` may be a moment behind the rest.
     """
 
     catalogue: Catalogue
     names: Names
-    ledgers: Mapping[str, Ledger]
-    readings: Mapping[str, Reading]
+    line_indexes: Mapping[str, LineIndex]
+    aggregates: Mapping[str, CategoryAggregate]
     polled: Mapping[str, PollStates]
     damage: Mapping[str, tuple[Problem, ...]]
-    products: Mapping[ProductId, Named]
+    products: Mapping[ProductId, ProductProfile]
     product_slugs: Mapping[str, ProductId]
-    boards: Mapping[str, Board]
-    overview: Overview
+    leaderboards: Mapping[str, Leaderboard]
+    summary: SiteSummary
     generations: Generations
 
     @cached_property
@@ -121,9 +121,11 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     @cached_property
     def lost(self) -> tuple[Problem, ...]:
         """Why history is neither known nor shown as it last was; all damage where none is known."""
-        if any(ledger.models for ledger in self.ledgers.values()):
+        if any(line_index.models for line_index in self.line_indexes.values()):
             return tuple(
-                sorted({self.damage[slug][0] for slug in self.damage.keys() - self.ledgers.keys()})
+                sorted(
+                    {self.damage[slug][0] for slug in self.damage.keys() - self.line_indexes.keys()}
+                )
             )
         damage = {problem for found in self.damage.values() for problem in found}
         return tuple(sorted(problem for problem in damage if problem.severity == "error"))
@@ -131,36 +133,36 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     @cached_property
     def modified(self) -> int:
         """When what is over everything last changed, in Unix seconds."""
-        return last_modified(self.catalogue.modified.values(), self.overview.last_poll)
+        return last_modified(self.catalogue.modified.values(), self.summary.last_poll)
 
-    def gone(self, slug: str) -> Reading | None:
+    def gone(self, slug: str) -> CategoryAggregate | None:
         """What history holds of a category that somebody deleted."""
         if slug in self.catalogue.categories or self.catalogue.fault_of_category(slug):
             return None
-        ledger = self.ledgers.get(slug)
-        return self.readings.get(slug) if ledger and ledger.models else None
+        line_index = self.line_indexes.get(slug)
+        return self.aggregates.get(slug) if line_index and line_index.models else None
 
     def fault_of(self, slug: str) -> Problem | None:
         """What keeps a category, or a slug that history holds, from being shown; else ``None``."""
-        reading = self.readings.get(slug)
+        aggregate = self.aggregates.get(slug)
         errors = [p for p in self.damage.get(slug, ()) if p.severity == "error"]
-        if errors and not (slug in self.ledgers and reading and reading.successes):
+        if errors and not (slug in self.line_indexes and aggregate and aggregate.successes):
             return errors[0]
-        return self.catalogue.fault_of_category(slug) if slug in self.ledgers else None
+        return self.catalogue.fault_of_category(slug) if slug in self.line_indexes else None
 
-    def product(self, slug: str) -> Named | None:
+    def product(self, slug: str) -> ProductProfile | None:
         """A product by its address."""
         return self.products.get(self.product_slugs.get(slug, ""))
 
-    def category_modified(self, board: Board) -> int:
+    def category_modified(self, board: Leaderboard) -> int:
         """When what is shown of a category last changed, in Unix seconds."""
         files = [f"products/{entry.product}.json" for entry in board.entries]
         return self._modified([*files, f"categories/{board.slug}.json"], board.newest)
 
-    def product_modified(self, product: Named) -> int:
+    def product_modified(self, product: ProductProfile) -> int:
         """When what is shown of a product last changed, in Unix seconds."""
         files = [f"categories/{slug}.json" for slug in product.categories]
-        newest = max(self.readings[slug].last_success or "" for slug in product.categories)
+        newest = max(self.aggregates[slug].last_success or "" for slug in product.categories)
         return self._modified([*files, f"products/{product.id}.json"], newest)
 
     def history_modified(self, slug: str, newest: str | None) -> int:
@@ -180,25 +182,25 @@ def _deleted(slug: str) -> Category:
     return Category(version=1, title=slug, question=slug)
 
 
-def with_overview(snapshot: Snapshot) -> Snapshot:
+def with_summary(snapshot: Snapshot) -> Snapshot:
     """The same snapshot with everything that is over all categories brought up to date."""
     generations = snapshot.generations
     step = generations.newest + 1
     return msgspec.structs.replace(
         snapshot,
-        overview=overview.survey(
-            overview.Curated(
+        summary=site_summary.summarise(
+            site_summary.Curated(
                 snapshot.catalogue.categories,
                 snapshot.models,
                 snapshot.catalogue.synonyms,
                 snapshot.catalogue.words,
             ),
-            snapshot.readings,
-            snapshot.boards,
+            snapshot.aggregates,
+            snapshot.leaderboards,
             snapshot.products,
-            snapshot.overview,
+            snapshot.summary,
         ),
-        generations=msgspec.structs.replace(generations, newest=step, overview=step),
+        generations=msgspec.structs.replace(generations, newest=step, summary=step),
     )
 
 
@@ -213,7 +215,7 @@ def rebuild(
 
     It is taken one category after the other, so that all polls are never in memory at once.
     ``deleted`` are the slugs that history holds and that are no category any more. The overview
-    is still that of before; see :func:`with_overview`.
+    is still that of before; see :func:`with_summary`.
     """
     whole = before is None or _configured_anew(before.catalogue, catalogue)
     before = before or _blank(catalogue, names)
@@ -239,44 +241,44 @@ class _Rebuild:
         self.whole = whole
 
     def run(self, fresh: Iterable[tuple[str, counting.Logs]]) -> Snapshot:
-        ledgers: dict[str, Ledger] = {}
+        line_indexes: dict[str, LineIndex] = {}
         damage: dict[str, tuple[Problem, ...]] = {}
-        read: dict[str, Reading] = {}
+        read: dict[str, CategoryAggregate] = {}
         polled: dict[str, PollStates] = {}
         unread: set[str] = set()
-        gone = self.before.readings.keys() - self.categories.keys()
+        gone = self.before.aggregates.keys() - self.categories.keys()
         for slug, logs in fresh:
             rows, problems = counting.records(logs.files, logs.logs)
             damage[slug] = tuple(dict.fromkeys([*logs.losses, *problems]))
             if not logs.unread:
                 category = self.categories[slug]
-                ledgers[slug], polls, counted = _in_order(logs.files, rows, self.catalogue)
+                line_indexes[slug], polls, counted = _in_order(logs.files, rows, self.catalogue)
                 polled[slug] = PollStates.of(polls, category)
-                read[slug] = readings.read(slug, category, counted, self.names)
+                read[slug] = aggregates.read(slug, category, counted, self.names)
                 continue
             unread.add(slug)
             if not self._stays(slug, logs.files):
                 gone.add(slug)
-        self.readings = _with(self.before.readings, read, gone)
+        self.aggregates = _with(self.before.aggregates, read, gone)
         changed = {*read, *gone}
         touched = self._touched(changed)
         self.products, bearers = self._name(changed, touched)
         moved = {id_ for id_ in touched if self._is_other(id_)}
         stale = self._stale(changed, moved)
-        self.boards = self._merge(stale)
+        self.leaderboards = self._merge(stale)
         every = {*self.before.products, *self.products}
         affected = every if self.whole else touched | self._listed(stale)
         return Snapshot(
             catalogue=self.catalogue,
             names=self.names,
-            ledgers=_with(self.before.ledgers, ledgers, gone),
-            readings=self.readings,
+            line_indexes=_with(self.before.line_indexes, line_indexes, gone),
+            aggregates=self.aggregates,
             polled=_with(self.before.polled, polled, gone | unread),
             damage=_with(self.before.damage, damage, self.before.damage.keys() - self.categories),
             products=self.products,
             product_slugs=bearers,
-            boards=self.boards,
-            overview=self.before.overview,
+            leaderboards=self.leaderboards,
+            summary=self.before.summary,
             generations=self._generations(stale, affected),
         )
 
@@ -284,30 +286,34 @@ class _Rebuild:
         """Those of before, but for the categories and products that this step changed."""
         before = self.before.generations
         step = before.newest + 1
-        ranked, named = stale & self.boards.keys(), affected & self.products.keys()
+        ranked, named = stale & self.leaderboards.keys(), affected & self.products.keys()
         return Generations(
             newest=step,
-            overview=before.overview,
+            summary=before.summary,
             categories=_with(before.categories, dict.fromkeys(ranked, step), stale - ranked),
             products=_with(before.products, dict.fromkeys(named, step), affected - named),
         )
 
     def _stays(self, slug: str, files: tuple[str, ...]) -> bool:
         """Whether a category can be shown as it last was: what it follows from is as it was."""
-        reading, old, new = self.before.readings.get(slug), self.before.catalogue, self.catalogue
+        aggregate, old, new = (
+            self.before.aggregates.get(slug),
+            self.before.catalogue,
+            self.catalogue,
+        )
         return (
-            reading is not None
+            aggregate is not None
             and (old.withheld, old.former_names) == (new.withheld, new.former_names)
-            and reading.category == self.categories[slug]
-            and self.before.ledgers[slug].files == files
-            and readings.still_holds(reading, self.names)
+            and aggregate.category == self.categories[slug]
+            and self.before.line_indexes[slug].files == files
+            and aggregates.still_holds(aggregate, self.names)
         )
 
     def _touched(self, changed: Iterable[str]) -> set[ProductId]:
         """Every product that a changed category names or named, or whose file changed."""
         touched: set[ProductId] = set()
         for slug in changed:
-            for held in (self.before.readings.get(slug), self.readings.get(slug)):
+            for held in (self.before.aggregates.get(slug), self.aggregates.get(slug)):
                 touched |= held.ids if held else set()
         old, new = self.before.catalogue.products, self.catalogue.products
         if self.before.catalogue is not self.catalogue:
@@ -320,7 +326,7 @@ class _Rebuild:
 
     def _name(
         self, changed: set[str], touched: set[ProductId]
-    ) -> tuple[dict[ProductId, Named], Mapping[str, ProductId]]:
+    ) -> tuple[dict[ProductId, ProductProfile], Mapping[str, ProductId]]:
         """All products and who bears which address.
 
         The touched ones are described anew from every category that ranked them. An address
@@ -352,13 +358,13 @@ class _Rebuild:
 
     def _sightings(
         self, changed: set[str], touched: set[ProductId]
-    ) -> dict[ProductId, dict[str, Sighting]]:
+    ) -> dict[ProductId, dict[str, ProductStats]]:
         """By product and category, where each touched product was seen: as before, or changed."""
         before = self.before.products
         places = changed.union(*(before[id_].categories for id_ in touched if id_ in before))
-        found: dict[ProductId, dict[str, Sighting]] = {id_: {} for id_ in touched}
-        for slug in self.readings.keys() & places:
-            seen = self.readings[slug].sightings
+        found: dict[ProductId, dict[str, ProductStats]] = {id_: {} for id_ in touched}
+        for slug in self.aggregates.keys() & places:
+            seen = self.aggregates[slug].product_stats
             for id_ in seen.keys() & touched:
                 found[id_][slug] = seen[id_]
         return found
@@ -379,30 +385,30 @@ class _Rebuild:
     def _stale(self, changed: set[str], moved: set[ProductId]) -> set[str]:
         """The categories whose board must be made again."""
         if self.whole:
-            return {*self.readings, *self.before.boards}
+            return {*self.aggregates, *self.before.leaderboards}
         if not moved:
             return changed
-        named = {slug for slug, held in self.readings.items() if not moved.isdisjoint(held.ids)}
+        named = {slug for slug, held in self.aggregates.items() if not moved.isdisjoint(held.ids)}
         return changed | named
 
-    def _merge(self, stale: Iterable[str]) -> dict[str, Board]:
+    def _merge(self, stale: Iterable[str]) -> dict[str, Leaderboard]:
         models = [assistant.name for assistant in self.catalogue.assistants]
-        made: dict[str, Board] = {}
+        made: dict[str, Leaderboard] = {}
         for slug in stale:
-            reading = self.readings.get(slug)
-            if reading and slug in self.catalogue.categories:
-                slugs = {id_: self.products[id_].slug for id_ in reading.sightings}
-                board = boards.board(reading, models, self.catalogue.site, slugs)
+            aggregate = self.aggregates.get(slug)
+            if aggregate and slug in self.catalogue.categories:
+                slugs = {id_: self.products[id_].slug for id_ in aggregate.product_stats}
+                board = leaderboards.board(aggregate, models, self.catalogue.site, slugs)
                 if board:
                     made[slug] = board
-        return _with(self.before.boards, made, set(stale) - made.keys())
+        return _with(self.before.leaderboards, made, set(stale) - made.keys())
 
     def _listed(self, stale: Iterable[str]) -> set[ProductId]:
         """Every product on a board that was made again, before or now."""
         return {
             entry.product
             for slug in stale
-            for held in (self.before.boards.get(slug), self.boards.get(slug))
+            for held in (self.before.leaderboards.get(slug), self.leaderboards.get(slug))
             if held
             for entry in held.entries
         }
@@ -424,7 +430,7 @@ def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str])
 
 def _in_order(
     files: tuple[str, ...], rows: Sequence[counting.Row], catalogue: Catalogue
-) -> tuple[Ledger, list[Poll], list[Poll]]:
+) -> tuple[LineIndex, list[Poll], list[Poll]]:
     """Where a category's polls stand, all, and those that count, oldest first over its files."""
     withheld = catalogue.withheld
     rows = counting.in_order(rows, withheld)
@@ -434,7 +440,7 @@ def _in_order(
         for position, (_, stored) in enumerate(rows)
         if stored.poll.id in withheld
     }
-    ledger = Ledger(
+    line_index = LineIndex(
         files=files,
         file=array("H", [number for number, _ in rows]),
         start=array("Q", [stored.start for _, stored in rows]),
@@ -443,7 +449,7 @@ def _in_order(
         withheld=shown,
     )
     counted = [poll for i, poll in enumerate(polls) if i not in shown] if shown else polls
-    return ledger, polls, counted
+    return line_index, polls, counted
 
 
 def _redacted(poll: Poll, withholding: Withholding) -> bytes:
@@ -468,13 +474,13 @@ def _blank(catalogue: Catalogue, names: Names) -> Snapshot:
     return Snapshot(
         catalogue=catalogue,
         names=names,
-        ledgers={},
-        readings={},
+        line_indexes={},
+        aggregates={},
         polled={},
         damage={},
         products={},
         product_slugs={},
-        boards={},
-        overview=overview.survey(overview.Curated({}, (), (), ()), {}, {}, {}, None),
+        leaderboards={},
+        summary=site_summary.summarise(site_summary.Curated({}, (), (), ()), {}, {}, {}, None),
         generations=Generations(0, 0, {}, {}),
     )

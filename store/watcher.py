@@ -24,9 +24,9 @@ class Watcher:
     It never runs in a command, and ends with its store. Times are in seconds.
     """
 
-    def __init__(self, store: Store, every: float = 2.0, settle: float = 0.2) -> None:
+    def __init__(self, store: Store, every: float = 2.0, debounce: float = 0.2) -> None:
         self._store = store
-        self._times = (every, settle)
+        self._times = (every, debounce)
         self._process: int | None = None
         self._lock = threading.Lock()
 
@@ -42,14 +42,14 @@ class Watcher:
                 threading.Thread(target=_watch, args=watched, name="watcher", daemon=True).start()
 
 
-def _watch(store: weakref.ref[Store], around: Around, every: float, settle: float) -> None:
+def _watch(store: weakref.ref[Store], around: Around, every: float, debounce: float) -> None:
     """Look again and again, until nobody holds the store any more."""
     pause = threading.Event()
     first = True  # what began this has just looked
     while held := store():
         with around(held):
             if not first:
-                held.keep_current(lambda: pause.wait(settle))
+                held.keep_current(lambda: pause.wait(debounce))
             held.prepare()
             if not first:
                 held.keep()

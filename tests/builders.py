@@ -16,13 +16,13 @@ from app import create_app
 from store.counting import states_of
 from store.files import Catalogue
 from store.history import History
+from store.line_codec import encode_line
 from store.records import Category, NearMiss, Pick, Poll, Site
-from store.sealing import seal
 from store.settings import Settings
 from store.web import resolution
 from store.web.cache import BodyCache
-from store.web.payloads import Payloads
 from store.web.resolution import RequestView
+from store.web.serializer import Serializer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -86,7 +86,7 @@ def answered(
         missed=tuple(NearMiss(name, f"{model} left out {name}") for name in missed),
         **fields,
     )
-    return seal(poll, at)[0]
+    return encode_line(poll, at)[0]
 
 
 def failed(
@@ -107,7 +107,7 @@ def failed(
         failure=kind,  # type: ignore[arg-type]
         cooldown_until=cooldown_until,
     )
-    return seal(poll, at)[0]
+    return encode_line(poll, at)[0]
 
 
 def states_in(
@@ -201,7 +201,7 @@ def prepared(store: Store, held: Snapshot | None = None) -> dict[str, EncodedBod
     """
     view = view_of(held or store.snapshot)
     products = [view.snapshot.products[id_] for id_ in view.snapshot.product_slugs.values()]
-    verdicts = [resolution.verdict(board, view) for board in view.snapshot.boards.values()]
+    verdicts = [resolution.verdict(board, view) for board in view.snapshot.leaderboards.values()]
     return _held(store, [*verdicts, *(resolution.record(product, view) for product in products)])
 
 
@@ -218,7 +218,7 @@ def bodies(store: Store) -> dict[str, bytes]:
 
 def view_of(snapshot: Snapshot) -> RequestView:
     """What a request sees of a snapshot."""
-    return RequestView(snapshot, Payloads(snapshot.catalogue.site, BASE_URL))
+    return RequestView(snapshot, Serializer(snapshot.catalogue.site, BASE_URL))
 
 
 def _held(store: Store, resources: Iterable[Resource]) -> dict[str, EncodedBody]:

@@ -32,9 +32,9 @@ def grow(directory: Path, polls: int) -> tuple[float, int]:
     """Megabytes more than at the start, and snapshots alive at the end."""
     app = app_over(directory)
     store, client = app.extensions["store"], app.test_client()
-    slugs = sorted(store.snapshot.boards)
+    slugs = sorted(store.snapshot.leaderboards)
     models = store.snapshot.models
-    store.snapshot.overview.prepare()
+    store.snapshot.summary.prepare()
     gc.collect()
     before = resident()
     for number, slug in enumerate(islice(cycle(slugs), polls)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import builders
 
 from store.rankings import merging
-from store.rankings.merging import Answered, Counted
+from store.rankings.merging import CountedAnswer, ResolvedAnswer
 from store.records import Pick, Poll
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 AT = "2026-11-02T06:00:00Z"
 
 
-def answer(model: str, products: str | Sequence[str | None], at: str = AT, **poll: Any) -> Answered:
+def answer(
+    model: str, products: str | Sequence[str | None], at: str = AT, **poll: Any
+) -> ResolvedAnswer:
     """A model's answer; ``"X Y Z"`` names three products, ``None`` leaves a gap in the ranks.
 
     ``reasons`` maps products to reasons (else "<model> on <product>"); other fields are the poll's.
@@ -42,20 +44,20 @@ def answer(model: str, products: str | Sequence[str | None], at: str = AT, **pol
         caveat=said.caveat,
         id=f"{model} {at}",
     )
-    return Answered(model, said.question, said, tuple(pick.product for pick in picks), ())
+    return ResolvedAnswer(model, said.question, said, tuple(pick.product for pick in picks), ())
 
 
 def counted(
     lists: Mapping[str, str | Sequence[str | None]], stale: str = ""
-) -> tuple[Counted, ...]:
+) -> tuple[CountedAnswer, ...]:
     """The counted answers of models by name; ``stale`` names those that lag behind."""
     return tuple(
-        Counted.of(answer(model, named), stale=model in stale.split())
+        CountedAnswer.of(answer(model, named), stale=model in stale.split())
         for model, named in lists.items()
     )
 
 
-def merged(answers: Sequence[Counted]) -> tuple[Entry, ...]:
+def merged(answers: Sequence[CountedAnswer]) -> tuple[Entry, ...]:
     """The merged ranking; each product's slug is its name in lower case."""
     products = {product for each in answers for product in each.picks}
     return merging.merge(answers, {product: product.lower() for product in products})

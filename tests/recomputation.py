@@ -591,14 +591,14 @@ class Recomputation:
 
     def _changes_in(self, slug: str, model: str, row: list[tuple[str, Json]]) -> dict[str, Json]:
         found = {}
-        settled = row[0][0] if row else ""
+        stable = row[0][0] if row else ""
         for i in range(1, len(row)):
             (before, earlier), (now, poll) = row[i - 1], row[i]
             if now == before:
                 continue
-            confirmed = i + 1 < len(row) and row[i + 1][0] == now and now != settled
+            confirmed = i + 1 < len(row) and row[i + 1][0] == now and now != stable
             if confirmed:
-                settled = now
+                stable = now
             found[poll["id"]] = {
                 "id": poll["id"],
                 "slug": slug,
@@ -638,10 +638,10 @@ class Recomputation:
         now = Counter(product for new, _ in both for product in new)
         before = Counter(product for _, old in both for product in old)
         kept = Counter(product for new, old in both for product in new & old)
-        boards: Counter[str] = Counter()
+        leaderboards: Counter[str] = Counter()
         for slug in self.categories:
             lists = [self.list_of(slug, poll) for poll, _ in self.counted(slug).values()]
-            boards.update({product for rows in lists for product in rows})
+            leaderboards.update({product for rows in lists for product in rows})
         found = {}
         for product, mentions in counts.items():
             n = now[product] + before[product] - kept[product]
@@ -657,7 +657,7 @@ class Recomputation:
                 "pollsPrev7d": n,
                 "delta": Fraction(100 * (now[product] - before[product]), n) if n else None,
                 "direction": "new" if (today - first).days < 7 else _direction(n, b, c),
-                "categories": boards[product],
+                "categories": leaderboards[product],
             }
         return found
 

@@ -23,10 +23,10 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from store.files import Files
+from store.line_codec import encode_line
 from store.polls.asking import Asked, ask
 from store.polls.sending import Sender
 from store.polls.spending import Budget
-from store.sealing import seal
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _lines(
     sender: Sender,
 ) -> list[bytes]:
     return [
-        seal(
+        encode_line(
             _sample(slug, category, assistant, moment, sender),
             moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         )[1]

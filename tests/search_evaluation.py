@@ -29,8 +29,8 @@ if __name__ == "__main__":
 
 from builders import answered, write_data
 
-from store.rankings.search import Index, Titled
-from store.sealing import seal
+from store.line_codec import encode_line
+from store.rankings.search import Document, Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,8 +91,8 @@ def make_index(*, synonyms: bool = True) -> Index:
     """Return an index of the evaluation catalogue, with or without the shipped synonyms."""
     catalogue = read_json(JUDGED / "catalogue.json")
     return Index(
-        [Titled(slug, (title,)) for slug, title in catalogue["categories"]],
-        [Titled(slug, (name,), domain) for slug, name, domain in catalogue["products"]],
+        [Document(slug, (title,)) for slug, title in catalogue["categories"]],
+        [Document(slug, (name,), domain) for slug, name, domain in catalogue["products"]],
         read_json(DATA / "synonyms.json")["synonyms"] if synonyms else [],
         read_json(DATA / "words.json")["words"],
     )
@@ -124,7 +124,7 @@ def write_catalogue(directory: Path) -> None:
             for model, part in (("A", names[:5]), ("B", names[5:]))
             if part
         ]
-        lines = b"".join(seal(poll, poll.polled_at)[1] for poll in polls)
+        lines = b"".join(encode_line(poll, poll.polled_at)[1] for poll in polls)
         (directory / "history" / f"{slug}.jsonl").write_bytes(lines)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from builders import answered, app_over, append, bodies, write_data, write_json
 
-from store.cli.naming import Desk
+from store.cli.naming import ProductEditor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -280,11 +280,11 @@ def test_explain_says_which_rule_resolved_a_spelling(
 def test_explain_agrees_with_the_rankings_everywhere(directory: Path) -> None:
     """Each spelling of each category is explained as the product that it is ranked as."""
     snapshot = app_over(directory).extensions["store"].snapshot
-    desk = Desk(directory, snapshot)
-    for slug, reading in snapshot.readings.items():
+    editor = ProductEditor(directory, snapshot)
+    for slug, reading in snapshot.aggregates.items():
         for (spelling, _), product_ in reading.resolved.items():
             for category in (None, slug):
-                meanings = desk.meanings(spelling, category, None)
+                meanings = editor.meanings(spelling, category, None)
                 assert [m.product for m in meanings if slug in m.places] == [product_]
 
 

@@ -107,7 +107,7 @@ def test_a_file_that_goes_between_listing_and_reading_is_no_problem(
 
 @pytest.mark.parametrize("settle", [None, lambda: None], ids=["at once", "settled"])
 def test_a_file_that_could_not_be_read_is_tried_again(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, settle: Callable[[], None] | None
+    directory: Path, monkeypatch: pytest.MonkeyPatch, debounce: Callable[[], None] | None
 ) -> None:
     """A passing fault leaves the last good version in use, changes nothing twice, and passes."""
     fresh, seasoned = Files(directory), Files(directory)
@@ -116,13 +116,13 @@ def test_a_file_that_could_not_be_read_is_tried_again(
         with monkeypatch.context() as patched:
             _refuse_to_open(patched, "vpn.json", OSError(24, "Too many open files"))
             os.utime(directory / "categories/vpn.json")
-            faulty = files.scan(settle)
+            faulty = files.scan(debounce)
             found = [str(problem) for problem in faulty.problems]
             assert found == ["categories/vpn.json:1:1: cannot be read: Too many open files"]
             assert faulty.categories.keys() == held
-            assert files.scan(settle) is faulty
-        assert files.scan(settle).categories == good.categories
-        assert files.scan(settle).problems == ()
+            assert files.scan(debounce) is faulty
+        assert files.scan(debounce).categories == good.categories
+        assert files.scan(debounce).problems == ()
 
 
 def _refuse_to_open(patch: pytest.MonkeyPatch, name: str, error: OSError) -> None:

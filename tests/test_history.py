@@ -19,7 +19,7 @@ from faults import FAULTS, SHORT, FailingCalls, PiecemealWrites, VolatileDisk
 
 from store import history
 from store.history import History, HistoryError
-from store.sealing import seal
+from store.line_codec import encode_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,16 +122,16 @@ class TestAppending:
         log.append(polls("A"), NOW)
         first = written(log)
         far = log.append(polls("B"), "2099-01-01T00:00:00Z")[0]
-        foreign = seal(answered("A", ["X"], slug="other"), "2098-01-01T00:00:00Z")[1]
+        foreign = encode_line(answered("A", ["X"], slug="other"), "2098-01-01T00:00:00Z")[1]
         log.path(SLUG).write_bytes(written(log) + foreign + first)
         assert log.append(polls("C"), LATER, withheld={far.id})[0].polled_at == LATER
-        log.path(SLUG).write_bytes(first + seal(far, far.polled_at)[1])
+        log.path(SLUG).write_bytes(first + encode_line(far, far.polled_at)[1])
         assert log.append(polls("C"), LATER)[0].polled_at == far.polled_at
 
     def test_no_id_is_written_twice(self, log: History) -> None:
         """The same answer within one second gets the next free one, in one append or in many."""
         twin = polls("A")[0]
-        log.path("former").write_bytes(seal(twin, NOW)[1])
+        log.path("former").write_bytes(encode_line(twin, NOW)[1])
         appended = [
             *log.append([twin, twin], NOW, beside=["former"]),
             *log.append([twin], NOW, beside=["former"]),
@@ -308,7 +308,7 @@ class TestReading:
 
     def test_what_a_line_says_makes_no_message_endless(self, log: History) -> None:
         """A kind of failure that is none is quoted by its beginning only."""
-        record = json.loads(seal(failed("A"), NOW)[1])
+        record = json.loads(encode_line(failed("A"), NOW)[1])
         log.path(SLUG).write_bytes(line_of({**record, "failure": "x" * 5000}))
         [problem] = log.read(SLUG).problems
         assert len(problem.message) < 300
@@ -352,7 +352,7 @@ class TestReading:
             path.mkdir()
         else:
             if kind == "link":
-                secret.write_bytes(seal(polls("A")[0], NOW)[1])
+                secret.write_bytes(encode_line(polls("A")[0], NOW)[1])
             path.symlink_to(secret)
         before = secret.read_bytes() if secret.exists() else None
         found = log.read(SLUG)
@@ -400,7 +400,7 @@ def torn(log: History) -> bytes:
     """Write two records and half of a third; return the whole ones."""
     log.append(polls("A", "B"), NOW)
     whole = written(log)
-    log.path(SLUG).write_bytes(whole + seal(polls("C")[0], NOW)[1][:100])
+    log.path(SLUG).write_bytes(whole + encode_line(polls("C")[0], NOW)[1][:100])
     return whole
 
 
@@ -544,7 +544,7 @@ def survives_crashes(log: History, step: int) -> int:
     """Read and append after every crash state; return how many there were."""
     acknowledged = log.append(polls("A", "B"), NOW)
     committed = written(log)
-    batch = b"".join(seal(poll, NOW)[1] for poll in polls("C", "D", "E"))
+    batch = b"".join(encode_line(poll, NOW)[1] for poll in polls("C", "D", "E"))
     number = 0
     for state in crash_states(committed, batch, step):
         number += 1
@@ -598,7 +598,7 @@ def power_cuts(directory: Path, rounds: int, *, honest: bool) -> int:
             for _ in range(chance.randint(1, 4)):
                 acknowledged += log.append(polls(*"ABC"[: chance.randint(1, 3)]), NOW)
             with log.path(SLUG).open("ab") as file:
-                file.write(seal(polls("D")[0], NOW)[1])  # and never fsynced
+                file.write(encode_line(polls("D")[0], NOW)[1])  # and never fsynced
             disk.cut_power(chance)
         after = [stored.poll for stored in History(home).read(SLUG).polls]
         lost += len(acknowledged) - sum(a == b for a, b in zip(acknowledged, after, strict=False))

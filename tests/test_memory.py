@@ -286,22 +286,22 @@ def store_over(directory: Path) -> Store:
 
 def picture(store: Store) -> dict[str, Any]:
     """Everything that readers can be shown, in a form that can be compared."""
-    snapshot, overview = store.snapshot, store.snapshot.overview
+    snapshot, summary = store.snapshot, store.snapshot.summary
     return {
         "prepared": {p: (b.body, b.etag, b.modified) for p, b in prepared(store).items()},
         "documents": {p: (b.body, b.etag, b.modified) for p, b in documents(store).items()},
-        "product redirects": overview.product_redirects,
-        "category redirects": overview.category_redirects,
+        "product redirects": summary.product_redirects,
+        "category redirects": summary.category_redirects,
         "product slugs": snapshot.product_slugs,
-        "retired": overview.retired,
+        "retired": summary.retired,
         "problems": [str(problem) for problem in store.problems],
         "history": {
-            slug: (ledger.models, store.lines(ledger, ledger.newest(None, 500)))
-            for slug, ledger in snapshot.ledgers.items()
+            slug: (line_index.models, store.lines(line_index, line_index.newest(None, 500)))
+            for slug, line_index in snapshot.line_indexes.items()
         },
-        "read": {slug: (r.last_poll, r.states) for slug, r in snapshot.readings.items()},
+        "read": {slug: (r.last_poll, r.states) for slug, r in snapshot.aggregates.items()},
         "polled": snapshot.polled,
-        "search": [overview.index.search(q, 10) for q in ("crm", "Zoho", "help desk", "mail")],
+        "search": [summary.index.search(q, 10) for q in ("crm", "Zoho", "help desk", "mail")],
     }
 
 
@@ -355,7 +355,7 @@ def test_a_recorded_poll_shows_at_once_and_the_overview_when_flushed(store: Stor
     [recorded] = store.record([answered("C", ["Pipedrive", "HubSpot"])], TIMES[-1])
     assert verdict(store)["answers"]["C"]["poll"] == recorded.id
     assert "product/pipedrive.json" in prepared(store)
-    assert store.snapshot.overview is before.overview
+    assert store.snapshot.summary is before.summary
     assert documents(store)["mentions.json"].body == listed
     store.flush()
     mentions = json.loads(documents(store)["mentions.json"].body)
@@ -445,15 +445,15 @@ def test_there_is_no_store_over_nothing(tmp_path: Path) -> None:
 
 def test_lines_are_the_file_and_withheld_texts_are_not_in_them(store: Store) -> None:
     """History is served as it stands; a withheld poll keeps its place and loses its texts."""
-    ledger = store.snapshot.ledgers["crm-software"]
+    line_index = store.snapshot.line_indexes["crm-software"]
     raw = store.history.path("crm-software").read_bytes().splitlines()
-    assert store.lines(ledger, ledger.newest(None, 10)) == raw[::-1]
+    assert store.lines(line_index, line_index.newest(None, 10)) == raw[::-1]
     hidden = json.loads(raw[0])["id"]
     entry = {"reason": "It was poisoned", "date": "2026-11-20"}
     write_json(data_of(store) / "withheld.json", {"version": 1, "withheld": {hidden: entry}})
     store.reload()
-    ledger = store.snapshot.ledgers["crm-software"]
-    second, first = store.lines(ledger, ledger.newest(None, 10))
+    line_index = store.snapshot.line_indexes["crm-software"]
+    second, first = store.lines(line_index, line_index.newest(None, 10))
     assert second == raw[1]
     shown = json.loads(first)
     assert (shown["id"], shown["withheld"], shown["pick"]) == (hidden, True, None)
@@ -463,11 +463,11 @@ def test_lines_are_the_file_and_withheld_texts_are_not_in_them(store: Store) -> 
 
 def test_lines_that_left_the_file_are_missed(store: Store) -> None:
     """No part of a history is served as if it were all, nor a broken record."""
-    ledger = store.snapshot.ledgers["crm-software"]
+    line_index = store.snapshot.line_indexes["crm-software"]
     path = store.history.path("crm-software")
     path.write_bytes(path.read_bytes()[10:])
     with pytest.raises(HistoryError, match=r"^crm-software\.jsonl no longer holds all"):
-        store.lines(ledger, ledger.newest(None, 10))
+        store.lines(line_index, line_index.newest(None, 10))
 
 
 def test_a_file_saved_as_it_was_shows_its_new_time(store: Store) -> None:

@@ -21,7 +21,7 @@ from builders import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.sealing import seal
+from store.line_codec import encode_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,7 +139,7 @@ def test_a_renamed_assistant_keeps_its_answers(data: Path, service: Flask) -> No
     of_z = shown(service, f"/api/v1/history?slug={CRM}&model=Z")
     assert [poll["model"] for poll in of_z] == ["A", "A", "A"]
     assert shown(service, f"/api/v1/history?slug={CRM}&model=A") == of_z
-    assert store_of(service).snapshot.overview.retired == ()
+    assert store_of(service).snapshot.summary.retired == ()
     assert same_as_fresh(store_of(service), data)
 
 
@@ -184,7 +184,7 @@ def test_two_appends_of_one_second_are_two_records(data: Path, service: Flask) -
     assert store_of(service).problems == ()
 
 
-MEMBERS = json.loads(seal(answered("A", ["X"]), "2026-10-20T06:00:00Z")[1])
+MEMBERS = json.loads(encode_line(answered("A", ["X"]), "2026-10-20T06:00:00Z")[1])
 ODD: st.SearchStrategy[Any] = st.sampled_from(
     ["", " ", "-", "\ud800", "\x00\x1b", "İ", "🏳️", "a" * 3000, 10**30, -1, 1e300, None, [], {}]
 )
@@ -229,7 +229,7 @@ def test_no_line_that_can_be_sealed_stops_the_service(
         store = store_of(app_over(data))
         store.prepare()
         assert bodies(store)
-        counted = len(store.snapshot.ledgers[CRM].models)
+        counted = len(store.snapshot.line_indexes[CRM].models)
         assert (counted, len(store.problems)) in {(6, 0), (5, 1)}
     finally:
         path.write_bytes(whole)

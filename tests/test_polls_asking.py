@@ -13,7 +13,7 @@ from replaying import Replaying, answer_text, envelope
 
 from store.polls.asking import Asked, Unready, ask, key_of
 from store.polls.secrets import SHORTEST, poll_without
-from store.polls.sending import Limits, Sender, Unsent
+from store.polls.sending import Limits, Sender, Skipped
 from store.polls.spending import Budget, RunAccount
 from store.records import Assistant, Poll, Usage
 
@@ -39,7 +39,7 @@ def provider() -> Iterator[Replaying]:
 
 def asked(
     server: Replaying, *steps: dict[str, Any], account: RunAccount | None = None, **fields: Any
-) -> Asked | Unsent:
+) -> Asked | Skipped:
     """One question to an assistant whose provider follows these steps."""
     server.follow({"m": list(steps)})
     server.seen.clear()
@@ -57,7 +57,7 @@ def asked(
     return ask("crm-software", category(), who, NOW, sender=sender, key=CANARY, budget=budget)
 
 
-def poll(came: Asked | Unsent) -> Poll:
+def poll(came: Asked | Skipped) -> Poll:
     """The poll of a question that was asked."""
     assert isinstance(came, Asked)
     return came.poll
@@ -179,7 +179,7 @@ def test_no_second_try_beyond_the_cap(provider: Replaying) -> None:
     got = poll(asked(provider, truncated(), {"picks": ["Alpha"]}, account=account))
     assert got.failure == "truncated"
     assert account.spent == 4400
-    assert asked(provider, {"picks": ["Alpha"]}, account=RunAccount(0.01)) == Unsent(
+    assert asked(provider, {"picks": ["Alpha"]}, account=RunAccount(0.01)) == Skipped(
         "--max-usd 0.01 leaves too little for another poll"
     )
     assert provider.seen == []

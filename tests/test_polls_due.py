@@ -15,11 +15,11 @@ from store import history
 from store.counting import states_of
 from store.files import Files
 from store.history import History, HistoryError
+from store.line_codec import encode_line
 from store.memory import Store
 from store.polls.due import ALWAYS, DuePolls, Pair, due_at, look
 from store.rankings.poll_states import poll_states
 from store.records import Assistant, FailureKind, Poll, Usage
-from store.sealing import seal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -302,7 +302,7 @@ def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
 
     def paid(usd: float | None, time: str, **fields: Any) -> Poll:
         poll = answered("A", ["X"], time, usage=Usage(1, 1, usd), **fields)
-        return seal(poll, time)[0]
+        return encode_line(poll, time)[0]
 
     data = write_data(
         tmp_path / "data",

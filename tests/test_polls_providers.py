@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.polls.answers import read
+from store.polls.answer_parsing import read
 from store.polls.asking import PROVIDERS
 from store.polls.prompt import ANSWER_SCHEMA, prompt
 from store.polls.providers import Prompt, Reply, Request, Response, Tokens

@@ -21,7 +21,7 @@ from store.polls.asking import UNEXPECTED
 from store.polls.clocks import Clock
 from store.polls.due import Pair, due_at
 from store.polls.leases import Leases
-from store.polls.runner import Edges, Runner
+from store.polls.runner import Dependencies, Runner
 from store.polls.sending import Limits
 from store.polls.spending import UNBELIEVABLE, RunAccount
 from store.rankings.poll_states import poll_states
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from store.polls.runner import Tally
+    from store.polls.runner import RunSummary
     from store.records import Poll
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
@@ -50,7 +50,7 @@ class Desk:
         self.history = History(directory / "history")
         self._numbers = itertools.count()
 
-    def poll(self, api: str, reply: bytes) -> tuple[Poll, Tally]:
+    def poll(self, api: str, reply: bytes) -> tuple[Poll, RunSummary]:
         """What one poll is recorded as; it is exactly one, sealed, and can be read back."""
         self.provider.reply = reply
         slug = f"c-{next(self._numbers)}"
@@ -59,7 +59,7 @@ class Desk:
         fields: dict[str, Any] = {"rpm": 1_000_000, **line, **prices}
         who = Assistant(name="A", **fields)
         account = RunAccount(100)
-        edges = Edges(
+        deps = Dependencies(
             record=self.history.append,
             states_of=lambda slug: states_in(self.history, slug, NOW),
             leases=Leases(self.directory / ".locks"),
@@ -69,7 +69,7 @@ class Desk:
             accounts=[account],
             limits=Limits(connect=1, read=2, total=TOTAL, attempts=1),
         )
-        tally = Runner(edges, 7).run([Pair(slug, category(), who)], only_due=True)["A"]
+        summary = Runner(deps, 7).run([Pair(slug, category(), who)], only_due=True)["A"]
         log = self.history.read(slug)
         assert not log.problems
         [stored] = log.polls
@@ -78,7 +78,7 @@ class Desk:
         assert stored.poll.latency_ms is None or stored.poll.latency_ms < 1000 * (TOTAL + 5)
         assert stored.poll.failure != "interrupted"
         due_at(poll_states([stored.poll])["A"], 7)
-        return stored.poll, tally
+        return stored.poll, summary
 
 
 @pytest.fixture(scope="module")
@@ -120,10 +120,10 @@ def spent(given: Any, made: Any) -> bytes:
 
 def test_a_year_that_no_calendar_has(desk: Desk) -> None:
     """A Retry-After beyond all dates is no hint, and no exception."""
-    poll, tally = desk.poll(
+    poll, summary = desk.poll(
         "chat", http(b"{}", 429, Retry_After="Sat, 21 Nov 99999999999 10:00:30 GMT")
     )
-    assert (poll.failure, tally.rest) == ("rate_limited", None)
+    assert (poll.failure, summary.rest) == ("rate_limited", None)
 
 
 @pytest.mark.parametrize("unit", [1, 1000])
@@ -131,8 +131,8 @@ def test_a_reset_that_is_a_time_is_no_weeks_pause(desk: Desk, unit: int) -> None
     """A limit fresh again at a time in Unix seconds or milliseconds is a wait of five minutes."""
     reset = str((int(NOW.timestamp()) + 300) * unit)
     headers = {"x_ratelimit_remaining_tokens": "0", "x_ratelimit_reset_tokens": reset}
-    _, tally = desk.poll("chat", http(b"{}", 429, **headers))
-    assert tally.rest == 300
+    _, summary = desk.poll("chat", http(b"{}", 429, **headers))
+    assert summary.rest == 300
 
 
 @pytest.mark.parametrize(("digits", "failure"), [(15, None), (400, None), (5000, "http")])
@@ -246,9 +246,9 @@ def hostile_reply(draw: Random) -> tuple[str, bytes]:
 def is_one_record(desk: Desk, draw: Random) -> None:
     """Poll once; what was thought of is no fault of the program, and nothing is out of bounds."""
     api, reply = hostile_reply(draw)
-    poll, tally = desk.poll(api, reply)
-    assert tally.polled == 1
-    assert tally.rest is None or 0 <= tally.rest <= 7 * 86_400
+    poll, summary = desk.poll(api, reply)
+    assert summary.polled == 1
+    assert summary.rest is None or 0 <= summary.rest <= 7 * 86_400
     assert (poll.pick is None) == (poll.failure is not None) == (poll.error is not None)
     assert poll.error != UNEXPECTED.error, reply
     assert poll.usage is None or (poll.usage.usd or 0) < 1

@@ -18,11 +18,11 @@ from replaying import Replaying, answer_text, envelope
 
 from store import history
 from store.history import History, HistoryError
-from store.polls import answers
+from store.polls import answer_parsing
 from store.polls.clocks import Clock
 from store.polls.due import Pair
 from store.polls.leases import Leases
-from store.polls.runner import LEFT, SKIPPED, Edges, Runner, Tally
+from store.polls.runner import LEFT, NOT_DUE, Dependencies, Runner, RunSummary
 from store.polls.sending import Limits
 from store.polls.spending import DailyAccount, RunAccount
 from store.rankings.poll_states import PollStates
@@ -75,9 +75,11 @@ class Desk:
             for m in models
         ]
 
-    def run(self, pairs: list[Pair], *, only_due: bool = False, **edges: Any) -> dict[str, Tally]:
+    def run(
+        self, pairs: list[Pair], *, only_due: bool = False, **deps: Any
+    ) -> dict[str, RunSummary]:
         """Run them, at ``NOW`` unless given another clock."""
-        clock = edges.get("clock", Clock(lambda: NOW))
+        clock = deps.get("clock", Clock(lambda: NOW))
         base: dict[str, Any] = {
             "record": self.history.append,
             "states_of": lambda slug: states_in(self.history, slug, clock.now()),
@@ -87,7 +89,7 @@ class Desk:
             "clock": clock,
             "limits": Limits(attempts=1),
         }
-        runner = Runner(Edges(**{**base, **edges}), 7)
+        runner = Runner(Dependencies(**{**base, **deps}), 7)
         return runner.run(pairs, only_due=only_due, done=self._count)
 
     def _count(self) -> None:
@@ -113,15 +115,15 @@ def desk(tmp_path: Path, provider: Replaying) -> Desk:
 
 def test_every_pair_is_asked_and_recorded_once(desk: Desk) -> None:
     """Three assistants over twelve categories are thirty-six records, each of the right pair."""
-    tallies = desk.run(desk.pairs(12, "a", "b", "c"))
+    summaries = desk.run(desk.pairs(12, "a", "b", "c"))
     assert set(desk.recorded().values()) == {1}
     assert len(desk.recorded()) == len(desk.server.seen) == desk.done == 36
-    assert {name: dict(tally.outcomes) for name, tally in tallies.items()} == {
+    assert {name: dict(summary.outcomes) for name, summary in summaries.items()} == {
         name: {"answered": 12} for name in "abc"
     }
-    assert tallies["a"].polled == 12
-    assert tallies["a"].usd == pytest.approx(12 * 0.0044)
-    assert (tallies["a"].paused, tallies["a"].rest) == (None, None)
+    assert summaries["a"].polled == 12
+    assert summaries["a"].usd == pytest.approx(12 * 0.0044)
+    assert (summaries["a"].paused, summaries["a"].rest) == (None, None)
 
 
 def test_a_record_has_the_time_of_its_appending(desk: Desk) -> None:
@@ -153,11 +155,11 @@ def test_only_what_is_due_is_asked(desk: Desk) -> None:
     where = {"slug": "c-00", "question": category().question}
     append(desk.directory, [answered("a", ["X"], "2026-11-19T06:00:00Z", **where)])
     append(desk.directory, [failed("b", "schema", "2026-11-19T06:00:00Z", **where)])
-    tallies = desk.run(desk.pairs(2, "a", "b"), only_due=True)
-    assert dict(tallies["a"].outcomes) == {"answered": 1, SKIPPED: 1}
-    assert dict(tallies["b"].outcomes) == {"answered": 1, SKIPPED: 1}
+    summaries = desk.run(desk.pairs(2, "a", "b"), only_due=True)
+    assert dict(summaries["a"].outcomes) == {"answered": 1, NOT_DUE: 1}
+    assert dict(summaries["b"].outcomes) == {"answered": 1, NOT_DUE: 1}
     assert {one["question"] for one in desk.server.seen} == {"What is the best CRM software?"}
-    assert tallies["a"].polled == 1
+    assert summaries["a"].polled == 1
 
 
 def test_a_pair_that_is_due_exactly_now_is_asked(desk: Desk) -> None:
@@ -173,7 +175,7 @@ def test_a_leased_pair_is_left_to_its_holder(desk: Desk) -> None:
         with desk.leases.lease("c-00", "a") as second:
             assert second is False
         assert (desk.leases.held("a"), desk.leases.held("c")) == (1, 0)
-        assert dict(desk.run(desk.pairs(1, "a"))["a"].outcomes) == {SKIPPED: 1}
+        assert dict(desk.run(desk.pairs(1, "a"))["a"].outcomes) == {NOT_DUE: 1}
     assert desk.leases.held("a") == 0
     assert dict(desk.run(desk.pairs(1, "a"))["a"].outcomes) == {"answered": 1}
 
@@ -182,9 +184,9 @@ def test_two_runs_at_once_never_ask_twice(desk: Desk) -> None:
     """Whoever comes second finds the pair claimed or done."""
     other = Desk(desk.directory, desk.server)
     pairs = desk.pairs(15, "a", "b")
-    tallies: list[dict[str, Tally]] = []
+    summaries: list[dict[str, RunSummary]] = []
     threads = [
-        threading.Thread(target=lambda d=d: tallies.append(d.run(list(pairs), only_due=True)))
+        threading.Thread(target=lambda d=d: summaries.append(d.run(list(pairs), only_due=True)))
         for d in (desk, other)
     ]
     for thread in threads:
@@ -193,7 +195,7 @@ def test_two_runs_at_once_never_ask_twice(desk: Desk) -> None:
         thread.join()
     assert len(desk.server.seen) == 30
     assert set(desk.recorded().values()) == {1}
-    assert sum(t.outcomes["answered"] for both in tallies for t in both.values()) == 30
+    assert sum(t.outcomes["answered"] for both in summaries for t in both.values()) == 30
 
 
 @pytest.mark.parametrize(
@@ -210,13 +212,13 @@ def test_what_every_poll_would_meet_pauses_its_assistant(
 ) -> None:
     """One failure and one clear line, not a thousand; the others go on; the rest waits."""
     desk.server.follow({"a": [step]})
-    tallies = desk.run(desk.pairs(6, "a", "b", concurrency=1))
-    assert dict(tallies["a"].outcomes) == {kind: 1, LEFT: 5}
-    assert dict(tallies["b"].outcomes) == {"answered": 6}
-    assert tallies["a"].polled == 1
+    summaries = desk.run(desk.pairs(6, "a", "b", concurrency=1))
+    assert dict(summaries["a"].outcomes) == {kind: 1, LEFT: 5}
+    assert dict(summaries["b"].outcomes) == {"answered": 6}
+    assert summaries["a"].polled == 1
     status = step["status"]
-    assert tallies["a"].paused == f"The provider answered HTTP {status}"
-    assert tallies["a"].rest == (900 if kind == "rate_limited" else 21_600)
+    assert summaries["a"].paused == f"The provider answered HTTP {status}"
+    assert summaries["a"].rest == (900 if kind == "rate_limited" else 21_600)
     until = "2026-11-20T06:15:00Z" if kind == "rate_limited" else "2026-11-20T12:00:00Z"
     cooldowns = [
         stored.poll.cooldown_until
@@ -230,17 +232,17 @@ def test_what_every_poll_would_meet_pauses_its_assistant(
 def test_a_spent_cap_leaves_the_rest(desk: Desk) -> None:
     """What the cap does not cover is left for next time, and the summary says which cap."""
     accounts = [RunAccount(0.045)]
-    tallies = desk.run(desk.pairs(5, "a", concurrency=1), accounts=accounts)
-    assert dict(tallies["a"].outcomes) == {"answered": 1, LEFT: 4}
-    assert tallies["a"].paused == "--max-usd 0.045 leaves too little for another poll"
-    assert tallies["a"].rest is None
+    summaries = desk.run(desk.pairs(5, "a", concurrency=1), accounts=accounts)
+    assert dict(summaries["a"].outcomes) == {"answered": 1, LEFT: 4}
+    assert summaries["a"].paused == "--max-usd 0.045 leaves too little for another poll"
+    assert summaries["a"].rest is None
 
 
 def test_a_cap_is_used_up_however_many_are_on_their_way(desk: Desk) -> None:
     """0.0407 USD are reserved for a poll of 0.0044: fourteen fit, and not only the first two."""
-    tallies = desk.run(desk.pairs(20, "a", "b", concurrency=4), accounts=[RunAccount(0.1)])
-    assert tallies["a"].outcomes + tallies["b"].outcomes == {"answered": 14, LEFT: 26}
-    assert {tally.paused for tally in tallies.values()} == {
+    summaries = desk.run(desk.pairs(20, "a", "b", concurrency=4), accounts=[RunAccount(0.1)])
+    assert summaries["a"].outcomes + summaries["b"].outcomes == {"answered": 14, LEFT: 26}
+    assert {summary.paused for summary in summaries.values()} == {
         "--max-usd 0.1 leaves too little for another poll"
     }
 
@@ -254,9 +256,9 @@ def test_what_waits_for_money_when_it_is_stopped_is_not_sent(desk: Desk) -> None
         desk.stop.set()
 
     threading.Thread(target=stop, daemon=True).start()
-    tally = desk.run(desk.pairs(5, "a", concurrency=4), accounts=[RunAccount(0.1)])["a"]
+    summary = desk.run(desk.pairs(5, "a", concurrency=4), accounts=[RunAccount(0.1)])["a"]
     desk.server.gate("never").set()
-    assert tally.outcomes == {"interrupted": 2, LEFT: 3}
+    assert summary.outcomes == {"interrupted": 2, LEFT: 3}
     assert len(desk.server.seen) == 2
 
 
@@ -264,8 +266,8 @@ def test_what_cannot_be_read_is_not_asked(desk: Desk, monkeypatch: pytest.Monkey
     """A category whose history cannot be read may have been asked: nothing is sent for it."""
     append(desk.directory, [answered("a", ["X"], rfc3339(NOW), slug="c-00")])
     monkeypatch.setattr(history, "os", UnreadableFiles("c-00.jsonl"))
-    tallies = desk.run(desk.pairs(2, "a"), only_due=True)
-    assert dict(tallies["a"].outcomes) == {LEFT: 1, "answered": 1}
+    summaries = desk.run(desk.pairs(2, "a"), only_due=True)
+    assert dict(summaries["a"].outcomes) == {LEFT: 1, "answered": 1}
     assert len(desk.server.seen) == 1
     assert desk.recorded()["c-01", "a", None] == 1
 
@@ -279,15 +281,15 @@ def test_a_sum_that_cannot_be_written_loses_no_answer(
         desk.server.follow({"a": steps})
         desk.server.seen.clear()
         account = DailyAccount(9, desk.directory, lambda: "2026-11-20", lambda _: 0.0)
-        edges: dict[str, Any] = {"accounts": [account], "limits": Limits(attempts=2)}
+        deps: dict[str, Any] = {"accounts": [account], "limits": Limits(attempts=2)}
         before = sum(desk.recorded().values())
         with failing_names(nth, errno.EIO) as calls:
-            tally = desk.run(desk.pairs(1, "a"), **edges)["a"]
+            summary = desk.run(desk.pairs(1, "a"), **deps)["a"]
         recorded = sum(desk.recorded().values()) - before
         assert recorded == bool(desk.server.seen), calls
         if not recorded:
             assert desk.server.seen == []
-            assert tally.paused == "daily_usd 9 of site.json cannot be kept: Input/output error"
+            assert summary.paused == "daily_usd 9 of site.json cannot be kept: Input/output error"
         if calls.total() < nth:
             break
     assert nth > len(steps)
@@ -303,8 +305,8 @@ def test_a_stop_leaves_what_was_not_begun(desk: Desk) -> None:
         desk.stop.set()
 
     threading.Thread(target=watch, daemon=True).start()
-    tallies = desk.run(desk.pairs(7, "a", concurrency=2))
-    assert dict(tallies["a"].outcomes) == {"interrupted": 2, LEFT: 5}
+    summaries = desk.run(desk.pairs(7, "a", concurrency=2))
+    assert dict(summaries["a"].outcomes) == {"interrupted": 2, LEFT: 5}
     assert sum(desk.recorded().values()) == 2
     desk.server.gate("never").set()
 
@@ -334,18 +336,18 @@ def test_a_fault_of_the_program_is_one_failed_poll(
         if "Odd" in text:
             raise fault("sk-canary and more")
 
-    monkeypatch.setattr("store.polls.asking.answers.read", _before(break_down, answers.read))
+    monkeypatch.setattr("store.polls.asking.answers.read", _before(break_down, answer_parsing.read))
     desk.server.follow({"a": [{"picks": ["Odd"]}, {"picks": ["Alpha"]}]})
     account = RunAccount(1)
-    tallies = desk.run(desk.pairs(4, "a", "b", concurrency=1, key_env="KEY"), accounts=[account])
-    assert dict(tallies["a"].outcomes) == {"http": 1, "answered": 3}
-    assert dict(tallies["b"].outcomes) == {"answered": 4}
+    summaries = desk.run(desk.pairs(4, "a", "b", concurrency=1, key_env="KEY"), accounts=[account])
+    assert dict(summaries["a"].outcomes) == {"http": 1, "answered": 3}
+    assert dict(summaries["b"].outcomes) == {"answered": 4}
     assert len(desk.server.seen) == 8
     assert sum(desk.recorded().values()) == 8
     assert account.spent == 8 * 4400, "the provider had counted before"
     assert "sk-canary" not in caplog.text
     assert caplog.text.count("Traceback") == 1
-    assert tallies["a"].reasons == {
+    assert summaries["a"].reasons == {
         "http": "The provider's reply could not be worked on; the log says why."
     }
 
@@ -369,10 +371,10 @@ def test_a_clock_that_does_not_fit_the_providers_is_found_out_once(desk: Desk) -
     theirs = NOW + timedelta(minutes=11)
     desk.server.follow({"a": [dated(theirs, {})], "b": [dated(theirs, {})]})
     clock = Clock(lambda: NOW)
-    tally = desk.run(desk.pairs(5, "a", concurrency=1), clock=clock)["a"]
-    assert dict(tally.outcomes) == {"http": 1, LEFT: 4}
-    assert tally.paused is not None
-    assert tally.paused.endswith("Nothing is sent until they agree.")
+    summary = desk.run(desk.pairs(5, "a", concurrency=1), clock=clock)["a"]
+    assert dict(summary.outcomes) == {"http": 1, LEFT: 4}
+    assert summary.paused is not None
+    assert summary.paused.endswith("Nothing is sent until they agree.")
     [slug] = desk.history.signatures()
     [stored] = desk.history.read(slug).polls
     assert (stored.poll.polled_at, stored.poll.usage) == (rfc3339(theirs), Usage(700, 300, 0.0044))
@@ -409,8 +411,8 @@ def test_a_misfit_is_not_asked_again_at_once(desk: Desk) -> None:
     step = dated(NOW + timedelta(days=1), {"status": 503})
     step["headers"]["x-should-retry"] = "true"
     desk.server.follow({"a": [step]})
-    tally = desk.run(desk.pairs(1, "a"), limits=Limits(attempts=4))["a"]
-    assert dict(tally.outcomes) == {"http": 1}
+    summary = desk.run(desk.pairs(1, "a"), limits=Limits(attempts=4))["a"]
+    assert dict(summary.outcomes) == {"http": 1}
     assert len(desk.server.seen) == 1
 
 
@@ -419,24 +421,24 @@ def test_nothing_is_asked_behind_a_categorys_newest_record(desk: Desk) -> None:
     ahead = answered("b", ["X"], rfc3339(NOW + timedelta(minutes=11)), slug="c-00")
     append(desk.directory, [ahead])
     for only_due in (True, False):
-        tally = desk.run(desk.pairs(2, "a", concurrency=1), only_due=only_due)["a"]
-        assert tally.outcomes[LEFT] == 1
-        assert tally.paused is None
-        assert "history/c-00.jsonl:1:1: a poll of 2026-11-20T06:11" in tally.reasons[LEFT]
+        summary = desk.run(desk.pairs(2, "a", concurrency=1), only_due=only_due)["a"]
+        assert summary.outcomes[LEFT] == 1
+        assert summary.paused is None
+        assert "history/c-00.jsonl:1:1: a poll of 2026-11-20T06:11" in summary.reasons[LEFT]
     assert {one["question"] for one in desk.server.seen} == {"What is the best CRM software?"}
     assert {slug for slug, model, _ in desk.recorded() if model == "a"} == {"c-01"}
     gone = {ahead.id: Withholding(reason="Wrong clock.", date=NOW.date())}
     known = states_in(desk.history, "c-00", NOW, gone)
-    tally = desk.run(desk.pairs(1, "a"), states_of=lambda _: known)["a"]
-    assert dict(tally.outcomes) == {"answered": 1}
+    summary = desk.run(desk.pairs(1, "a"), states_of=lambda _: known)["a"]
+    assert dict(summary.outcomes) == {"answered": 1}
 
 
 def test_a_clock_that_was_never_set_asks_nobody(desk: Desk) -> None:
     """Neither a provider nor a sample assistant, whose records would have that time."""
     never = Clock(lambda: datetime(1970, 1, 2, tzinfo=UTC))
     sample = [Pair("c-00", category(), Assistant(name="s", api="sample"))]
-    tallies = desk.run([*desk.pairs(2, "a"), *sample], clock=never)
-    assert {name: dict(t.outcomes) for name, t in tallies.items()} == {
+    summaries = desk.run([*desk.pairs(2, "a"), *sample], clock=never)
+    assert {name: dict(t.outcomes) for name, t in summaries.items()} == {
         "a": {LEFT: 2},
         "s": {LEFT: 1},
     }
@@ -447,7 +449,7 @@ def test_a_clock_that_was_never_set_asks_nobody(desk: Desk) -> None:
 def test_in_order_is_one_after_the_other(desk: Desk) -> None:
     """A run in order asks each pair in its place, whoever is asked."""
     pairs = desk.pairs(4, "a", "b")
-    edges = Edges(
+    deps = Dependencies(
         record=desk.history.append,
         states_of=lambda _: PollStates(),
         leases=desk.leases,
@@ -455,5 +457,5 @@ def test_in_order_is_one_after_the_other(desk: Desk) -> None:
         stop=desk.stop,
         clock=Clock(lambda: NOW),
     )
-    Runner(edges, 7, in_order=True).run(pairs, only_due=False)
+    Runner(deps, 7, in_order=True).run(pairs, only_due=False)
     assert [one["model"] for one in desk.server.seen] == ["a", "b"] * 4

@@ -16,7 +16,7 @@ from builders import category
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.polls import answers, sample
+from store.polls import answer_parsing, sample
 from store.polls.sample.opinions import EPOCH, TREND, ranked, trend
 from store.polls.sample.products import Invented
 from store.polls.sample.subjects import subject_of
@@ -54,7 +54,7 @@ def replied(slug: str, assistant: str, at: dt.datetime = AT) -> sample.SampleRep
 
 def read(outcome: str | Failure) -> Answer | Failure:
     """What a poll would make of a reply: failures of either sort are one."""
-    return outcome if isinstance(outcome, Failure) else answers.read(outcome)
+    return outcome if isinstance(outcome, Failure) else answer_parsing.read(outcome)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def answered(spoken: dict[tuple[str, str], Answer | Failure]) -> dict[tuple[str,
     return {cell: answer for cell, answer in spoken.items() if isinstance(answer, Answer)}
 
 
-Answered = dict[tuple[str, str], Answer]
+ResolvedAnswer = dict[tuple[str, str], Answer]
 
 
 def test_the_same_question_at_the_same_time_gets_the_same_reply() -> None:
@@ -103,7 +103,7 @@ def test_every_domain_is_an_example_domain(spoken: dict[tuple[str, str], Answer 
             assert all(host.endswith(".example") for host in written)
 
 
-def test_some_domains_are_missing_and_some_are_addresses(answered: Answered) -> None:
+def test_some_domains_are_missing_and_some_are_addresses(answered: ResolvedAnswer) -> None:
     """The cases that a reader of real models meets occur, and stay rare."""
     domains = [pick.domain for answer in answered.values() for pick in answer.ranking]
     assert 0.01 < domains.count(None) / len(domains) < 0.1
@@ -136,7 +136,7 @@ def test_an_assistant_may_add_the_noun_to_a_name() -> None:
     assert {"Nettleby", "Nettleby Accounting"} <= names
 
 
-def test_neighbouring_categories_share_most_products(answered: Answered) -> None:
+def test_neighbouring_categories_share_most_products(answered: ResolvedAnswer) -> None:
     """A free or budget variant, or one for some people, draws on the same pool."""
 
     def named(slug: str) -> set[str]:
@@ -226,7 +226,7 @@ def test_a_trend_rises_and_falls() -> None:
     assert trend(calm, 3.0) == 0
 
 
-def test_each_assistant_has_a_voice(answered: Answered) -> None:
+def test_each_assistant_has_a_voice(answered: ResolvedAnswer) -> None:
     """The four differ in length, in wording and in whether they compare with other products."""
     reasons = {
         name: [
@@ -264,7 +264,7 @@ def test_any_category_gets_a_reply(title: str, nouns: list[str], assistant: str)
     assert sample.reply("odd", odd, assistant, AT).latency_ms > 0
 
 
-def test_no_sentence_stands_twice_in_an_answer(answered: Answered) -> None:
+def test_no_sentence_stands_twice_in_an_answer(answered: ResolvedAnswer) -> None:
     """No two products of an answer are praised, or found wanting, in the same words."""
     for answer in answered.values():
         reasons = [pick.reason for pick in answer.ranking]
@@ -276,7 +276,7 @@ def test_no_sentence_stands_twice_in_an_answer(answered: Answered) -> None:
         assert len({name.casefold() for name in names}) == len(names)
 
 
-def test_texts_are_whole_sentences_of_a_readable_length(answered: Answered) -> None:
+def test_texts_are_whole_sentences_of_a_readable_length(answered: ResolvedAnswer) -> None:
     """Every text begins with a capital or a name, ends in a full stop and left no gap unfilled."""
     for answer in answered.values():
         texts = [pick.reason or "" for pick in answer.ranking]
@@ -293,7 +293,7 @@ def test_texts_are_whole_sentences_of_a_readable_length(answered: Answered) -> N
     assert 100 < mean(lengths) < 150
 
 
-def test_answers_have_the_expected_shape_and_size(answered: Answered) -> None:
+def test_answers_have_the_expected_shape_and_size(answered: ResolvedAnswer) -> None:
     """Mostly five picks, a caveat and near misses, in about a kilobyte and a half of text."""
     counts = Counter(len(answer.ranking) for answer in answered.values())
     assert counts[5] > 0.75 * len(answered)

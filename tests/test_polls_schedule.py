@@ -545,14 +545,14 @@ def test_a_round_is_spread_over_a_day(here: Here) -> None:
     """Each look polls no more than its share of a day: a few at a time, not everything at once."""
     schedule, data, server = here
     catalogue = schedule._store.snapshot.catalogue  # noqa: SLF001 - one job by hand
-    tally = schedule._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
-    assert tally is not None
-    assert tally.polled == len(server.seen) == 1
+    summary = schedule._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
+    assert summary is not None
+    assert summary.polled == len(server.seen) == 1
     hour = msgspec.structs.replace(schedule._settings, poll_tick=86_400.0)  # noqa: SLF001 - likewise
     whole = Schedule(schedule._store, hour)  # noqa: SLF001 - likewise
-    tally = whole._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
-    assert tally is not None
-    assert tally.polled == 1
+    summary = whole._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
+    assert summary is not None
+    assert summary.polled == 1
     assert len(polls(data)) == 2
     assert whole._run(catalogue, catalogue.assistants[0]) is None  # noqa: SLF001 - likewise
 

@@ -18,7 +18,7 @@ from replaying import Replaying, answer_text
 
 from store.polls import secrets
 from store.polls.providers import Prompt, Reply, Request, chat
-from store.polls.sending import Limits, Pace, Sender, Sent, Unsent
+from store.polls.sending import Limits, RateLimiter, Sender, Sent, Skipped
 from store.polls.spending import Budget, Meter, RunAccount
 from store.records import Assistant, Failure
 
@@ -86,14 +86,14 @@ def sender(stop: threading.Event, **options: Any) -> Sender:
     return Sender(stop, **{"rpm": 1_000_000, "concurrency": 4, "random": Steady(), **options})
 
 
-def send(to: Replaying, by: Sender, *accounts: RunAccount, **fields: Any) -> Sent | Unsent:
+def send(to: Replaying, by: Sender, *accounts: RunAccount, **fields: Any) -> Sent | Skipped:
     """Send one question."""
     who = assistant(to, **fields)
     request = chat.build_request(who, Prompt("s", "u"), "sk-canary")
     return by.send(request, chat.read_reply, Meter(who, request.body, Budget(accounts)))
 
 
-def outcome(sent: Sent | Unsent) -> tuple[str, int]:
+def outcome(sent: Sent | Skipped) -> tuple[str, int]:
     """The failure kind, or "answered", and the number of attempts."""
     assert isinstance(sent, Sent), sent
     held = sent.reply.outcome
@@ -169,7 +169,7 @@ def test_a_resting_assistant_is_not_asked_by_its_other_threads(provider: Replayi
     provider.follow({"m": [{"status": 401}]})
     by = sender(Waits())
     send(provider, by)
-    assert send(provider, by) == Unsent()
+    assert send(provider, by) == Skipped()
     assert len(provider.seen) == 1
 
 
@@ -500,7 +500,7 @@ def test_what_was_not_sent_is_no_poll(provider: Replaying) -> None:
     """A stop before the first attempt leaves nothing behind."""
     stop = threading.Event()
     stop.set()
-    assert send(provider, sender(stop)) == Unsent()
+    assert send(provider, sender(stop)) == Skipped()
     assert provider.seen == []
 
 
@@ -514,7 +514,7 @@ def test_the_rate_is_kept_over_all_threads() -> None:
     """Requests leave evenly, 60 / rpm seconds apart, whoever sends them."""
     stop = Waits()
     clock = Elapsed(stop)
-    pace = Pace(1, clock)
+    pace = RateLimiter(1, clock)
     starts = []
     for _ in range(5):
         assert pace.wait(stop)
@@ -530,7 +530,7 @@ def test_the_rate_is_kept_over_all_threads() -> None:
 def test_a_late_start_does_not_slow_the_pace() -> None:
     """A thread that wakes up late takes its moment, and the next one's is where it was."""
     stop = Waits()
-    pace = Pace(1, clock := Elapsed(stop))
+    pace = RateLimiter(1, clock := Elapsed(stop))
     start = clock()
     assert pace.wait(stop)
     stop.seconds.append(90)
@@ -541,7 +541,7 @@ def test_a_late_start_does_not_slow_the_pace() -> None:
 
 def test_hundreds_of_threads_share_one_pace() -> None:
     """Under contention no moment is given away twice."""
-    pace = Pace(60_000, time.monotonic)
+    pace = RateLimiter(60_000, time.monotonic)
     stop = threading.Event()
     times: list[float] = []
 
@@ -662,7 +662,7 @@ def test_a_cap_forbids_an_attempt_and_ends_retrying(provider: Replaying) -> None
     """What does not fit under the cap is not sent; a retry that does not fit leaves its failure."""
     prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
     nothing = RunAccount(0)
-    assert send(provider, sender(Waits()), nothing, **prices) == Unsent(
+    assert send(provider, sender(Waits()), nothing, **prices) == Skipped(
         "--max-usd 0 leaves too little for another poll"
     )
     assert provider.seen == []
@@ -677,12 +677,12 @@ def test_what_is_not_sent_costs_nothing(provider: Replaying) -> None:
     prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
     stopped, account = threading.Event(), RunAccount(1)
     stopped.set()
-    assert send(provider, sender(stopped), account, **prices) == Unsent()
+    assert send(provider, sender(stopped), account, **prices) == Skipped()
     assert account.spent == 0
     provider.follow({"m": [{"status": 401}]})
     resting = sender(Waits())
     assert outcome(send(provider, resting, account, **prices)) == ("auth", 1)
-    assert send(provider, resting, account, **prices) == Unsent()
+    assert send(provider, resting, account, **prices) == Skipped()
     assert account.spent == 0
 
 
@@ -706,7 +706,7 @@ def test_what_happens_while_money_is_waited_for_is_heeded(provider: Replaying) -
     request = chat.build_request(who, Prompt("s", "u"), "sk-canary")
     stop = threading.Event()
     stopped = Between(1, stop.set, who)
-    assert sender(stop).send(request, chat.read_reply, stopped) == Unsent()
+    assert sender(stop).send(request, chat.read_reply, stopped) == Skipped()
     assert provider.seen == []
 
     provider.follow({"m": [{"status": 500}, {"status": 401}]})

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer
 
-from store.rankings.changes import changes, reigns, runs_of
+from store.rankings.changes import changes, runs_of, streaks
 
 if TYPE_CHECKING:
-    from store.rankings.merging import Answered
+    from store.rankings.merging import ResolvedAnswer
 
 START = dt.datetime(2026, 1, 5, 6, tzinfo=dt.UTC)
 
 
-def weekly(picks: str, model: str = "A", question: str = "What is best?") -> list[Answered]:
+def weekly(picks: str, model: str = "A", question: str = "What is best?") -> list[ResolvedAnswer]:
     """One model's answers, a week apart, each with this #1."""
     return [
         answer(
@@ -33,7 +33,7 @@ def weekly(picks: str, model: str = "A", question: str = "What is best?") -> lis
     ]
 
 
-def asking(answers: list[Answered], question: str = "What is best?") -> list[Answered]:
+def asking(answers: list[ResolvedAnswer], question: str = "What is best?") -> list[ResolvedAnswer]:
     """The same answers to this question."""
     return [msgspec.structs.replace(each, question=question) for each in answers]
 
@@ -55,10 +55,10 @@ def asking(answers: list[Answered], question: str = "What is best?") -> list[Ans
         ("A B B B C C A A", "AB! BC! CA!"),
     ],
 )
-def test_a_change_is_confirmed_when_the_next_answer_agrees(picks: str, flips: str) -> None:
+def test_a_change_is_confirmed_when_the_next_answer_agrees(picks: str, pick_changes: str) -> None:
     """A A B A A: two changes, none confirmed. A B B: one, confirmed (marked "!" here)."""
     found = changes("pens", runs_of(weekly(picks)))
-    assert " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == flips
+    assert " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == pick_changes
 
 
 def test_a_change_names_both_polls_and_the_models_own_reason() -> None:
@@ -84,14 +84,16 @@ def test_one_days_answers_are_one_and_the_newest_counts() -> None:
     monday, later, tuesday = "2026-01-12T06:00:00Z", "2026-01-12T09:00:00Z", "2026-01-13T06:00:00Z"
     start = weekly("X")
     twice = [answer("A", "Y", monday), answer("A", "Y", later)]
-    for answers, flips in (
+    for answers, pick_changes in (
         (twice, "XY"),
         ([*twice, answer("A", "Y", tuesday)], "XY!"),
         ([answer("A", "Y", monday), answer("A", "X", later)], ""),
         ([answer("A", "Y", monday), answer("A", "Z", later)], "XZ"),
     ):
         found = changes("pens", runs_of([*start, *asking(answers)]))
-        assert " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == flips
+        assert (
+            " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == pick_changes
+        )
 
 
 def test_a_day_that_comes_twice_stands_where_its_newest_answer_does() -> None:
@@ -119,7 +121,7 @@ def test_changes_come_in_the_order_of_time() -> None:
 
 def test_a_reign_lasts_until_another_product_takes_over() -> None:
     """Its polls in a row are counted; the last of a sequence is not over."""
-    found = reigns(runs_of(weekly("X X Y X")))
+    found = streaks(runs_of(weekly("X X Y X")))
     assert [(r.product, r.polls, r.over) for r in found] == [
         ("X", 2, True),
         ("Y", 1, True),
@@ -136,10 +138,10 @@ def test_changes_follow_the_definition(picks: list[str]) -> None:
     assert [(c.previous, c.current) for c in found] == [
         (a, b) for a, b in pairwise(picks) if a != b
     ]
-    settled, confirmed = picks[0], []
+    stable, confirmed = picks[0], []
     for earlier, now, after in zip(picks, picks[1:], [*picks[2:], None], strict=False):
         if now != earlier:
-            confirmed.append(now == after and now != settled)
-            settled = now if confirmed[-1] else settled
+            confirmed.append(now == after and now != stable)
+            stable = now if confirmed[-1] else stable
     assert [change.confirmed for change in found] == confirmed
-    assert sum(reign.polls for reign in reigns(sequences)) == len(picks)
+    assert sum(streak.polls for streak in streaks(sequences)) == len(picks)

@@ -9,17 +9,17 @@ from builders import answered, category
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.rankings import curation, products, readings
-from store.rankings.curation import Meaning, Move
+from store.rankings import aggregates, curation, products
+from store.rankings.curation import Move, NameResolution
 from store.rankings.names import NAMED, Names
 from store.records import Product
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from store.rankings.aggregates import CategoryAggregate
     from store.rankings.names import Spelling
-    from store.rankings.products import Named
-    from store.rankings.readings import Reading
+    from store.rankings.products import ProductProfile
 
 NIMBREL = Product(version=1, name="Nimbrel", domain="nimbrel.example")
 NOUNS = {"crm": ("CRM",), "billing": ("Billing",), "desks": ()}
@@ -27,10 +27,10 @@ NOUNS = {"crm": ("CRM",), "billing": ("Billing",), "desks": ()}
 
 def read(
     names: Names, said: Mapping[str, Sequence[str]], domain: str | None = None
-) -> dict[str, Reading]:
+) -> dict[str, CategoryAggregate]:
     """Readings of one poll in each category, all of its names with one domain."""
     return {
-        slug: readings.read(
+        slug: aggregates.read(
             slug,
             category(nouns=NOUNS[slug]),
             [answered("A", given, domains=dict.fromkeys(given, domain) if domain else {})],
@@ -41,13 +41,13 @@ def read(
     }
 
 
-def described(held: Mapping[str, Reading], names: Names) -> dict[str, Named]:
+def described(held: Mapping[str, CategoryAggregate], names: Names) -> dict[str, ProductProfile]:
     """The products of readings, at the addresses that they bear."""
-    ids = {id_ for reading in held.values() for id_ in reading.sightings}
+    ids = {id_ for aggregate in held.values() for id_ in aggregate.product_stats}
     found = {
         id_: products.describe(
             id_,
-            {slug: r.sightings[id_] for slug, r in held.items() if id_ in r.sightings},
+            {slug: r.product_stats[id_] for slug, r in held.items() if id_ in r.product_stats},
             names.products.get(id_),
         )
         for id_ in ids
@@ -92,8 +92,8 @@ def test_every_spelling_means_what_it_is_ranked_as(
     held = read(names, said, domain)
     uses = list(curation.uses(held.values()))
     taken = curation.taken_in(held.values(), names)
-    for slug, reading in held.items():
-        for (spelling, _), product in reading.resolved.items():
+    for slug, aggregate in held.items():
+        for (spelling, _), product in aggregate.resolved.items():
             meant = curation.meanings(curation.spelt(spelling, uses), names)
             [meaning] = [m for m in meant if slug in m.places]
             assert (meaning.spelling, meaning.product) == (spelling, product)
@@ -110,11 +110,13 @@ def test_domains_are_told_where_they_decide() -> None:
     ]
     by_noun = "name without maker or noun"
     assert curation.meanings(uses, names) == [
-        Meaning("Nimbrel CRM", "=nimbrelcrm", "own name", ("crm (other.example)",)),
-        Meaning("Nimbrel CRM", "nimbrel", by_noun, ("crm (nimbrel.example)", "crm (no domain)")),
+        NameResolution("Nimbrel CRM", "=nimbrelcrm", "own name", ("crm (other.example)",)),
+        NameResolution(
+            "Nimbrel CRM", "nimbrel", by_noun, ("crm (nimbrel.example)", "crm (no domain)")
+        ),
     ]
     assert curation.meanings(uses[:2], names) == [
-        Meaning("Nimbrel CRM", "nimbrel", by_noun, ("crm",))
+        NameResolution("Nimbrel CRM", "nimbrel", by_noun, ("crm",))
     ]
 
 
@@ -123,7 +125,7 @@ def test_what_an_edit_moves_is_told_by_address() -> None:
     said = {"crm": ["Nimbrel", "Nimbrel CRM"], "desks": ["Nimbrel", "Nimbrel CRM"]}
     held = [
         curation.addressed(
-            {slug: reading.resolved for slug, reading in read(names, said).items()},
+            {slug: aggregate.resolved for slug, aggregate in read(names, said).items()},
             described(read(names, said), names),
             names.products,
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from builders import answered, category
 
-from store.rankings import boards, experiments, readings
+from store.rankings import aggregates, experiments, leaderboards
 from store.rankings.names import Names
 from store.records import Site
 
@@ -22,10 +22,11 @@ SITE = Site(version=1, name="Test")
 def compute(*categories: Sequence[Poll]) -> dict[str, Experiment]:
     """The experiments over categories with these polls, by slug."""
     read = [
-        readings.read(f"c{i}", category(), polls, Names({})) for i, polls in enumerate(categories)
+        aggregates.read(f"c{i}", category(), polls, Names({})) for i, polls in enumerate(categories)
     ]
     made = [
-        boards.board(reading, "ABCD", SITE, {id_: id_ for id_ in reading.ids}) for reading in read
+        leaderboards.board(aggregate, "ABCD", SITE, {id_: id_ for id_ in aggregate.ids})
+        for aggregate in read
     ]
     found = experiments.compute([board for board in made if board], read)
     return {experiment.slug: experiment for experiment in found}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer, counted, merged
 
-from store.rankings.merging import Answered, Counted, age_in_days, count
+from store.rankings.merging import CountedAnswer, ResolvedAnswer, age_in_days, count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,15 +87,15 @@ def test_the_lower_of_two_places_leaves_a_gap() -> None:
 def test_a_reason_is_from_the_model_that_ranks_highest() -> None:
     """Of equally high models the first that gives a reason is quoted; a lower one never is."""
     answers = [
-        Counted.of(answer("A", "Q X", reasons={"X": "lower"}), stale=False),
-        Counted.of(answer("B", "X", reasons={"X": None}), stale=False),
-        Counted.of(answer("C", "X", reasons={"X": "high"}), stale=False),
+        CountedAnswer.of(answer("A", "Q X", reasons={"X": "lower"}), stale=False),
+        CountedAnswer.of(answer("B", "X", reasons={"X": None}), stale=False),
+        CountedAnswer.of(answer("C", "X", reasons={"X": "high"}), stale=False),
     ]
     assert merged(answers)[0].reason == "high"
     assert merged(answers[:2])[0].reason is None
 
 
-def latest(**times: str) -> dict[str, Answered]:
+def latest(**times: str) -> dict[str, ResolvedAnswer]:
     """Each model's latest answer by its day, the newest last."""
     return {
         model: answer(model, "X", f"2026-{day}T06:00:00Z")

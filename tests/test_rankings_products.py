@@ -10,7 +10,7 @@ from builders import answered, category
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.rankings import names, products, readings
+from store.rankings import aggregates, names, products
 from store.rankings.names import Names
 from store.records import Product
 
@@ -18,22 +18,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from random import Random
 
-    from store.rankings.products import Named
-    from store.rankings.readings import Reading
+    from store.rankings.aggregates import CategoryAggregate
+    from store.rankings.products import ProductProfile
     from store.records import Poll
 
 
-def read(files: Mapping[str, Product], **polls: Sequence[Poll]) -> list[Reading]:
+def read(files: Mapping[str, Product], **polls: Sequence[Poll]) -> list[CategoryAggregate]:
     """Readings of categories by slug."""
-    return [readings.read(slug, category(), said, Names(files)) for slug, said in polls.items()]
+    return [aggregates.read(slug, category(), said, Names(files)) for slug, said in polls.items()]
 
 
-def described(found: Sequence[Reading], files: Mapping[str, Product]) -> dict[str, Named]:
+def described(
+    found: Sequence[CategoryAggregate], files: Mapping[str, Product]
+) -> dict[str, ProductProfile]:
     """Every product of the readings, by its id, at the address that it bears."""
-    ids = sorted({id_ for reading in found for id_ in reading.sightings})
+    ids = sorted({id_ for aggregate in found for id_ in aggregate.product_stats})
     named = {
         id_: products.describe(
-            id_, {r.slug: r.sightings[id_] for r in found if id_ in r.sightings}, files.get(id_)
+            id_,
+            {r.slug: r.product_stats[id_] for r in found if id_ in r.product_stats},
+            files.get(id_),
         )
         for id_ in ids
     }
@@ -42,7 +46,7 @@ def described(found: Sequence[Reading], files: Mapping[str, Product]) -> dict[st
     return {id_: msgspec.structs.replace(named[id_], slug=slug) for slug, id_ in bearers.items()}
 
 
-def redirected(found: Sequence[Reading], files: Mapping[str, Product]) -> dict[str, str]:
+def redirected(found: Sequence[CategoryAggregate], files: Mapping[str, Product]) -> dict[str, str]:
     """Old address to new."""
     slugs = {id_: product.slug for id_, product in described(found, files).items()}
     return products.redirects(found, slugs)
@@ -131,7 +135,7 @@ def test_an_address_two_products_had_is_the_first_users() -> None:
         "two": Product(version=1, name="Attio Suite"),
     }
     late, early = (
-        readings.read(slug, category(nouns=(noun,)), [answered("A", ["Attio"], at)], Names(files))
+        aggregates.read(slug, category(nouns=(noun,)), [answered("A", ["Attio"], at)], Names(files))
         for slug, noun, at in [("a", "CRM", LATE), ("b", "Suite", EARLY)]
     )
     for order in ([late, early], [early, late]):

@@ -16,35 +16,35 @@ from search_evaluation import (
     read_queries,
 )
 
-from store.rankings.search import Hits, Index, Titled
+from store.rankings.search import Document, Hits, Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 CATEGORIES = [
-    Titled("air-fryer", ("Best air fryer",)),
-    Titled("cheap-air-fryer", ("Best cheap air fryer",)),
-    Titled("coffee-maker", ("Best coffee maker",)),
-    Titled("humidifier", ("Best humidifier", "the air at home is so dry that my nose bleeds")),
-    Titled("infrastructure-as-code-tool", ("Best infrastructure as code tool",)),
-    Titled("mattress", ("Best mattress",)),
-    Titled("mattress-for-back-pain", ("Best mattress for back pain",)),
-    Titled("noise-cancelling-headphones", ("Best noise-cancelling headphones",)),
-    Titled("robot-vacuum", ("Best robot vacuum",)),
-    Titled("house-cleaning-service", ("Best house cleaning service",)),
-    Titled("sofa", ("Best sofa",)),
-    Titled("stroller", ("Best stroller",)),
+    Document("air-fryer", ("Best air fryer",)),
+    Document("cheap-air-fryer", ("Best cheap air fryer",)),
+    Document("coffee-maker", ("Best coffee maker",)),
+    Document("humidifier", ("Best humidifier", "the air at home is so dry that my nose bleeds")),
+    Document("infrastructure-as-code-tool", ("Best infrastructure as code tool",)),
+    Document("mattress", ("Best mattress",)),
+    Document("mattress-for-back-pain", ("Best mattress for back pain",)),
+    Document("noise-cancelling-headphones", ("Best noise-cancelling headphones",)),
+    Document("robot-vacuum", ("Best robot vacuum",)),
+    Document("house-cleaning-service", ("Best house cleaning service",)),
+    Document("sofa", ("Best sofa",)),
+    Document("stroller", ("Best stroller",)),
 ]
 BRANDS = [
-    Titled("canvas", ("Canvas",), "instructure.com"),
-    Titled("canva", ("Canva",), "canva.com"),
-    Titled("moonshot-ai", ("Moonshot AI",), "moonshot.ai"),
-    Titled("replit", ("Replit", "Repl.it")),
-    Titled("sony-wh-1000xm4", ("Sony WH-1000XM4",), "sony.com"),
-    Titled("sony-wh-1000xm5", ("Sony WH-1000XM5",), "sony.com"),
-    Titled("spotify", ("Spotify",), "spotify.com"),
-    Titled("surfshark", ("Surfshark",), "surfshark.com"),
-    Titled("swift", ("Swift",), "swift.org"),
+    Document("canvas", ("Canvas",), "instructure.com"),
+    Document("canva", ("Canva",), "canva.com"),
+    Document("moonshot-ai", ("Moonshot AI",), "moonshot.ai"),
+    Document("replit", ("Replit", "Repl.it")),
+    Document("sony-wh-1000xm4", ("Sony WH-1000XM4",), "sony.com"),
+    Document("sony-wh-1000xm5", ("Sony WH-1000XM5",), "sony.com"),
+    Document("spotify", ("Spotify",), "spotify.com"),
+    Document("surfshark", ("Surfshark",), "surfshark.com"),
+    Document("swift", ("Swift",), "swift.org"),
 ]
 SYNONYMS = [
     ["sofa", "couch", "settee"],
@@ -172,7 +172,7 @@ def test_an_ordinary_word_names_a_brand_where_it_stands_bare(index: Index, query
 
 def test_an_ordinary_word_is_never_a_mistyped_one() -> None:
     """A word of the English list is meant as it is written; any other may be mistyped."""
-    brands = [Titled("spotify", ("Spotify",)), Titled("podman", ("Podman",))]
+    brands = [Document("spotify", ("Spotify",)), Document("podman", ("Podman",))]
     assert Index([], brands, [], ["pokeman"]).search("pokeman").brands == ()
     assert first(Index([], brands, [], []).search("podmin"))[1] == "podman"
 
@@ -204,7 +204,7 @@ def test_an_empty_index_answers_nothing() -> None:
 
 def test_a_title_without_words_is_left_out() -> None:
     """A name of signs alone cannot be asked for, and does no harm."""
-    assert Index([Titled("signs", ("!?",))], [], [], []).search("!?") == Hits((), ())
+    assert Index([Document("signs", ("!?",))], [], [], []).search("!?") == Hits((), ())
 
 
 WORDS = ["air", "s", "fry", "for", "sony", "1000", "swift", "com", "&", "+", "best", "couch"]
@@ -243,8 +243,8 @@ def test_any_text_gets_an_orderly_answer(index: Index, query: str, limit: int) -
 @settings(max_examples=50, deadline=None)
 def test_the_order_of_the_inputs_does_not_matter(
     index: Index,
-    categories: list[Titled],
-    brands: list[Titled],
+    categories: list[Document],
+    brands: list[Document],
     synonyms: list[list[str]],
     common: list[str],
     query: str,
@@ -257,7 +257,7 @@ def test_the_order_of_the_inputs_does_not_matter(
 
 
 @given(item=st.sampled_from(CATEGORIES + BRANDS), upper=st.booleans())
-def test_every_title_finds_its_own(index: Index, item: Titled, upper: bool) -> None:  # noqa: FBT001
+def test_every_title_finds_its_own(index: Index, item: Document, upper: bool) -> None:  # noqa: FBT001
     """What is asked for by its title or alias comes first, or level with its like."""
     for title in item.titles:
         hits = index.search(title.upper() if upper else title)

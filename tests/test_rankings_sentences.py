@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leaderboards import answer, counted, merged
 
 from store.rankings import agreement, sentences
-from store.rankings.merging import Counted
+from store.rankings.merging import CountedAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ SOURCE = "https://rankings.example/best/pens (Test, CC BY 4.0)"
 LONG = "It writes for a very long time, " * 12 + "and never stops."
 
 
-def board(answers: Sequence[Counted], configured: int | None = None) -> str:
+def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> str:
     """Every sentence of a leaderboard, as a reader meets them."""
     entries = merged(answers)
     measured = agreement.measure(answers, entries)
@@ -47,11 +47,11 @@ def board(answers: Sequence[Counted], configured: int | None = None) -> str:
     )
 
 
-def said(**models: str | dict[str, Any]) -> tuple[Counted, ...]:
+def said(**models: str | dict[str, Any]) -> tuple[CountedAnswer, ...]:
     """Answers of models, each a list, or a list and what else its poll holds."""
     polls = {m: {"picks": told} if isinstance(told, str) else told for m, told in models.items()}
     return tuple(
-        Counted.of(answer(model, **{"products": poll.pop("picks"), **poll}), stale=False)
+        CountedAnswer.of(answer(model, **{"products": poll.pop("picks"), **poll}), stale=False)
         for model, poll in polls.items()
     )
 

@@ -7,7 +7,7 @@ from builders import answered, failed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.rankings import boards, readings
+from store.rankings import aggregates, leaderboards
 from store.rankings.names import Names
 from store.rankings.timelines import Day, follow
 from store.records import Category, Poll, Site
@@ -19,18 +19,18 @@ MODELS = ("A", "B", "C")
 
 def days(polls: list[Poll]) -> list[Day]:
     """The timeline of polls, every product's slug being its id."""
-    reading = readings.read("crm-software", CATEGORY, polls, Names({}))
-    slugs = {product: product for product in reading.sightings}
-    return list(follow(polls, CATEGORY, reading.resolved, MODELS, SITE, slugs))
+    aggregate = aggregates.read("crm-software", CATEGORY, polls, Names({}))
+    slugs = {product: product for product in aggregate.product_stats}
+    return list(follow(polls, CATEGORY, aggregate.resolved, MODELS, SITE, slugs))
 
 
 @given(st.lists(st.tuples(st.sampled_from(MODELS), st.permutations("vwxyz")), min_size=1))
 def test_the_last_day_is_the_leaderboard(answers: list[tuple[str, list[str]]]) -> None:
     """Whatever was answered, the last day's ranks are those of the board, place by place."""
     polls = [answered(model, names[:3]) for model, names in answers]
-    reading = readings.read("crm-software", CATEGORY, polls, Names({}))
-    slugs = {product: product for product in reading.sightings}
-    board = boards.board(reading, MODELS, SITE, slugs)
+    aggregate = aggregates.read("crm-software", CATEGORY, polls, Names({}))
+    slugs = {product: product for product in aggregate.product_stats}
+    board = leaderboards.board(aggregate, MODELS, SITE, slugs)
     assert board
     last = days(polls)[-1]
     assert last.ranks == {entry.product: entry.rank for entry in board.entries}

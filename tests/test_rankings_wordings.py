@@ -9,14 +9,14 @@ from builders import SITE, answered, category
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.rankings import boards, readings
+from store.rankings import aggregates, leaderboards
 from store.rankings.names import Names
 from store.records import Site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from store.rankings.boards import Board
+    from store.rankings.leaderboards import Leaderboard
     from store.records import Poll
 
 RULES = Site(version=1, name=str(SITE["name"]), stale_after_days=10, drop_after_days=20)
@@ -31,11 +31,11 @@ def poll(model: str, day: int, question: str = NEW, product: str = "X") -> Poll:
 
 def board(
     *polls: Poll, models: Sequence[str] = MODELS, former: tuple[str, ...] = ()
-) -> Board | None:
+) -> Leaderboard | None:
     """The board of a category whose file now asks ``NEW``."""
     asked = category(former_questions=former)
-    reading = readings.read("crm", asked, polls, Names({}))
-    return boards.board(reading, models, RULES, {id_: id_[1:] for id_ in reading.ids})
+    aggregate = aggregates.read("crm", asked, polls, Names({}))
+    return leaderboards.board(aggregate, models, RULES, {id_: id_[1:] for id_ in aggregate.ids})
 
 
 def stands(*polls: Poll, models: Sequence[str] = MODELS) -> str | None:

@@ -65,11 +65,11 @@ class TestLedger:
     def test_the_newest_come_first_and_models_are_told_apart(self, store: Store) -> None:
         """Order is that of appending, not of time; a limit counts after the filter."""
         store.record([failed("B"), answered("A", ["Zoho"])], "2026-01-01T00:00:00Z")
-        ledger = store.snapshot.ledgers["crm-software"]
-        assert ledger.newest(None, 10) == [2, 1, 0]
-        assert ledger.newest(None, 2) == [2, 1]
-        assert ledger.newest("A", 1) == [2]
-        assert ledger.newest("nobody", 5) == []
+        line_index = store.snapshot.line_indexes["crm-software"]
+        assert line_index.newest(None, 10) == [2, 1, 0]
+        assert line_index.newest(None, 2) == [2, 1]
+        assert line_index.newest("A", 1) == [2]
+        assert line_index.newest("nobody", 5) == []
 
     def test_a_renamed_category_keeps_its_polls(self, store: Store, data: Path) -> None:
         """The files of former slugs are read as its own, the oldest polls first."""
@@ -79,10 +79,10 @@ class TestLedger:
         write_json(data / "categories/crm.json", renamed)
         store.reload()
         store.record([answered("B", ["Zoho"], slug="crm")], "2026-11-03T00:00:00Z")
-        assert store.snapshot.ledgers["crm"].files == ("crm-software", "crm")
-        assert store.snapshot.ledgers["crm"].models == ("A", "B")
+        assert store.snapshot.line_indexes["crm"].files == ("crm-software", "crm")
+        assert store.snapshot.line_indexes["crm"].models == ("A", "B")
         assert "best/crm-software.json" not in prepared(store)
-        assert store.snapshot.overview.category_redirects == {"crm-software": "crm"}
+        assert store.snapshot.summary.category_redirects == {"crm-software": "crm"}
 
     def test_a_withheld_poll_is_not_the_newest_of_a_renamed_category(self, data: Path) -> None:
         """What was appended to the new file comes before it, whatever time it bears."""
@@ -97,12 +97,12 @@ class TestLedger:
         write_json(data / "categories" / "crm.json", fields)
         append(data, [answered("A", ["X"], "2026-11-09T06:00:00Z", slug="crm")])
         found: Store = app_over(data).extensions["store"]
-        ledger = found.snapshot.ledgers["crm"]
-        assert [ledger.files[ledger.file[i]] for i in ledger.newest(None, 2)] == [
+        line_index = found.snapshot.line_indexes["crm"]
+        assert [line_index.files[line_index.file[i]] for i in line_index.newest(None, 2)] == [
             "crm",
             "crm-software",
         ]
-        assert set(ledger.withheld) == {1}
+        assert set(line_index.withheld) == {1}
 
     def test_a_former_slug_that_lives_again_keeps_its_own_file(self, store: Store) -> None:
         """A slug in the catalogue is nobody else's history."""
@@ -143,7 +143,7 @@ class TestRebuilding:
         store.reload()
         after = prepared(store)
         assert "product/zoho.json" not in after
-        assert store.snapshot.overview.product_redirects["zoho"] == "zoho-crm"
+        assert store.snapshot.summary.product_redirects["zoho"] == "zoho-crm"
         for slug in ("crm-software", "help-desk"):
             assert b"Zoho CRM" in after[f"best/{slug}.json"].body
         assert after["best/email-tool.json"] is before["best/email-tool.json"]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from store.rankings.search import Index
 from store.watcher import Watcher
 from store.web import resolution
-from store.web.payloads import Payloads
+from store.web.serializer import Serializer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from store.memory import Store
-    from store.rankings.products import Named
+    from store.rankings.products import ProductProfile
     from store.web.cache import EncodedBody
     from store.web.resolution import Resource
     from store.web.responding import Responder
@@ -172,12 +172,12 @@ def test_recording_does_not_wait_for_a_file_to_settle(directory: Path, store: St
     """While the watcher waits for an editor to finish, a poll is recorded and shown."""
     waiting, go_on = threading.Event(), threading.Event()
 
-    def settle() -> None:
+    def debounce() -> None:
         waiting.set()
         assert go_on.wait(10)
 
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
-    watcher = threading.Thread(target=store.reload, args=(settle,))
+    watcher = threading.Thread(target=store.reload, args=(debounce,))
     watcher.start()
     assert waiting.wait(10)
     store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
@@ -193,16 +193,16 @@ def is_all_made(app: Flask) -> bool:
     """Whether no request would have to wait for anything to be made."""
     responder = app.extensions["responder"]
     view = responder.view()
-    snapshot, overview = view.snapshot, view.snapshot.overview
+    snapshot, summary = view.snapshot, view.snapshot.summary
     resources = [
         *(resolution.document(name, view) for name in resolution.DOCUMENTS),
-        *(resolution.verdict(board, view) for board in snapshot.boards.values()),
+        *(resolution.verdict(board, view) for board in snapshot.leaderboards.values()),
         *(resolution.record(product, view) for product in snapshot.products.values()),
     ]
     return (
         all(is_kept(responder, resource) for resource in resources)
-        and "product_redirects" in vars(overview)
-        and overview.index.is_prepared
+        and "product_redirects" in vars(summary)
+        and summary.index.is_prepared
     )
 
 
@@ -223,7 +223,7 @@ def test_what_a_change_takes_away_is_made_again_before_anybody_asks(
     directory: Path, store: Store, app: Flask
 ) -> None:
     """The watcher makes every body, the old addresses and the search index, and makes them anew."""
-    Watcher(store, every=0.01, settle=0.01).ensure_running()
+    Watcher(store, every=0.01, debounce=0.01).ensure_running()
     before = store.snapshot
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     deadline = time.monotonic() + 30
@@ -239,15 +239,15 @@ def test_preparing_turns_to_the_snapshot_that_polls_have_made_current(
 
     What failed for the one before is not told of it.
     """
-    first, make = store.snapshot, Payloads.product_record
+    first, make = store.snapshot, Serializer.product_record
 
     def make_while_a_poll_comes_in(*given: Any) -> Any:
-        monkeypatch.setattr(Payloads, "product_record", make)
+        monkeypatch.setattr(Serializer, "product_record", make)
         store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
         store.flush()
         raise KeyError
 
-    monkeypatch.setattr(Payloads, "product_record", make_while_a_poll_comes_in)
+    monkeypatch.setattr(Serializer, "product_record", make_while_a_poll_comes_in)
     store.prepare()
     assert store.snapshot is not first
     assert is_all_made(app)
@@ -256,7 +256,7 @@ def test_preparing_turns_to_the_snapshot_that_polls_have_made_current(
 
 def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> None:
     """With nobody asking, an edit is served within moments, once it holds still."""
-    Watcher(store, every=0.01, settle=0.01).ensure_running()
+    Watcher(store, every=0.01, debounce=0.01).ensure_running()
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     deadline = time.monotonic() + 30
     while b"Best VPNs" not in prepared(store)["best/vpn.json"].body:
@@ -266,16 +266,16 @@ def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> No
 
 def test_no_search_waits_for_its_index(directory: Path, store: Store) -> None:
     """Once watched, the index is made before anybody searches, and the next before it is shown."""
-    assert not store.snapshot.overview.index.is_prepared
+    assert not store.snapshot.summary.index.is_prepared
     Watcher(store, every=1000).ensure_running()
     deadline = time.monotonic() + 30
-    while not (before := store.snapshot.overview.index).is_prepared:
+    while not (before := store.snapshot.summary.index).is_prepared:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     store.reload()
-    assert store.snapshot.overview.index is not before
-    assert store.snapshot.overview.index.is_prepared
+    assert store.snapshot.summary.index is not before
+    assert store.snapshot.summary.index.is_prepared
 
 
 def test_the_first_request_sees_what_changed_since_the_start(directory: Path, store: Store) -> None:
@@ -295,7 +295,7 @@ def test_a_fault_in_preparing_ends_no_watching(
         raise MemoryError
 
     monkeypatch.setattr(Index, "prepare", fail)
-    watcher = Watcher(store, every=0.01, settle=0.01)
+    watcher = Watcher(store, every=0.01, debounce=0.01)
     watcher.ensure_running()
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     deadline = time.monotonic() + 30
@@ -311,15 +311,15 @@ def test_a_body_that_cannot_be_made_is_a_problem_until_it_can(
     store: Store, app: Flask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It has a name, is logged once, and all others are made."""
-    make = Payloads.product_record
+    make = Serializer.product_record
 
-    def fail(payloads: Payloads, product: Named, *given: Any) -> Any:
+    def fail(serializer: Serializer, product: ProductProfile, *given: Any) -> Any:
         if product.slug == "zoho-crm":
             raise KeyError
-        return make(payloads, product, *given)
+        return make(serializer, product, *given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Payloads, "product_record", fail)
+        patched.setattr(Serializer, "product_record", fail)
         for _ in range(3):
             store.prepare()
             store.keep_current()
@@ -332,7 +332,7 @@ def test_a_body_that_cannot_be_made_is_a_problem_until_it_can(
             for product in store.snapshot.products.values()
             if not is_kept(app.extensions["responder"], resolution.record(product, view))
         ] == ["zoho-crm"]
-        assert store.snapshot.overview.index.is_prepared
+        assert store.snapshot.summary.index.is_prepared
     assert len(caplog.records) == 1
     store.prepare()
     assert store.problems == ()
@@ -433,5 +433,5 @@ def test_any_edits_taken_in_one_by_one_are_as_a_fresh_start(
     fresh = app_over(directory).extensions["store"]
     assert bodies(store) == bodies(fresh)
     assert store.problems == fresh.problems
-    assert store.snapshot.overview.product_redirects == fresh.snapshot.overview.product_redirects
-    assert store.snapshot.overview.category_redirects == fresh.snapshot.overview.category_redirects
+    assert store.snapshot.summary.product_redirects == fresh.snapshot.summary.product_redirects
+    assert store.snapshot.summary.category_redirects == fresh.snapshot.summary.category_redirects

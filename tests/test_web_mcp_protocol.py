@@ -24,7 +24,7 @@ from mcp_rankings import (
 )
 from werkzeug.datastructures import Headers
 
-from store.web.mcp.messages import read
+from store.web.mcp.jsonrpc import read
 from store.web.mcp.protocol import Dispatcher
 
 if TYPE_CHECKING:

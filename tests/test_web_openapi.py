@@ -148,7 +148,7 @@ def test_histories_and_searches_fit_the_served_schema(app: Flask, client: FlaskC
     """A spread of categories, each by its history and by a search for its title."""
     document = served(client)
     history, search = (validator(document, f"/api/v1/{name}") for name in ("history", "search"))
-    for slug, board in list(app.extensions["store"].snapshot.boards.items())[::60]:
+    for slug, board in list(app.extensions["store"].snapshot.leaderboards.items())[::60]:
         history.validate(client.get(f"/api/v1/history?slug={slug}").get_json())
         query = urlencode({"q": board.category.title})
         search.validate(client.get(f"/api/v1/search?{query}").get_json())

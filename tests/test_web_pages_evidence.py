@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from builders import answered, app_over, failed, write_data
 
+from store.line_codec import encode_line
 from store.memory import Store
-from store.sealing import seal
 from store.web.pages.evidence import MOST_POLLS, PIECE, Evidence
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from store.rankings.products import Named
+    from store.rankings.products import ProductProfile
     from store.records import Poll
-    from store.snapshot import Ledger
+    from store.snapshot import LineIndex
 
 CATEGORIES = {"crm-software": {"title": "Best CRM software"}, "vpn": {"title": "Best VPN"}}
 
 
-def evidence(directory: Path, product: str) -> tuple[Evidence, Named]:
+def evidence(directory: Path, product: str) -> tuple[Evidence, ProductProfile]:
     """The evidence of a data directory as it is, and one of its products."""
     store = app_over(directory).extensions["store"]
     return Evidence(store, store.snapshot), store.snapshot.product(product)
@@ -39,7 +39,7 @@ def test_namings_are_the_newest_of_all_categories(tmp_path: Path) -> None:
         failed("B", at="2026-01-04T06:00:00Z"),
     ]
     found, product = evidence(write_data(tmp_path, categories=CATEGORIES, polls=polls), "x")
-    assert [(n.slug, n.pick.rank) for n in found.namings(product)] == [
+    assert [(n.slug, n.pick.rank) for n in found.product_mentions(product)] == [
         ("vpn", 2),
         ("crm-software", 1),
     ]
@@ -50,9 +50,9 @@ def test_at_most_500_namings_are_shown_and_all_are_counted(tmp_path: Path) -> No
     write_data(tmp_path)
     sealed(tmp_path, "crm-software", [answered("A", ["x"], at) for at in times(510)])
     found, product = evidence(tmp_path, "x")
-    namings = found.namings(product)
-    assert len(namings) == MOST_POLLS
-    assert namings[0].poll.polled_at == times(510)[-1]
+    product_mentions = found.product_mentions(product)
+    assert len(product_mentions) == MOST_POLLS
+    assert product_mentions[0].poll.polled_at == times(510)[-1]
     text = app_over(tmp_path).test_client().get("/product/x/polls").text
     assert "The newest 500 of 510 answers" in text
 
@@ -61,7 +61,7 @@ def sealed(directory: Path, slug: str, polls: list[Poll]) -> None:
     """Write a category's history at once."""
     file = directory / "history" / f"{slug}.jsonl"
     file.parent.mkdir(exist_ok=True)
-    file.write_bytes(b"".join(seal(poll, poll.polled_at)[1] for poll in polls))
+    file.write_bytes(b"".join(encode_line(poll, poll.polled_at)[1] for poll in polls))
 
 
 def times(count: int) -> list[str]:
@@ -78,7 +78,7 @@ def test_a_naming_is_found_however_long_ago_it_was(tmp_path: Path) -> None:
     polls = [answered("A", [n], at) for n, at in zip(names, times(601), strict=True)]
     sealed(tmp_path, "crm-software", polls)
     found, product = evidence(tmp_path, "x-u")
-    assert [n.poll.polled_at for n in found.namings(product)] == ["2026-01-01T00:00:00Z"]
+    assert [n.poll.polled_at for n in found.product_mentions(product)] == ["2026-01-01T00:00:00Z"]
 
 
 def test_no_more_is_read_than_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,12 +90,12 @@ def test_no_more_is_read_than_it_takes(tmp_path: Path, monkeypatch: pytest.Monke
     read: list[int] = []
     lines = Store.lines
 
-    def counted(store: Store, ledger: Ledger, positions: Sequence[int]) -> list[bytes]:
+    def counted(store: Store, line_index: LineIndex, positions: Sequence[int]) -> list[bytes]:
         read.append(len(positions))
-        return lines(store, ledger, positions)
+        return lines(store, line_index, positions)
 
     monkeypatch.setattr(Store, "lines", counted)
-    assert len(found.namings(product)) == MOST_POLLS
+    assert len(found.product_mentions(product)) == MOST_POLLS
     assert sum(read) <= MOST_POLLS + 2 * PIECE
 
 
@@ -108,7 +108,7 @@ def test_which_of_the_oldest_are_shown_does_not_depend_on_their_order(tmp_path: 
         at = "2026-01-01T00:00:00Z"
         sealed(directory, "crm-software", [answered(model, ["x"], at) for model in order])
         found, product = evidence(directory, "x")
-        shown.append([n.poll.model for n in found.namings(product)])
+        shown.append([n.poll.model for n in found.product_mentions(product)])
     assert shown == [models[:MOST_POLLS]] * 2
 
 

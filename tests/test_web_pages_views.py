@@ -342,7 +342,7 @@ def test_a_retired_models_polls_stay_in_the_evidence(tmp_path: Path) -> None:
 def test_an_overview_behind_the_rest_is_survived(directory: Path) -> None:
     """Between a poll and the next flush, a change of a product that has gone is left out."""
     snapshot = app_over(directory).extensions["store"].snapshot
-    assert len(list(contexts.flips(snapshot.overview.changes, snapshot))) == 2
+    assert len(list(contexts.pick_changes(snapshot.summary.changes, snapshot))) == 2
     gone = msgspec.structs.replace(snapshot, products={})
-    assert list(contexts.flips(snapshot.overview.changes, gone)) == []
+    assert list(contexts.pick_changes(snapshot.summary.changes, gone)) == []
     assert contexts.home(gone)["together"] == []

@@ -30,8 +30,8 @@ def view(tmp_path: Path) -> RequestView:
 
 def test_a_former_slug_has_moved(view: RequestView) -> None:
     """The caller says which kind of address it has now."""
-    found = resolution.no_category("crm", view, view.payloads.at.category_page)
-    assert found == Moved(view.payloads.at.category_page("crm-software"))
+    found = resolution.no_category("crm", view, view.serializer.at.category_page)
+    assert found == Moved(view.serializer.at.category_page("crm-software"))
 
 
 def test_nothing_says_why_to_each_kind_of_reader(view: RequestView) -> None:
@@ -40,7 +40,7 @@ def test_nothing_says_why_to_each_kind_of_reader(view: RequestView) -> None:
     assert unknown.status == HTTPStatus.NOT_FOUND
     assert [suggestion.slug for suggestion in unknown.closest or ()] == ["zoho-crm"]
     assert len({unknown.api, unknown.page, unknown.tool}) == 3
-    unranked = resolution.no_category("unpolled", view, view.payloads.at.category)
+    unranked = resolution.no_category("unpolled", view, view.serializer.at.category)
     assert isinstance(unranked, Absent)
     assert unranked.closest is None
     assert "no successful poll yet" in unranked.page
@@ -49,9 +49,9 @@ def test_nothing_says_why_to_each_kind_of_reader(view: RequestView) -> None:
 def test_every_resource_has_an_address_and_a_generation_of_its_part(view: RequestView) -> None:
     """What was made for one part stands as long as that part does."""
     snapshot = view.snapshot
-    verdict = resolution.verdict(snapshot.boards["crm-software"], view)
+    verdict = resolution.verdict(snapshot.leaderboards["crm-software"], view)
     assert verdict.path == "api/v1/best/crm-software.json"
     assert verdict.generation == snapshot.generations.categories["crm-software"]
     document = resolution.document("labs.json", view)
-    assert document.generation == snapshot.generations.overview
+    assert document.generation == snapshot.generations.summary
     assert document.generation != verdict.generation

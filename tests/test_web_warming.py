@@ -8,7 +8,7 @@ import pytest
 from builders import answered, app_over, view_of, write_data
 
 from store.web.cache import BodyCache
-from store.web.payloads import Payloads
+from store.web.serializer import Serializer
 from store.web.warming import CacheWarmer
 
 if TYPE_CHECKING:
@@ -35,18 +35,18 @@ class Counting:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[str] = []
         for name in ("category_verdict", "product_record"):
-            monkeypatch.setattr(Payloads, name, self._counted(getattr(Payloads, name)))
+            monkeypatch.setattr(Serializer, name, self._counted(getattr(Serializer, name)))
 
     def _counted(self, make: Any) -> Any:
-        def counted(payloads: Payloads, subject: Any, *given: Any) -> Any:
+        def counted(serializer: Serializer, subject: Any, *given: Any) -> Any:
             self.made.append(subject.slug)
-            return make(payloads, subject, *given)
+            return make(serializer, subject, *given)
 
         return counted
 
 
-def payloads_of(snapshot: Snapshot) -> Payloads:
-    return view_of(snapshot).payloads
+def payloads_of(snapshot: Snapshot) -> Serializer:
+    return view_of(snapshot).serializer
 
 
 @pytest.mark.parametrize("budget", [1 << 20, 0])

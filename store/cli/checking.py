@@ -16,7 +16,7 @@ from store.cli import checks, name_checks, with_data
 from store.edits import name_clashes
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
-from store.polls.assistants import mistakes
+from store.polls.assistant_checks import mistakes
 from store.rankings.names import Names
 from store.records import Problem
 
@@ -78,7 +78,7 @@ def _accept(history: History, slugs: Sequence[str]) -> None:
     """Take the history of these slugs, or of all that lost some, as it is from now on."""
     try:
         held = {*history.signatures(), *history.remembered()}
-        spoilt = history.spoilt_marks
+        spoilt = history.damaged_checkpoints
         if slugs and spoilt:
             raise click.ClickException(f"{spoilt}.")
         lost = [slug for slug in sorted(held) if spoilt or history.read(slug).unread]
@@ -119,14 +119,14 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     yield from checks.advice(catalogue, files)
     try:
         history = History(directory / "history")
-        census = yield from checks.damage(history, catalogue, datetime.now(UTC))
+        held = yield from checks.damage(history, catalogue, datetime.now(UTC))
         yield from name_checks.remarks(catalogue, names, files, history)
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:
-        if history.spoilt_marks:
-            yield history.spoilt_marks
-        yield from checks.remarks(catalogue, census, files)
+        if history.damaged_checkpoints:
+            yield history.damaged_checkpoints
+        yield from checks.remarks(catalogue, held, files)
 
 
 def _as_text(problem: Problem, _: Path) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from store.counting import Row
     from store.files import Catalogue, Files
     from store.history import History, Stored
-    from store.positions import JsonPath
+    from store.json_positions import JsonPath
     from store.records import Assistant, Category, Poll
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
@@ -32,7 +32,7 @@ _NAMED = 5  # slugs that a message spells out
 UNKNOWN = "unknown"
 
 
-class Census(Struct, frozen=True):
+class HistorySummary(Struct, frozen=True):
     """What all history files hold: polls per model, newest poll per file, all ids.
 
     Of a file that cannot be read, or that lost some, the newest poll is :data:`UNKNOWN`.
@@ -68,8 +68,8 @@ def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
 
 def damage(
     history: History, catalogue: Catalogue, now: datetime
-) -> Generator[Problem, None, Census]:
-    """Every line of history that is damaged or yet to come; returns the census."""
+) -> Generator[Problem, None, HistorySummary]:
+    """Every line of history that is damaged or yet to come; returns its summary."""
     models: Counter[str] = Counter()
     newest = dict.fromkeys({*history.signatures(), *history.remembered()}, "")
     ids: set[str] = set()
@@ -89,7 +89,7 @@ def damage(
         newest |= {file: UNKNOWN for file, log in zip(files, logs, strict=True) if log.unread}
         if category := catalogue.categories.get(slug):
             unasked[slug] = _unasked(category, catalogue.assistants, polls)
-    return Census(models, newest, frozenset(ids), unasked)
+    return HistorySummary(models, newest, frozenset(ids), unasked)
 
 
 def _backwards(
@@ -130,34 +130,34 @@ def _unasked(
     return [a for a in assistants if (category.question, a.name) not in answered]
 
 
-def remarks(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Problem]:
+def remarks(catalogue: Catalogue, history: HistorySummary, files: Files) -> Iterator[Problem]:
     """Notices: retired models, categories never polled, history without a category."""
-    for id_ in catalogue.withheld.keys() - census.ids:
+    for id_ in catalogue.withheld.keys() - history.ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
     names = {assistant.name for assistant in catalogue.assistants}
-    for model in sorted(census.models.keys() - names) if names else ():
-        message = f'"{model}" is retired: its {census.models[model]:,} polls count in no ranking'
+    for model in sorted(history.models.keys() - names) if names else ():
+        message = f'"{model}" is retired: its {history.models[model]:,} polls count in no ranking'
         yield Problem("models.json", 1, 1, message, "notice")
-    yield from _rewordings(catalogue, census, files)
+    yield from _rewordings(catalogue, history, files)
     read = {
         slug: counting.history_files(slug, catalogue.categories) for slug in catalogue.categories
     }
-    never = [s for s, own in read.items() if not any(census.newest.get(file) for file in own)]
+    never = [s for s, own in read.items() if not any(history.newest.get(file) for file in own)]
     if never:
         message = f"{_counted(never)} never been polled; `flask poll --due` asks for what is due"
         yield Problem("history", 1, 1, message, "notice")
     held = {file for files_of_one in read.values() for file in files_of_one}
-    held |= {slug for slug in census.newest if f"categories/{slug}.json" in catalogue.modified}
-    left = sorted(census.newest.keys() - held)
+    held |= {slug for slug in history.newest if f"categories/{slug}.json" in catalogue.modified}
+    left = sorted(history.newest.keys() - held)
     if left:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
 
 
-def _rewordings(catalogue: Catalogue, census: Census, files: Files) -> Iterator[Problem]:
+def _rewordings(catalogue: Catalogue, history: HistorySummary, files: Files) -> Iterator[Problem]:
     """What it costs to ask each new wording that has not been answered by all."""
-    for slug, assistants in census.unasked.items():
+    for slug, assistants in history.unasked.items():
         if assistants:
             costs = [cost_at_most(each, catalogue.categories[slug]) for each in assistants]
             price = "at a price that models.json does not give"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from store import positions
+from store import json_positions
 from store.cli.schemas import schema_of
 from store.drafts import drafted
 from store.files import load, understand
@@ -22,7 +22,7 @@ from store.files import load, understand
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from store.positions import JsonPath
+    from store.json_positions import JsonPath
 
 _decode = json.JSONDecoder().raw_decode
 
@@ -83,7 +83,7 @@ def with_item(text: str, key: str, value: str, order: tuple[str, ...]) -> str:
 
     A list that is not there is put after the last of the keys that come before it in ``order``.
     """
-    parsed = positions.parse(text)
+    parsed = json_positions.parse(text)
     held = parsed.value.get(key)
     if held is None:
         return with_member(text, (), key, [value], order)
@@ -96,7 +96,7 @@ def with_item(text: str, key: str, value: str, order: tuple[str, ...]) -> str:
 
 def with_member(text: str, path: JsonPath, key: str, value: Any, order: tuple[str, ...]) -> str:
     """A text whose object at ``path`` also has ``key``, after those before it in ``order``."""
-    parsed = positions.parse(text)
+    parsed = json_positions.parse(text)
     held = parsed.value
     for step in path:
         held = held[step]

@@ -278,9 +278,9 @@ class SharedHeaders:
 
 def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
     """Every path whose answer does not depend on the request, from the application's rules."""
-    computed = {experiment.slug for experiment in snapshot.overview.experiments}
+    computed = {experiment.slug for experiment in snapshot.summary.experiments}
     values = {
-        "best": sorted(snapshot.boards),
+        "best": sorted(snapshot.leaderboards),
         "product": sorted(snapshot.product_slugs),
         "labs": sorted(computed | snapshot.catalogue.labs.keys()),
         "static": sorted(path.name for path in Path(app.root_path, "store/web/static").glob("*")),
@@ -290,8 +290,8 @@ def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
 
 def moved_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
     """Every path of an old slug."""
-    overview = snapshot.overview
-    values = {"best": overview.category_redirects, "product": overview.product_redirects}
+    summary = snapshot.summary
+    values = {"best": summary.category_redirects, "product": summary.product_redirects}
     general = set(_paths(app, {}))
     yield from (path for path in _paths(app, values) if path not in general)
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from store.files import Catalogue, Files
     from store.history import History
-    from store.rankings.curation import Meaning
+    from store.rankings.curation import NameResolution
     from store.rankings.names import Names
-    from store.rankings.products import Named
+    from store.rankings.products import ProductProfile
     from store.records import Problem
     from store.snapshot import Snapshot
 
@@ -40,8 +40,8 @@ def remarks(
 
 
 def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
-    found: defaultdict[tuple[str, str], list[Meaning]] = defaultdict(list)
-    for meaning in curation.taken_in(snapshot.readings.values(), snapshot.names):
+    found: defaultdict[tuple[str, str], list[NameResolution]] = defaultdict(list)
+    for meaning in curation.taken_in(snapshot.aggregates.values(), snapshot.names):
         found[meaning.product, meaning.rule].append(meaning)
     for (slug, rule), meanings in found.items():
         taken = [
@@ -81,7 +81,7 @@ def _contested(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 
 def _overridden(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
     for slug, address, owner in curation.overridden(
-        snapshot.products, snapshot.readings.values(), snapshot.names
+        snapshot.products, snapshot.aggregates.values(), snapshot.names
     ):
         place = snapshot.names.products[slug].former_slugs.index(address)
         message = (
@@ -91,7 +91,7 @@ def _overridden(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
         yield files.problem_at(f"products/{slug}.json", ("former_slugs", place), message, "warning")
 
 
-def _polls(product: Named) -> str:
+def _polls(product: ProductProfile) -> str:
     """How often and where a product is named."""
     polls = "1 poll" if product.mentions == 1 else f"{product.mentions:,} polls"
     return f"{polls} in {curation.listed(product.categories)}"

@@ -16,19 +16,19 @@ from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_ite
 from store.files import DataDirectoryError, understand
 from store.history import HistoryError
 from store.memory import Store
-from store.rankings import curation, likeness, names, readings
+from store.rankings import aggregates, curation, names, similarity
+from store.rankings.aggregates import FirstUse
 from store.rankings.curation import Use
 from store.rankings.names import Names
-from store.rankings.products import Named
-from store.rankings.readings import FirstUse
+from store.rankings.products import ProductProfile
 from store.records import Product, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from store.rankings.curation import Meaning, Move
-    from store.rankings.likeness import Suggestion
+    from store.rankings.curation import Move, NameResolution
+    from store.rankings.similarity import MergeSuggestion
     from store.settings import Settings
     from store.snapshot import Snapshot
 
@@ -54,15 +54,15 @@ def names_group() -> None:
 @with_data
 def queue(limit: int, category: str | None) -> None:
     """List products that may be known under another name, best reasons first."""
-    desk = Desk.open()
+    editor = ProductEditor.open()
     waiting = [
         suggestion
-        for suggestion in desk.suggestions()
+        for suggestion in editor.suggestions()
         if category is None
         or category in (*suggestion.product.categories, *suggestion.known.categories)
     ]
     for suggestion in waiting[:limit]:
-        click.echo("\n".join(_told(suggestion, desk.files)))
+        click.echo("\n".join(_told(suggestion, editor.files)))
     click.echo(f"{min(limit, len(waiting))} of {len(waiting)} suggestions.", err=True)
 
 
@@ -71,12 +71,12 @@ def queue(limit: int, category: str | None) -> None:
 @with_data
 def accept(product: str) -> None:
     """Take the queue's suggestion for PRODUCT: it becomes an alias of the one it looks like."""
-    desk = Desk.open()
-    found = desk.product(product)
-    fitting = [s for s in desk.suggestions() if s.product.id == found.id]
+    editor = ProductEditor.open()
+    found = editor.product(product)
+    fitting = [s for s in editor.suggestions() if s.product.id == found.id]
     if not fitting:
         raise click.ClickException(f"The queue holds nothing for {found.slug}; use merge.")
-    desk.merge(found, fitting[0].known)
+    editor.merge(found, fitting[0].known)
 
 
 @names_group.command()
@@ -85,8 +85,8 @@ def accept(product: str) -> None:
 @with_data
 def merge(product: str, into: str) -> None:
     """Make PRODUCT one with INTO: its names become aliases there, its address leads there."""
-    desk = Desk.open()
-    desk.merge(desk.product(product), desk.product(into))
+    editor = ProductEditor.open()
+    editor.merge(editor.product(product), editor.product(into))
 
 
 @names_group.command()
@@ -95,8 +95,8 @@ def merge(product: str, into: str) -> None:
 @with_data
 def reject(product: str, other: str) -> None:
     """Say that PRODUCT and OTHER are two, so that the queue never asks again."""
-    desk = Desk.open()
-    desk.reject(desk.product(product), desk.product(other))
+    editor = ProductEditor.open()
+    editor.reject(editor.product(product), editor.product(other))
 
 
 @names_group.command()
@@ -111,14 +111,14 @@ def explain(text: str, category: str | None, domain: str | None) -> None:
     """
     if not text.strip():
         raise click.UsageError("Give a spelling.")
-    desk = Desk.open()
-    if category is not None and category not in desk.snapshot.readings:
+    editor = ProductEditor.open()
+    if category is not None and category not in editor.snapshot.aggregates:
         raise click.UsageError(f'No category has the slug "{category}".')
-    for meaning in desk.meanings(text, category, domain):
-        click.echo("\n".join(_explained(meaning, desk)))
+    for meaning in editor.meanings(text, category, domain):
+        click.echo("\n".join(_explained(meaning, editor)))
 
 
-class Desk:
+class ProductEditor:
     """The products as they stand, and the edits that a curator makes to their files."""
 
     def __init__(self, directory: Path, snapshot: Snapshot) -> None:
@@ -127,7 +127,7 @@ class Desk:
         self.files = snapshot.catalogue.products
 
     @classmethod
-    def open(cls) -> Desk:
+    def open(cls) -> ProductEditor:
         """The desk over the app's data directory.
 
         Raises:
@@ -139,12 +139,12 @@ class Desk:
         except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(str(error)) from None
 
-    def meanings(self, text: str, category: str | None, domain: str | None) -> list[Meaning]:
+    def meanings(self, text: str, category: str | None, domain: str | None) -> list[NameResolution]:
         """What a spelling stands for in one category, or in all that name it.
 
         With a domain, as if all models gave that one. A spelling that no poll has is resolved too.
         """
-        read = self.snapshot.readings
+        read = self.snapshot.aggregates
         asked = [read[category]] if category else read.values()
         found = curation.spelt(text, curation.uses(asked))
         if domain:
@@ -154,7 +154,7 @@ class Desk:
             found = [Use(category or NOWHERE, nouns, text, domain)]
         return curation.meanings(found, self.snapshot.names)
 
-    def address(self, meaning: Meaning) -> str:
+    def address(self, meaning: NameResolution) -> str:
         """Where the product of a spelling is, or would be if it were named."""
         if named := self.snapshot.products.get(meaning.product):
             return named.slug
@@ -164,32 +164,32 @@ class Desk:
         taken = {*self.snapshot.product_slugs, *self.files, *former}
         return next(slug for slug in names.slugs(meaning.spelling) if slug not in taken)
 
-    def suggestions(self) -> list[Suggestion]:
+    def suggestions(self) -> list[MergeSuggestion]:
         """What the queue holds."""
-        return likeness.queue(
+        return similarity.queue(
             self.snapshot.products, self.files, self.snapshot.catalogue.categories
         )
 
-    def product(self, text: str) -> Named:
+    def product(self, text: str) -> ProductProfile:
         """The product of a slug, old or new, or of a spelling.
 
         Raises:
             click.UsageError: no product has it, or several have.
         """
         snapshot = self.snapshot
-        slug = snapshot.overview.product_redirects.get(text, text)
+        slug = snapshot.summary.product_redirects.get(text, text)
         if found := snapshot.product(slug) or self._by_spelling(text):
             return found
         if file := self.files.get(text):
             use = FirstUse("", "", "", 0, file.name)
-            return Named(text, text, file.name, file.domain, file.aliases, 0, (), use)
+            return ProductProfile(text, text, file.name, file.domain, file.aliases, 0, (), use)
         if is_slug(text):
             self._refuse_broken(text)
         close = process.extract(text, list(snapshot.product_slugs), limit=3, score_cutoff=60)
         hint = f" Closest: {', '.join(slug for slug, *_ in close)}." if close else ""
         raise click.UsageError(f'No product has the slug or the spelling "{text}".{hint}')
 
-    def _by_spelling(self, text: str) -> Named | None:
+    def _by_spelling(self, text: str) -> ProductProfile | None:
         wanted = names.key(text)
         found = [
             product
@@ -201,7 +201,7 @@ class Desk:
             raise click.UsageError(f'"{text}" stands for several products: {slugs}; give a slug.')
         return found[0] if found else None
 
-    def merge(self, product: Named, into: Named) -> None:
+    def merge(self, product: ProductProfile, into: ProductProfile) -> None:
         """Write the names of one product into the file of the other, and remove its own file.
 
         Raises:
@@ -230,7 +230,7 @@ class Desk:
             edits.append(self._edit(product.slug, None))
         self._carry_out(edits)
 
-    def reject(self, product: Named, other: Named) -> None:
+    def reject(self, product: ProductProfile, other: ProductProfile) -> None:
         """Write that two products are not the same, into the file of one of them.
 
         Where neither has a file, the new file is the one that matches fewer other names.
@@ -249,14 +249,14 @@ class Desk:
         ]
         self._carry_out([min(edits, key=lambda edit: len(self._moves([edit])))])
 
-    def _record(self, product: Named) -> Product:
+    def _record(self, product: ProductProfile) -> Product:
         return self.files.get(product.id) or Product(version=1, name=product.name)
 
-    def _titles(self, product: Named) -> tuple[str, ...]:
+    def _titles(self, product: ProductProfile) -> tuple[str, ...]:
         record = self._record(product)
         return (record.name, *record.aliases)
 
-    def _refuse_if_told_apart(self, product: Named, into: Named) -> None:
+    def _refuse_if_told_apart(self, product: ProductProfile, into: ProductProfile) -> None:
         for one, other in ((product, into), (into, product)):
             if other.slug in self._record(one).not_same_as:
                 raise click.ClickException(
@@ -276,7 +276,7 @@ class Desk:
         except EditError as error:
             raise click.ClickException(str(error)) from None
 
-    def _text(self, product: Named) -> str:
+    def _text(self, product: ProductProfile) -> str:
         """The text of a product's file, a new one if it has none."""
         if product.id not in self.files:
             return new(_name(product.slug), name=product.name)
@@ -301,9 +301,9 @@ class Desk:
     def _moves(self, edits: list[Edit]) -> list[Move]:
         """The spellings that would stand for another product after these edits."""
         after, named = self._names_after(edits), self.snapshot.products
-        read = self.snapshot.readings
-        was = {slug: reading.resolved for slug, reading in read.items()}
-        now = {slug: readings.resolved_by(after, reading) for slug, reading in read.items()}
+        read = self.snapshot.aggregates
+        was = {slug: aggregate.resolved for slug, aggregate in read.items()}
+        now = {slug: aggregates.resolved_by(after, aggregate) for slug, aggregate in read.items()}
         return curation.moves(
             curation.addressed(was, named, self.files),
             curation.addressed(now, named, after.products),
@@ -320,20 +320,20 @@ class Desk:
         return Names(dict(sorted(products.items())))
 
 
-def _explained(meaning: Meaning, desk: Desk) -> Iterator[str]:
+def _explained(meaning: NameResolution, editor: ProductEditor) -> Iterator[str]:
     """A spelling's product, rule, categories, key and address."""
-    named, owner = desk.snapshot.products.get(meaning.product), desk.files.get(meaning.product)
+    named, owner = editor.snapshot.products.get(meaning.product), editor.files.get(meaning.product)
     where = f"products/{meaning.product}.json" if owner else "a product of its own, in no file"
     name = owner.name if owner else named.name if named else meaning.spelling
     yield f"{meaning.spelling}: {name} ({where})"
     yield f"rule: {meaning.rule}"
     yield f"in: {curation.listed(meaning.places, _SHOWN)}"
     yield f"key: {names.key(meaning.spelling)}"
-    yield f"address: /product/{desk.address(meaning)}"
+    yield f"address: /product/{editor.address(meaning)}"
     yield _named(named) if named else "named in no successful poll"
 
 
-def _told(suggestion: Suggestion, files: Mapping[str, Product]) -> Iterator[str]:
+def _told(suggestion: MergeSuggestion, files: Mapping[str, Product]) -> Iterator[str]:
     """A suggestion in four lines, the last of them ready to be run."""
     product, known = suggestion.product, suggestion.known
     where = f"products/{known.id}.json" if known.id in files else "in no file yet"
@@ -343,7 +343,7 @@ def _told(suggestion: Suggestion, files: Mapping[str, Product]) -> Iterator[str]
     yield f"  flask names accept {product.slug}  |  flask names reject {product.slug} {known.slug}"
 
 
-def _named(product: Named) -> str:
+def _named(product: ProductProfile) -> str:
     return f"named {product.mentions}x in {curation.listed(product.categories, _SHOWN)}"
 
 

@@ -25,15 +25,15 @@ from store.history import History, HistoryError
 from store.last_good import FOLDER
 from store.memory import append
 from store.polls.asking import Unready, key_of, request_for
-from store.polls.assistants import mistakes
+from store.polls.assistant_checks import mistakes
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import DuePolls, Pair, look
 from store.polls.leases import Leases, held, locks_in
 from store.polls.providers import Tokens
-from store.polls.runner import ANSWERED, LEFT, Edges, Runner, Tally
+from store.polls.runner import ANSWERED, LEFT, Dependencies, Runner, RunSummary
 from store.polls.schedule import LOCK, other_owner
 from store.polls.spending import RunAccount, at_most, daily_account, is_priced, usd
-from store.polls.status import Overview, status
+from store.polls.status import PollingReport, status
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -131,14 +131,14 @@ def poll(  # noqa: PLR0913 - a command's options
     chosen = _assistants(catalogue, models, at)
     history = History(settings.data_dir / "history")
     clock = Clock((lambda: at) if at else utc_now)
-    desk = Desk(settings, catalogue, history, clock)
+    context = PollContext(settings, catalogue, history, clock)
     if show:
-        _show_status(_overview(desk, chosen), as_json=as_json)
+        _show_status(_overview(context, chosen), as_json=as_json)
         return
     if not (slugs or everything or due):
         raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
     pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
-    stands, unread = _look(desk, _read_before(catalogue, pairs))
+    stands, unread = _look(context, _read_before(catalogue, pairs))
     for sentence in unread:
         click.echo(sentence, err=True)
     known = stands.known(pairs)
@@ -154,12 +154,12 @@ def poll(  # noqa: PLR0913 - a command's options
     else:
         if not (at or settings.has_own_data):
             raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
-        well &= _ask(desk, wanted, stands, max_usd, only_due=due, in_order=at is not None)
+        well &= _ask(context, wanted, stands, max_usd, only_due=due, in_order=at is not None)
     if not well:
         raise click.exceptions.Exit(1)
 
 
-class Desk(Struct, frozen=True):
+class PollContext(Struct, frozen=True):
     """What one call of the command works with."""
 
     settings: Settings
@@ -232,15 +232,17 @@ def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> Iterable[str]:
     return dict.fromkeys(pair.slug for pair in pairs)
 
 
-def _look(desk: Desk, slugs: Iterable[str]) -> tuple[DuePolls, list[str]]:
+def _look(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[str]]:
     """What was asked so far; in sentences what of it cannot be read and so is not polled."""
     try:
-        desk.history.signatures()
-        stands, unread = look(slugs, desk.states_of)
+        context.history.signatures()
+        stands, unread = look(slugs, context.states_of)
     except HistoryError as error:
         raise click.ClickException(f"{error}.") from None
     sentences = dict.fromkeys(map(str, unread))
-    spoilt = [str(desk.history.spoilt_marks)] if desk.history.spoilt_marks else []
+    spoilt = (
+        [str(context.history.damaged_checkpoints)] if context.history.damaged_checkpoints else []
+    )
     return stands, [*spoilt, *(f"{each}; its category is left alone" for each in sentences)]
 
 
@@ -284,7 +286,7 @@ def _lack(settings: Settings, assistant: Assistant, accounts: Sequence[Account] 
 
 
 def _ask(
-    desk: Desk,
+    context: PollContext,
     pairs: Sequence[Pair],
     stands: DuePolls,
     max_usd: float | None,
@@ -294,38 +296,38 @@ def _ask(
 ) -> bool:
     """Ask what can be asked, and say what came of it; whether nothing needs a person."""
     accounts: list[Account] = [
-        *daily_account(desk.settings, desk.catalogue, stands.usd_on, desk.clock)
+        *daily_account(context.settings, context.catalogue, stands.usd_on, context.clock)
     ]
     accounts += [RunAccount(max_usd)] if max_usd is not None else []
-    _check_writable(desk.settings)
+    _check_writable(context.settings)
     chosen = list({pair.assistant.name: pair.assistant for pair in pairs}.values())
-    ready = _ready(desk.settings, chosen, accounts)
+    ready = _ready(context.settings, chosen, accounts)
     stop = threading.Event()
-    edges = Edges(
-        record=partial(append, desk.history, desk.catalogue),
-        states_of=desk.states_of,
-        leases=Leases(locks_in(desk.settings)),
-        secret=desk.settings.secret,
-        proxy=desk.settings.proxy,
+    deps = Dependencies(
+        record=partial(append, context.history, context.catalogue),
+        states_of=context.states_of,
+        leases=Leases(locks_in(context.settings)),
+        secret=context.settings.secret,
+        proxy=context.settings.proxy,
         stop=stop,
-        clock=desk.clock,
+        clock=context.clock,
         accounts=accounts,
     )
-    runner = Runner(edges, desk.catalogue.site.poll_every_days, in_order=in_order)
+    runner = Runner(deps, context.catalogue.site.poll_every_days, in_order=in_order)
     asked = [pair for pair in pairs if pair.assistant in ready]
     try:
         well = _summarise(_run(runner, asked, stop, only_due=only_due))
     finally:
-        _keep_marks(desk.history, {pair.slug for pair in asked})
-    return well and len(ready) == len(chosen) and not desk.clock.fault()
+        _keep_checkpoints(context.history, {pair.slug for pair in asked})
+    return well and len(ready) == len(chosen) and not context.clock.fault()
 
 
-def _keep_marks(history: History, slugs: Collection[str]) -> None:
+def _keep_checkpoints(history: History, slugs: Collection[str]) -> None:
     """Write down where these files end now, so that a later loss is seen; a warning if not."""
     for slug in slugs:
         history.read(slug)
     try:
-        history.keep_marks()
+        history.keep_checkpoints()
     except OSError as error:
         why = f"{FOLDER} cannot be written: {error.strerror}"
         click.echo(f"warning: {why}; a later loss of what was polled is unseen", err=True)
@@ -333,7 +335,7 @@ def _keep_marks(history: History, slugs: Collection[str]) -> None:
 
 def _run(
     runner: Runner, pairs: Sequence[Pair], stop: threading.Event, *, only_due: bool
-) -> dict[str, Tally]:
+) -> dict[str, RunSummary]:
     """Run the polls behind a progress bar; Ctrl-C and SIGTERM end them in good order."""
     before = {
         number: signal.signal(number, lambda *_: stop.set())
@@ -350,22 +352,22 @@ def _run(
             signal.signal(number, handler)
 
 
-def _summarise(tallies: dict[str, Tally]) -> bool:
+def _summarise(summaries: dict[str, RunSummary]) -> bool:
     """One line for each assistant and one for each reason; whether nothing needs a person."""
-    for name, tally in tallies.items():
-        click.echo(f"{name}: {tally}")
-        for what, why in sorted(tally.reasons.items()):
+    for name, summary in summaries.items():
+        click.echo(f"{name}: {summary}")
+        for what, why in sorted(summary.reasons.items()):
             click.echo(f"  {what}: {why}")
-        if tally.paused:
-            click.echo(f"{name} was paused: {tally.paused}")
-    answered = any(tally.outcomes[ANSWERED] for tally in tallies.values())
-    polled = any(tally.polled for tally in tallies.values())
-    return (answered or not polled) and not any(map(_needs_a_person, tallies.values()))
+        if summary.paused:
+            click.echo(f"{name} was paused: {summary.paused}")
+    answered = any(summary.outcomes[ANSWERED] for summary in summaries.values())
+    polled = any(summary.polled for summary in summaries.values())
+    return (answered or not polled) and not any(map(_needs_a_person, summaries.values()))
 
 
-def _needs_a_person(tally: Tally) -> bool:
+def _needs_a_person(summary: RunSummary) -> bool:
     """Whether waiting is of no use: a key, the provider's account or a history is wrong."""
-    return not tally.reasons.keys().isdisjoint({"auth", "quota", LEFT})
+    return not summary.reasons.keys().isdisjoint({"auth", "quota", LEFT})
 
 
 def _quote(pairs: Sequence[Pair]) -> None:
@@ -395,10 +397,10 @@ def _quote(pairs: Sequence[Pair]) -> None:
     )
 
 
-def _overview(desk: Desk, chosen: Sequence[Assistant]) -> Overview:
+def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingReport:
     """How polling stands, from the files alone."""
-    settings, catalogue, now = desk.settings, desk.catalogue, desk.clock.now()
-    stands, unread = _look(desk, catalogue.categories)
+    settings, catalogue, now = context.settings, context.catalogue, context.clock.now()
+    stands, unread = _look(context, catalogue.categories)
     leases = Leases(locks_in(settings))
     found = [
         status(
@@ -413,25 +415,27 @@ def _overview(desk: Desk, chosen: Sequence[Assistant]) -> Overview:
         )
         for assistant in chosen
     ]
-    fault = desk.clock.fault()
-    return Overview(
+    fault = context.clock.fault()
+    return PollingReport(
         assistants=tuple(found),
         wrong=(*unread, *([fault] if fault else [])),
-        usd_today=_spent_today(desk, stands),
+        usd_today=_spent_today(context, stands),
         cap_usd=catalogue.site.daily_usd,
         scheduled=held(locks_in(settings) / LOCK) > 0,
     )
 
 
-def _spent_today(desk: Desk, stands: DuePolls) -> float:
+def _spent_today(context: PollContext, stands: DuePolls) -> float:
     """What the cap counts, where there is one whose file can be read, else what history knows."""
     with suppress(OSError):
-        for account in daily_account(desk.settings, desk.catalogue, stands.usd_on, desk.clock):
+        for account in daily_account(
+            context.settings, context.catalogue, stands.usd_on, context.clock
+        ):
             return account.taken()
-    return stands.usd_on(desk.clock.now().date().isoformat())
+    return stands.usd_on(context.clock.now().date().isoformat())
 
 
-def _show_status(found: Overview, *, as_json: bool) -> None:
+def _show_status(found: PollingReport, *, as_json: bool) -> None:
     """Lines for people, or JSON; exits with 1 when something needs a person."""
     click.echo(msgspec.json.format(msgspec.json.encode(found)) if as_json else str(found))
     if not found.is_well:

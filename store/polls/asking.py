@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from store.cleaning import clean
-from store.polls import answers, sample, secrets
+from store.line_codec import decode_line, encode_line
+from store.polls import answer_parsing, sample, secrets
 from store.polls.prompt import prompt
 from store.polls.providers import (
     Prompt,
@@ -25,10 +26,9 @@ from store.polls.providers import (
     messages,
     responses,
 )
-from store.polls.sending import Sent, Unsent
+from store.polls.sending import Sent, Skipped
 from store.polls.spending import Meter, at_most, usd
 from store.records import Answer, Failure, Poll, Usage
-from store.sealing import seal, unseal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -138,7 +138,7 @@ def ask(
     sender: Sender,
     key: str | None,
     budget: Budget,
-) -> Asked | Unsent:
+) -> Asked | Skipped:
     """Put a category's question to an assistant; every failure is a poll with a kind.
 
     So is what nobody thought of: it is logged with its trace, and the poll can be recorded.
@@ -167,7 +167,7 @@ def _asked(
     sender: Sender,
     key: str | None,
     budget: Budget,
-) -> Asked | Unsent:
+) -> Asked | Skipped:
     if assistant.api == "sample":
         said = sample.reply(slug, category, assistant.name, at)
         return Asked(_poll(slug, category, assistant, Sent(said.reply, said.latency_ms, 1)))
@@ -175,12 +175,12 @@ def _asked(
     notes: tuple[str, ...] = ()
     if isinstance(sent, Sent) and _is_truncated(sent.reply):
         sent, notes = _asked_again(category, assistant, sender, key, budget, sent)
-    if isinstance(sent, Unsent):
+    if isinstance(sent, Skipped):
         return sent
     if sent.attempts > 1:
         notes = (*notes, f"sent {sent.attempts} times")
     poll = secrets.poll_without(key, _poll(slug, category, assistant, sent, notes, key))
-    unseal(seal(poll, EXAMPLE_TIME)[1][:-1])
+    decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
     return Asked(poll, sent.rest, sent.at)
 
 
@@ -198,7 +198,7 @@ def _asked_again(
     if bodies[0] == bodies[1]:
         return first, ()
     again = _send(category, wider, sender, key, budget, first.deadline)
-    if isinstance(again, Unsent):
+    if isinstance(again, Skipped):
         return first, ()
     note = "the first answer was cut off; asked again with twice the output limit"
     return _together(first, again), (note,)
@@ -211,7 +211,7 @@ def _send(
     key: str | None,
     budget: Budget,
     deadline: float = math.inf,
-) -> Sent | Unsent:
+) -> Sent | Skipped:
     request = request_for(assistant, category, key)
     meter = Meter(assistant, request.body, budget)
     return sender.send(request, PROVIDERS[assistant.api].read_reply, meter, deadline)
@@ -240,7 +240,9 @@ def _poll(
     key: str | None = None,
 ) -> Poll:
     reply = sent.reply
-    said = reply.outcome if isinstance(reply.outcome, Failure) else answers.read(reply.outcome)
+    said = (
+        reply.outcome if isinstance(reply.outcome, Failure) else answer_parsing.read(reply.outcome)
+    )
     answered = said if isinstance(said, Answer) else None
     failed = said if isinstance(said, Failure) else None
     return Poll(

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from store.history import HistoryError
 from store.polls.asking import Asked, ask, key_of
 from store.polls.due import Pair, due_at
-from store.polls.sending import Limits, Sender, Unsent
+from store.polls.sending import Limits, Sender, Skipped
 from store.polls.spending import Budget
 from store.records import Poll
 from store.times import rfc3339
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 Record = Callable[[Sequence[Poll], str], Sequence[Poll]]
 
 ANSWERED = "answered"
-SKIPPED = "not due any more"
+NOT_DUE = "not due any more"
 LEFT = "left for next time"
 
 THREADS = 2
 """Threads for each request that may be on its way, so that one records while another is asked."""
 
 
-class Tally(Struct):
+class RunSummary(Struct):
     """What became of an assistant's pairs.
 
     ``outcomes`` counts them by name, ``reasons`` gives the first sentence for each name that has
@@ -59,29 +59,29 @@ class Tally(Struct):
     @property
     def polled(self) -> int:
         """How many polls were made and recorded."""
-        return sum(n for outcome, n in self.outcomes.items() if outcome not in (SKIPPED, LEFT))
+        return sum(n for outcome, n in self.outcomes.items() if outcome not in (NOT_DUE, LEFT))
 
     @property
     def failures(self) -> list[str]:
         """The kinds of the polls that failed, by name."""
-        return sorted(self.outcomes.keys() - {ANSWERED, SKIPPED, LEFT})
+        return sorted(self.outcomes.keys() - {ANSWERED, NOT_DUE, LEFT})
 
     def __str__(self) -> str:
         """The counts and the cost, for people."""
-        order = [ANSWERED, *self.failures, SKIPPED, LEFT]
+        order = [ANSWERED, *self.failures, NOT_DUE, LEFT]
         counted = [f"{self.outcomes[o]} {o}" for o in order if self.outcomes[o]]
         counted += [f"{self.usd:.4f} USD"] if self.usd else []
         return ", ".join(counted)
 
 
 class NotAsked(Struct, frozen=True):
-    """A pair that was not asked: ``SKIPPED`` or ``LEFT``, and why if that needs saying."""
+    """A pair that was not asked: ``NOT_DUE`` or ``LEFT``, and why if that needs saying."""
 
     outcome: str
     why: str | None = None
 
 
-class Edges(Struct, frozen=True, kw_only=True):
+class Dependencies(Struct, frozen=True, kw_only=True):
     """What polling touches: history, locks, keys, the line, the clock and the money.
 
     ``record`` appends polls to history. ``states_of`` says how polling of a category stands now, or
@@ -105,14 +105,14 @@ class Runner:
     ``in_order`` polls one pair after the other, so that a run can be repeated exactly.
     """
 
-    def __init__(self, edges: Edges, every_days: int, *, in_order: bool = False) -> None:
-        self._edges = edges
+    def __init__(self, deps: Dependencies, every_days: int, *, in_order: bool = False) -> None:
+        self._deps = deps
         self._every_days = every_days
         self._in_order = in_order
 
     def run(
         self, pairs: Iterable[Pair], *, only_due: bool, done: Callable[[], None] = lambda: None
-    ) -> dict[str, Tally]:
+    ) -> dict[str, RunSummary]:
         """Poll all pairs, each assistant with its own threads; ``done`` is called after each.
 
         Raises:
@@ -120,55 +120,55 @@ class Runner:
             OSError: the leases could not be taken.
             Unready: an assistant's key is missing or cannot be sent.
         """
-        lanes: dict[str, deque[Pair]] = {}
+        queues: dict[str, deque[Pair]] = {}
         for pair in pairs:
-            lanes.setdefault("" if self._in_order else pair.assistant.name, deque()).append(pair)
-        run = _Run(self._edges, lanes, done)
+            queues.setdefault("" if self._in_order else pair.assistant.name, deque()).append(pair)
+        run = _Run(self._deps, queues, done)
         with ExitStack() as pools:
             futures = []
-            for name, lane in lanes.items():
-                threads = min(THREADS * lane[0].assistant.concurrency, len(lane)) if name else 1
+            for name, queue in queues.items():
+                threads = min(THREADS * queue[0].assistant.concurrency, len(queue)) if name else 1
                 pool = pools.enter_context(ThreadPoolExecutor(threads, f"poll {name}"))
                 every_days = self._every_days if only_due else None
-                futures += [pool.submit(run.work, lane, every_days) for _ in range(threads)]
+                futures += [pool.submit(run.work, queue, every_days) for _ in range(threads)]
         for future in futures:
             future.result()
-        return run.tallies
+        return run.summaries
 
 
 class _Run:
     """One run's shared state: what its threads work off, and what came of it so far."""
 
     def __init__(
-        self, edges: Edges, lanes: dict[str, deque[Pair]], done: Callable[[], None]
+        self, deps: Dependencies, queues: dict[str, deque[Pair]], done: Callable[[], None]
     ) -> None:
-        self._edges = edges
+        self._deps = deps
         self._done = done
         self._lock = threading.Lock()
         self._broken = False
-        self._budget = Budget(edges.accounts)
-        assistants = {pair.assistant.name: pair.assistant for q in lanes.values() for pair in q}
-        self.tallies = {name: Tally() for name in assistants}
-        self._keys = {name: key_of(a, edges.secret) for name, a in assistants.items()}
+        self._budget = Budget(deps.accounts)
+        assistants = {pair.assistant.name: pair.assistant for q in queues.values() for pair in q}
+        self.summaries = {name: RunSummary() for name in assistants}
+        self._keys = {name: key_of(a, deps.secret) for name, a in assistants.items()}
         self._senders = {name: self._sender(a) for name, a in assistants.items()}
 
-    def work(self, lane: deque[Pair], every_days: int | None) -> None:
+    def work(self, queue: deque[Pair], every_days: int | None) -> None:
         """Poll pairs until none is left; after a fault nothing more is asked by any thread."""
         while True:
             with self._lock:
-                if not lane or self._broken:
+                if not queue or self._broken:
                     return
-                pair = lane.popleft()
-                tally = self.tallies[pair.assistant.name]
-            if self._edges.stop.is_set() or tally.paused:
-                came: Asked | Unsent | NotAsked = Unsent()
+                pair = queue.popleft()
+                summary = self.summaries[pair.assistant.name]
+            if self._deps.stop.is_set() or summary.paused:
+                came: Asked | Skipped | NotAsked = Skipped()
             else:
                 came = self._guarded(pair, every_days)
             with self._lock:
-                _count(tally, came)
+                _count(summary, came)
                 self._done()
 
-    def _guarded(self, pair: Pair, every_days: int | None) -> Asked | Unsent | NotAsked:
+    def _guarded(self, pair: Pair, every_days: int | None) -> Asked | Skipped | NotAsked:
         finished = False
         try:
             came = self._poll(pair, every_days)
@@ -177,80 +177,80 @@ class _Run:
             self._broken = self._broken or not finished
         return came
 
-    def _poll(self, pair: Pair, every_days: int | None) -> Asked | Unsent | NotAsked:
+    def _poll(self, pair: Pair, every_days: int | None) -> Asked | Skipped | NotAsked:
         """Poll one pair and record it, unless another poller has it or it should not be asked."""
-        edges, name = self._edges, pair.assistant.name
-        with edges.leases.lease(pair.slug, name) as leased:
+        deps, name = self._deps, pair.assistant.name
+        with deps.leases.lease(pair.slug, name) as leased:
             if not leased:
-                return NotAsked(SKIPPED)
+                return NotAsked(NOT_DUE)
             if barred := self._barred(pair, every_days):
                 return barred
             came = ask(
                 pair.slug,
                 pair.category,
                 pair.assistant,
-                edges.clock.now(),
+                deps.clock.now(),
                 sender=self._senders[name],
                 key=self._keys[name],
                 budget=self._budget,
             )
             if isinstance(came, Asked):
-                now = _recorded_at(came, edges.clock.now())
-                edges.record([_dated(came, now)], rfc3339(now))
+                now = _recorded_at(came, deps.clock.now())
+                deps.record([_dated(came, now)], rfc3339(now))
             return came
 
-    def _barred(self, pair: Pair, every_days: int | None) -> NotAsked | Unsent | None:
+    def _barred(self, pair: Pair, every_days: int | None) -> NotAsked | Skipped | None:
         """Why a pair is not to be asked, if so.
 
         Where history cannot be read, or has a record yet to come, nobody knows when it was asked,
         so it is left for another time.
         """
-        if why := self._edges.clock.fault():
-            return Unsent(why)
+        if why := self._deps.clock.fault():
+            return Skipped(why)
         if every_days is None and pair.assistant.api == "sample":
             return None
         try:
-            states = self._edges.states_of(pair.slug)
+            states = self._deps.states_of(pair.slug)
         except HistoryError as error:
             return NotAsked(LEFT, str(error))
         if every_days is None:
             return None
         state = states.present.get(pair.assistant.name)
-        is_due = due_at(state, every_days) <= self._edges.clock.now()
-        return None if is_due else NotAsked(SKIPPED)
+        is_due = due_at(state, every_days) <= self._deps.clock.now()
+        return None if is_due else NotAsked(NOT_DUE)
 
     def _sender(self, assistant: Assistant) -> Sender:
         return Sender(
-            self._edges.stop,
+            self._deps.stop,
             rpm=assistant.rpm,
             concurrency=assistant.concurrency,
             secret=self._keys[assistant.name],
-            proxy=self._edges.proxy,
-            limits=self._edges.limits,
-            clock=self._edges.clock,
+            proxy=self._deps.proxy,
+            limits=self._deps.limits,
+            clock=self._deps.clock,
         )
 
 
-def _count(tally: Tally, came: Asked | Unsent | NotAsked) -> None:
+def _count(summary: RunSummary, came: Asked | Skipped | NotAsked) -> None:
     """Add what became of one pair."""
     if isinstance(came, NotAsked):
-        _add(tally, came.outcome, came.why)
-    elif isinstance(came, Unsent):
-        _add(tally, LEFT, None)
-        tally.paused = tally.paused or came.why
+        _add(summary, came.outcome, came.why)
+    elif isinstance(came, Skipped):
+        _add(summary, LEFT, None)
+        summary.paused = summary.paused or came.why
     else:
         poll = came.poll
-        _add(tally, poll.failure or ANSWERED, poll.error)
-        tally.usd += (poll.usage.usd or 0) if poll.usage else 0
+        _add(summary, poll.failure or ANSWERED, poll.error)
+        summary.usd += (poll.usage.usd or 0) if poll.usage else 0
         if came.rest is not None:
-            tally.paused = tally.paused or poll.error
-            tally.rest = max(tally.rest or 0, came.rest)
+            summary.paused = summary.paused or poll.error
+            summary.rest = max(summary.rest or 0, came.rest)
 
 
-def _add(tally: Tally, outcome: str, reason: str | None) -> None:
-    tally.outcomes[outcome] += 1
+def _add(summary: RunSummary, outcome: str, reason: str | None) -> None:
+    summary.outcomes[outcome] += 1
     if reason:
-        tally.reasons.setdefault(outcome, reason)
+        summary.reasons.setdefault(outcome, reason)
 
 
 def _recorded_at(came: Asked, now: datetime) -> datetime:

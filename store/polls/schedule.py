@@ -28,7 +28,7 @@ from store.polls.asking import Unready
 from store.polls.clocks import Clock
 from store.polls.due import Pair, look
 from store.polls.leases import Leases, leased, locks_in
-from store.polls.runner import Edges, Runner
+from store.polls.runner import Dependencies, Runner
 from store.polls.spending import daily_account
 from store.rankings.poll_states import usd_on
 from store.settings import SettingsError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from store.files import Catalogue
     from store.memory import Store
-    from store.polls.runner import Tally
+    from store.polls.runner import RunSummary
     from store.rankings.poll_states import PollStates
     from store.records import Assistant, Problem
     from store.settings import Settings
@@ -224,7 +224,7 @@ class Schedule:
         if assistant is None or self._stop.is_set() or _unsettled(catalogue):
             return
         try:
-            tally = self._run(catalogue, assistant)
+            summary = self._run(catalogue, assistant)
         except (Unready, SettingsError) as error:
             self._rest(scheduler, name, HOUR, str(error), "it lacks what it needs; see the log")
         except (HistoryError, OSError) as error:
@@ -233,24 +233,26 @@ class Schedule:
             log.exception("polling %s failed unexpectedly", name)
             self._rest(scheduler, name, HOUR, UNEXPECTED, UNEXPECTED)
         else:
-            self._follow(scheduler, name, tally)
+            self._follow(scheduler, name, summary)
 
-    def _follow(self, scheduler: BackgroundScheduler, name: str, tally: Tally | None) -> None:
+    def _follow(
+        self, scheduler: BackgroundScheduler, name: str, summary: RunSummary | None
+    ) -> None:
         """Say what a round came to, if anything was asked or held back, and rest if it must be."""
-        if tally is None or not (tally.polled or tally.reasons or tally.paused):
+        if summary is None or not (summary.polled or summary.reasons or summary.paused):
             return
-        if tally.polled:
+        if summary.polled:
             self._paused.pop(name, None)
-        if tally.polled or tally.reasons:
-            reasons = "".join(f"; {what}: {why}" for what, why in sorted(tally.reasons.items()))
+        if summary.polled or summary.reasons:
+            reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))
             level = logging.WARNING if reasons else logging.INFO
-            log.log(level, "%s: %d asked, %s%s", name, tally.polled, tally, reasons)
-        if tally.paused or tally.rest is not None:
-            seconds = HOUR if tally.rest is None else tally.rest
-            why = tally.paused or ""
+            log.log(level, "%s: %d asked, %s%s", name, summary.polled, summary, reasons)
+        if summary.paused or summary.rest is not None:
+            seconds = HOUR if summary.rest is None else summary.rest
+            why = summary.paused or ""
             self._rest(scheduler, name, seconds, why, why)
 
-    def _run(self, catalogue: Catalogue, assistant: Assistant) -> Tally | None:
+    def _run(self, catalogue: Catalogue, assistant: Assistant) -> RunSummary | None:
         def states_of(slug: str) -> PollStates:
             return self._store.poll_states(slug, catalogue, self._clock.now())
 
@@ -258,7 +260,7 @@ class Schedule:
         stands, _ = look(catalogue.categories, states_of)
         due = stands.due(pairs, catalogue.site.poll_every_days, self._clock.now())
         share = math.ceil(len(pairs) * self._settings.poll_tick / DAY)
-        edges = Edges(
+        deps = Dependencies(
             record=self._store.record,
             states_of=states_of,
             leases=Leases(self._locks),
@@ -268,7 +270,7 @@ class Schedule:
             clock=self._clock,
             accounts=daily_account(self._settings, catalogue, self._usd_on, self._clock),
         )
-        runner = Runner(edges, catalogue.site.poll_every_days)
+        runner = Runner(deps, catalogue.site.poll_every_days)
         return runner.run(due[:share], only_due=True).get(assistant.name)
 
     def _usd_on(self, day: str) -> float:

@@ -19,7 +19,7 @@ import requests
 from msgspec import Struct
 from urllib3.exceptions import HTTPError
 
-from store.polls import hints, secrets
+from store.polls import rate_limit_headers, secrets
 from store.polls.clocks import Clock
 from store.polls.connections import Connection
 from store.polls.providers import Reply, Request, Response
@@ -61,13 +61,13 @@ class Sent(Struct, frozen=True):
     at: datetime | None = None
 
 
-class Unsent(Struct, frozen=True):
+class Skipped(Struct, frozen=True):
     """Nothing was sent; ``why`` says what forbids it for all the assistant's polls, if it does."""
 
     why: str | None = None
 
 
-class Pace:
+class RateLimiter:
     """Spaces requests out evenly over time, whichever thread sends them."""
 
     def __init__(self, rpm: int, elapsed: Callable[[], float]) -> None:
@@ -124,7 +124,7 @@ class Sender:
         self._random = random or Random()
         self._clock = clock or Clock()
         self._elapsed = elapsed
-        self._pace = Pace(rpm, elapsed)
+        self._pace = RateLimiter(rpm, elapsed)
         self._slots = threading.BoundedSemaphore(concurrency)
         self._resting = False
 
@@ -134,7 +134,7 @@ class Sender:
         read: Callable[[Response], Reply],
         meter: Meter,
         deadline: float = math.inf,
-    ) -> Sent | Unsent:
+    ) -> Sent | Skipped:
         """Send a request, again where that may help, until ``deadline`` if one is given.
 
         Raises only what ``read`` and a fault of our own raise; then ``meter`` is settled.
@@ -146,7 +146,7 @@ class Sender:
             attempt += 1
             with self._slots, meter as why:
                 if why:
-                    return sent or Unsent(why)
+                    return sent or Skipped(why)
                 if not self._pace.wait(self._stop):
                     return self._stopped(sent)
                 if barred := self._barred(deadline):
@@ -161,12 +161,12 @@ class Sender:
             if not verdict.held and self._stop.wait(verdict.wait):
                 return self._stopped(sent)
 
-    def _barred(self, deadline: float) -> Unsent | None:
+    def _barred(self, deadline: float) -> Skipped | None:
         """Why nothing may be sent any more, if so."""
         if self._resting or self._elapsed() > deadline:
-            return Unsent()
+            return Skipped()
         fault = self._clock.fault()
-        return Unsent(fault) if fault else None
+        return Skipped(fault) if fault else None
 
     def _attempt(
         self,
@@ -181,12 +181,12 @@ class Sender:
         came = self._once(request, deadline)
         took = round(1000 * (self._elapsed() - start))
         reply = read(came) if isinstance(came, Response) else Reply(outcome=came.failure)
-        date = hints.date(came.headers) if isinstance(came, Response) else None
+        date = rate_limit_headers.date(came.headers) if isinstance(came, Response) else None
         why = self._clock.compare(date, began) if date else None
         if why:
             reply = msgspec.structs.replace(reply, outcome=Failure("http", why))
         reply = meter.believed(reply)
-        meter.settle(reply.tokens, free=_was_free(came))
+        meter.debounce(reply.tokens, free=_was_free(came))
         verdict = _Verdict() if why else self._verdict(came, reply, attempt)
         self._resting = self._resting or verdict.rest is not None
         if verdict.held:
@@ -194,10 +194,10 @@ class Sender:
         at = date if why else None
         return Sent(reply, took, attempt, verdict.rest, deadline, at), verdict
 
-    def _stopped(self, sent: Sent | None) -> Sent | Unsent:
+    def _stopped(self, sent: Sent | None) -> Sent | Skipped:
         """The end of a poll that was stopped while it waited."""
         if sent is None:
-            return Unsent()
+            return Skipped()
         failure = Failure("interrupted", "The poll was stopped while it waited to ask again.")
         reply = msgspec.structs.replace(sent.reply, outcome=failure)
         return Sent(reply, sent.latency_ms, sent.attempts)
@@ -328,10 +328,14 @@ class _Verdict(Struct, frozen=True):
 
 def _hint(response: Response, reply: Reply, now: datetime, *, limited: bool) -> float | None:
     """The wait a provider asks for; used-up limits count where they were the reason."""
-    asked = hints.retry_after(response.headers, now)
+    asked = rate_limit_headers.retry_after(response.headers, now)
     if asked is None and reply.wait is not None:
-        asked = hints.believed(reply.wait)
-    return hints.limit_reset(response.headers, now) if asked is None and limited else asked
+        asked = rate_limit_headers.believed(reply.wait)
+    return (
+        rate_limit_headers.limit_reset(response.headers, now)
+        if asked is None and limited
+        else asked
+    )
 
 
 def _lost(kind: FailureKind, sentence: str, *, free: bool = False) -> _Lost:

@@ -40,7 +40,7 @@ class Status(Struct, frozen=True, rename="camel"):
         return "\n".join([f"{self.name}: {', '.join(parts)}", *self.wrong])
 
 
-class Overview(Struct, frozen=True, rename="camel"):
+class PollingReport(Struct, frozen=True, rename="camel"):
     """How polling stands as a whole; ``cap_usd`` is site.json's ``daily_usd``.
 
     ``usd_today`` is what polls cost today and, under a cap, what calls on their way may cost.

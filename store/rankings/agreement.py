@@ -11,7 +11,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.rankings.merging import Counted, Entry
+    from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
 
 Label = Literal["unanimous", "majority", "split"]
@@ -47,7 +47,7 @@ def average_overlap(first: Sequence[ProductId], second: Sequence[ProductId]) -> 
     return sum(shares) / depth
 
 
-def measure(counted: Sequence[Counted], entries: Sequence[Entry]) -> Agreement | None:
+def measure(counted: Sequence[CountedAnswer], entries: Sequence[Entry]) -> Agreement | None:
     """The agreement of the counted models; ``None`` for fewer than two."""
     if len(counted) < 2:  # noqa: PLR2004 - it takes two to agree
         return None

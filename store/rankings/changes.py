@@ -15,11 +15,11 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from store.rankings.merging import Answered
+    from store.rankings.merging import ResolvedAnswer
     from store.rankings.names import ProductId
 
 
-Run = list["Answered"]
+Run = list["ResolvedAnswer"]
 """One model's answers in a row with the same #1."""
 
 
@@ -40,7 +40,7 @@ class Change(Struct, frozen=True):
     confirmed: bool
 
 
-class Reign(Struct, frozen=True):
+class Streak(Struct, frozen=True):
     """A streak of one model's #1: ``polls`` answers in a row, one a day.
 
     It is ``over`` once another product follows; the last of each sequence is not.
@@ -54,9 +54,9 @@ class Reign(Struct, frozen=True):
     over: bool
 
 
-def runs_of(answers: Iterable[Answered]) -> list[list[Run]]:
+def runs_of(answers: Iterable[ResolvedAnswer]) -> list[list[Run]]:
     """Per model and wording, its daily answers grouped into runs of equal #1s, oldest first."""
-    daily: dict[tuple[str, str], dict[str, Answered]] = {}
+    daily: dict[tuple[str, str], dict[str, ResolvedAnswer]] = {}
     for answered in answers:
         key, day = (answered.model, answered.question), answered.poll.polled_at[:10]
         of_one = daily.get(key)
@@ -68,7 +68,7 @@ def runs_of(answers: Iterable[Answered]) -> list[list[Run]]:
     return [_runs(of_one.values()) for of_one in daily.values()]
 
 
-def _runs(answers: Iterable[Answered]) -> list[Run]:
+def _runs(answers: Iterable[ResolvedAnswer]) -> list[Run]:
     """Answers in the order in which they came, those in a row with one #1 together."""
     runs: list[Run] = []
     for answered in answers:
@@ -85,10 +85,10 @@ def changes(slug: str, sequences: Iterable[Sequence[Run]]) -> tuple[Change, ...]
     return tuple(sorted(found, key=lambda change: (change.current_at, change.model)))
 
 
-def reigns(sequences: Iterable[Sequence[Run]]) -> tuple[Reign, ...]:
+def streaks(sequences: Iterable[Sequence[Run]]) -> tuple[Streak, ...]:
     """How long each #1 of each model held."""
     return tuple(
-        Reign(
+        Streak(
             model=run[0].model,
             product=run[0].first,
             start=run[0].poll.polled_at,

@@ -16,9 +16,9 @@ from store.rankings import products
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from store.rankings.aggregates import CategoryAggregate
     from store.rankings.names import Names, ProductId, Spelling
-    from store.rankings.products import Named
-    from store.rankings.readings import Reading
+    from store.rankings.products import ProductProfile
 
 _OWN = "a product of its own"
 _SHOWN = 3
@@ -34,7 +34,7 @@ class Use(NamedTuple):
     domain: str | None
 
 
-class Meaning(Struct, frozen=True, order=True):
+class NameResolution(Struct, frozen=True, order=True):
     """A spelling that stands for one product by one rule, and the categories where it does.
 
     ``places`` are slugs, with the domain in brackets if only that decides the product.
@@ -69,7 +69,7 @@ Addressed = dict[str, "dict[Spelling, tuple[ProductId, str | None]]"]
 
 def addressed(
     resolved: Mapping[str, Mapping[Spelling, ProductId]],
-    named: Mapping[ProductId, Named],
+    named: Mapping[ProductId, ProductProfile],
     files: Container[str],
 ) -> Addressed:
     """What spellings stand for by category, with the addresses of these products and files."""
@@ -98,11 +98,11 @@ def moves(before: Addressed, after: Addressed) -> list[Move]:
     return sorted(moved, key=lambda move: (move.spelling, move.told()))
 
 
-def uses(readings: Iterable[Reading]) -> Iterator[Use]:
+def uses(aggregates: Iterable[CategoryAggregate]) -> Iterator[Use]:
     """Every spelling of every category, with each domain that models gave for it there."""
-    for reading in readings:
-        for name, domain in reading.resolved:
-            yield Use(reading.slug, reading.category.nouns, name, domain)
+    for aggregate in aggregates:
+        for name, domain in aggregate.resolved:
+            yield Use(aggregate.slug, aggregate.category.nouns, name, domain)
 
 
 def spelt(text: str, found: Iterable[Use]) -> list[Use]:
@@ -112,7 +112,7 @@ def spelt(text: str, found: Iterable[Use]) -> list[Use]:
     return [use for use in alike if use.name == text] or alike
 
 
-def meanings(found: Iterable[Use], names: Names) -> list[Meaning]:
+def meanings(found: Iterable[Use], names: Names) -> list[NameResolution]:
     """What spellings stand for, by spelling, product and rule."""
     places: defaultdict[tuple[str, ProductId, str], set[tuple[str, str | None]]]
     places = defaultdict(set)
@@ -121,7 +121,7 @@ def meanings(found: Iterable[Use], names: Names) -> list[Meaning]:
         places[use.name, resolution.product, resolution.rule].add((use.slug, use.domain))
     meant = Counter((name, slug) for (name, *_), at in places.items() for slug in dict(at))
     return sorted(
-        Meaning(
+        NameResolution(
             *meaning,
             tuple(sorted({_place(slug, site, meant[meaning[0], slug]) for slug, site in at})),
         )
@@ -129,16 +129,18 @@ def meanings(found: Iterable[Use], names: Names) -> list[Meaning]:
     )
 
 
-def taken_in(readings: Iterable[Reading], names: Names) -> list[Meaning]:
+def taken_in(aggregates: Iterable[CategoryAggregate], names: Names) -> list[NameResolution]:
     """The spellings that stand for a product file without being its name or an alias."""
     return [
         meaning
-        for meaning in meanings(uses(readings), names)
+        for meaning in meanings(uses(aggregates), names)
         if meaning.product in names.products and meaning.rule != naming.NAMED
     ]
 
 
-def detached(named: Mapping[ProductId, Named], names: Names) -> Iterator[tuple[str, Named]]:
+def detached(
+    named: Mapping[ProductId, ProductProfile], names: Names
+) -> Iterator[tuple[str, ProductProfile]]:
     """Product files, each with another product whose own address the file has or had.
 
     This happens when the name of a file was changed and the old one is no alias. Names that several
@@ -159,7 +161,7 @@ def detached(named: Mapping[ProductId, Named], names: Names) -> Iterator[tuple[s
 
 
 def overridden(
-    named: Mapping[ProductId, Named], readings: Iterable[Reading], names: Names
+    named: Mapping[ProductId, ProductProfile], aggregates: Iterable[CategoryAggregate], names: Names
 ) -> Iterator[tuple[ProductId, str, ProductId]]:
     """Product files, each with a former slug of theirs and the other file that owns it by rule.
 
@@ -168,7 +170,7 @@ def overridden(
     claimed = products.former(named[id_] for id_ in named.keys() & names.products.keys())
     if not claimed:
         return
-    owners = products.redirects(readings, {id_: product.slug for id_, product in named.items()})
+    owners = products.redirects(aggregates, {id_: product.slug for id_, product in named.items()})
     for address, slug in sorted(claimed.items()):
         owner = owners.get(address, slug)
         if owner != slug and owner in names.products:

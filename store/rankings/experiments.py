@@ -16,8 +16,8 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from store.rankings.boards import Board
-    from store.rankings.readings import Reading
+    from store.rankings.aggregates import CategoryAggregate
+    from store.rankings.leaderboards import Leaderboard
 
 MIN_BOARDS = 5
 """Categories under which a share would mislead, so that no experiment is shown; a judgement."""
@@ -36,21 +36,23 @@ class Experiment(Struct, frozen=True):
     date: str
 
 
-def compute(boards: Sequence[Board], readings: Sequence[Reading]) -> tuple[Experiment, ...]:
+def compute(
+    leaderboards: Sequence[Leaderboard], aggregates: Sequence[CategoryAggregate]
+) -> tuple[Experiment, ...]:
     """Every experiment that the data at hand can answer."""
-    shared = [board for board in boards if board.agreement]
-    packs = [board for board in boards if len(board.counted) >= PACK]
+    shared = [board for board in leaderboards if board.agreement]
+    packs = [board for board in leaderboards if len(board.counted) >= PACK]
     found = []
     if len(shared) >= MIN_BOARDS:
         found += [_agreement_on_first(shared), _overlap_of_lists(shared)]
     if len(packs) >= MIN_BOARDS:
         found.append(_outsider(packs))
-    return (*found, *_reigns(readings), *_flips(readings))
+    return (*found, *_reigns(aggregates), *_flips(aggregates))
 
 
-def _agreement_on_first(boards: Sequence[Board]) -> Experiment:
-    labels = Counter([board.agreement.label for board in boards if board.agreement])
-    n = len(boards)
+def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
+    labels = Counter([board.agreement.label for board in leaderboards if board.agreement])
+    n = len(leaderboards)
     return Experiment(
         slug="agreement-on-first",
         title="How often do the assistants agree on #1?",
@@ -63,13 +65,13 @@ def _agreement_on_first(boards: Sequence[Board]) -> Experiment:
             f"{_share(labels['majority'], n)}, split in {_share(labels['split'], n)} "
             f"(n = {n} categories)."
         ),
-        date=_newest(boards),
+        date=_newest(leaderboards),
     )
 
 
-def _overlap_of_lists(boards: Sequence[Board]) -> Experiment:
+def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
     overlaps: dict[tuple[str, str], list[float]] = {}
-    for board in boards:
+    for board in leaderboards:
         for pair, overlap in board.agreement.overlaps.items() if board.agreement else ():
             overlaps.setdefault(pair, []).append(overlap)
     means = {pair: fmean(values) for pair, values in overlaps.items()}
@@ -91,18 +93,18 @@ def _overlap_of_lists(boards: Sequence[Board]) -> Experiment:
             f"{', '.join(told)}. The mean of all comparisons is {fmean(every):.2f} "
             f"(n = {len(every)} comparisons)."
         ),
-        date=_newest(boards),
+        date=_newest(leaderboards),
     )
 
 
 _MOST = ("most", "least")
 
 
-def _outsider(boards: Sequence[Board]) -> Experiment:
+def _outsider(leaderboards: Sequence[Leaderboard]) -> Experiment:
     """Which model stands alone against a #1 that all the others share."""
     asked: Counter[str] = Counter()
     alone: Counter[str] = Counter()
-    for board in boards:
+    for board in leaderboards:
         asked.update(board.models)
         if board.outsider:
             alone[board.outsider] += 1
@@ -116,20 +118,20 @@ def _outsider(boards: Sequence[Board]) -> Experiment:
             "names another #1 than the one all others share; count that per assistant, as a share "
             "of the categories it answered."
         ),
-        finding=f"Alone against all others: {shares} (n = {len(boards)} categories).",
-        date=_newest(boards),
+        finding=f"Alone against all others: {shares} (n = {len(leaderboards)} categories).",
+        date=_newest(leaderboards),
     )
 
 
-def _reigns(readings: Sequence[Reading]) -> Iterator[Experiment]:
+def _reigns(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
     """How long a #1 holds, over the streaks that ended."""
-    followed = [r for reading in readings for r in reading.reigns if r.over or r.polls > 1]
-    ended = [reign for reign in followed if reign.over]
+    followed = [r for aggregate in aggregates for r in aggregate.streaks if r.over or r.polls > 1]
+    ended = [streak for streak in followed if streak.over]
     if not ended:
         return
     time = dt.datetime.fromisoformat
-    polls = median([reign.polls for reign in ended])
-    days = median([(time(reign.end) - time(reign.start)).days for reign in ended])
+    polls = median([streak.polls for streak in ended])
+    days = median([(time(streak.end) - time(streak.start)).days for streak in ended])
     yield Experiment(
         slug="how-long-a-first-place-lasts",
         title="How long does an assistant's #1 last?",
@@ -142,17 +144,17 @@ def _reigns(readings: Sequence[Reading]) -> Iterator[Experiment]:
         finding=(
             f"{len(ended)} of {len(followed)} reigns have ended; in the median these held for "
             f"{_number(polls, 'poll')}, {_number(days, 'day')} from the first to the last "
-            f"(n = {_number(len(ended), 'ended reign')})."
+            f"(n = {_number(len(ended), 'ended streak')})."
         ),
-        date=max([reign.end for reign in followed])[:10],
+        date=max([streak.end for streak in followed])[:10],
     )
 
 
-def _flips(readings: Sequence[Reading]) -> Iterator[Experiment]:
+def _flips(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
     """How often #1 changes: changes per repeated answer."""
-    changes = [change for reading in readings for change in reading.changes]
-    reigns = [reign for reading in readings for reign in reading.reigns]
-    repeats = sum([reign.polls - (not reign.over) for reign in reigns])
+    changes = [change for aggregate in aggregates for change in aggregate.changes]
+    streaks = [streak for aggregate in aggregates for streak in aggregate.streaks]
+    repeats = sum([streak.polls - (not streak.over) for streak in streaks])
     if not changes:
         return
     confirmed = sum([change.confirmed for change in changes])
@@ -169,12 +171,12 @@ def _flips(readings: Sequence[Reading]) -> Iterator[Experiment]:
             f"{confirmed} of {_number(len(changes), 'flip')} confirmed "
             f"(n = {_number(repeats, 'repeated answer')})."
         ),
-        date=max([reign.end for reign in reigns])[:10],
+        date=max([streak.end for streak in streaks])[:10],
     )
 
 
-def _newest(boards: Sequence[Board]) -> str:
-    return max([board.newest for board in boards])[:10]
+def _newest(leaderboards: Sequence[Leaderboard]) -> str:
+    return max([board.newest for board in leaderboards])[:10]
 
 
 def _share(part: int, whole: int) -> str:

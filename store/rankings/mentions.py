@@ -18,7 +18,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from store.rankings.merging import Answered
+    from store.rankings.merging import ResolvedAnswer
     from store.rankings.names import ProductId
 
 Direction = Literal["new", "insufficient", "up", "down", "flat"]
@@ -54,7 +54,7 @@ class Trend(Struct, frozen=True):
     direction: Direction
 
 
-def recent(answers: Sequence[Answered]) -> tuple[tuple[CellPoll, ...], ...]:
+def recent(answers: Sequence[ResolvedAnswer]) -> tuple[tuple[CellPoll, ...], ...]:
     """By cell, the polls of its last two windows, newest first: all that a trend may need."""
     cells: dict[tuple[str, str], list[CellPoll]] = {}
     oldest: dict[tuple[str, str], str] = {}

@@ -23,7 +23,7 @@ PLACES = 5
 # As in records: answers are many and cannot form cycles, so the collector is spared them.
 
 
-class Answered(Struct, frozen=True, gc=False):
+class ResolvedAnswer(Struct, frozen=True, gc=False):
     """A model's answer with its names resolved: ``products`` are those of the poll's ranking.
 
     ``question`` is the wording that it answers, equivalent ones being one.
@@ -36,7 +36,9 @@ class Answered(Struct, frozen=True, gc=False):
     missed: tuple[ProductId, ...]
 
     @classmethod
-    def of(cls, poll: Poll, category: Category, resolved: Mapping[Spelling, ProductId]) -> Answered:
+    def of(
+        cls, poll: Poll, category: Category, resolved: Mapping[Spelling, ProductId]
+    ) -> ResolvedAnswer:
         """A successful poll's answer."""
         products = [resolved[pick.product, pick.domain] for pick in poll.ranking]
         missed = [resolved[miss.product, None] for miss in poll.missed]
@@ -49,19 +51,19 @@ class Answered(Struct, frozen=True, gc=False):
         return self.products[0]
 
 
-class Counted(Struct, frozen=True):
+class CountedAnswer(Struct, frozen=True):
     """An answer that counts towards the ranking; stale when it lags far behind the newest.
 
     ``picks`` are by product, best first; a product named twice keeps its better rank.
     """
 
     model: str
-    answered: Answered
+    answered: ResolvedAnswer
     picks: Mapping[ProductId, Pick]
     stale: bool
 
     @classmethod
-    def of(cls, answered: Answered, *, stale: bool = False) -> Counted:
+    def of(cls, answered: ResolvedAnswer, *, stale: bool = False) -> CountedAnswer:
         """An answer, counted."""
         picks: dict[ProductId, Pick] = {}
         for product, pick in zip(answered.products, answered.poll.ranking, strict=True):
@@ -87,15 +89,15 @@ def age_in_days(earlier: str, later: str) -> float:
     return span / dt.timedelta(days=1)
 
 
-def newest_of(answers: Iterable[Answered], latest: Mapping[str, Answered]) -> str:
+def newest_of(answers: Iterable[ResolvedAnswer], latest: Mapping[str, ResolvedAnswer]) -> str:
     """The time of the newest of some answers; ``latest`` is in order of appending."""
     order = list(latest)
     return max(answers, key=lambda answered: order.index(answered.model)).poll.polled_at
 
 
 def count(
-    latest: Mapping[str, Answered], models: Sequence[str], stale_after: int, drop_after: int
-) -> tuple[Counted, ...]:
+    latest: Mapping[str, ResolvedAnswer], models: Sequence[str], stale_after: int, drop_after: int
+) -> tuple[CountedAnswer, ...]:
     """The answers that count, in the configured order of models.
 
     ``latest`` holds each model's latest successful answer, the newest last. Ages, in days, are
@@ -108,14 +110,14 @@ def count(
     lags = [(answered, age_in_days(answered.poll.polled_at, newest)) for answered in present]
     return tuple(
         [
-            Counted.of(answered, stale=lag > stale_after)
+            CountedAnswer.of(answered, stale=lag > stale_after)
             for answered, lag in lags
             if lag <= drop_after
         ]
     )
 
 
-def merge(counted: Sequence[Counted], slugs: Mapping[ProductId, str]) -> tuple[Entry, ...]:
+def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> tuple[Entry, ...]:
     """The merged ranking, best first; ``slugs`` break ties that nothing else breaks."""
     picks: dict[ProductId, dict[str, Pick]] = {}
     for answer in counted:

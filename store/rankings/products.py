@@ -13,12 +13,12 @@ from store.rankings import names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from store.rankings.aggregates import CategoryAggregate, FirstUse, ProductStats, Use
     from store.rankings.names import ProductId
-    from store.rankings.readings import FirstUse, Reading, Sighting, Use
     from store.records import Product
 
 
-class Named(Struct, frozen=True):
+class ProductProfile(Struct, frozen=True):
     """A product that a successful poll ranked; ``mentions`` counts such polls."""
 
     id: ProductId
@@ -37,21 +37,23 @@ class Named(Struct, frozen=True):
         return self.first_use.polled_at
 
 
-def describe(product: ProductId, sightings: Mapping[str, Sighting], file: Product | None) -> Named:
+def describe(
+    product: ProductId, product_stats: Mapping[str, ProductStats], file: Product | None
+) -> ProductProfile:
     """A product from its sightings by category slug, and from its file when a curator wrote one.
 
     A provisional product bears the spelling of its earliest poll, and the address that follows
     from it if no other product does; see :func:`addresses`. The domain is the file's, else the one
     most polls give, else the first of the alphabet among equals.
     """
-    uses = [use for sighting in sightings.values() for use in sighting.spellings.values()]
+    uses = [use for stats in product_stats.values() for use in stats.spellings.values()]
     first = min(uses)
     name = file.name if file else first.spelling
     domains: Counter[str] = Counter()
-    for sighting in sightings.values():
-        domains.update(sighting.domains)
+    for stats in product_stats.values():
+        domains.update(stats.domains)
     common = min(domains, key=lambda domain: (-domains[domain], domain), default=None)
-    return Named(
+    return ProductProfile(
         id=product,
         slug=product if file else names.slug(name),
         name=name,
@@ -59,15 +61,15 @@ def describe(product: ProductId, sightings: Mapping[str, Sighting], file: Produc
         aliases=tuple(
             sorted({*(file.aliases if file else ()), *(u.spelling for u in uses)} - {name})
         ),
-        mentions=sum(sighting.mentions for sighting in sightings.values()),
-        categories=tuple(sorted(sightings)),
+        mentions=sum(stats.mentions for stats in product_stats.values()),
+        categories=tuple(sorted(product_stats)),
         first_use=first,
         former_slugs=file.former_slugs if file else (),
     )
 
 
 def addresses(
-    named: Mapping[ProductId, Named],
+    named: Mapping[ProductId, ProductProfile],
     files: Mapping[str, Product],
     given: Mapping[str, ProductId] = MappingProxyType({}),
 ) -> dict[str, ProductId]:
@@ -98,14 +100,16 @@ def addresses(
     }
 
 
-def redirects(readings: Iterable[Reading], slugs: Mapping[ProductId, str]) -> dict[str, str]:
+def redirects(
+    aggregates: Iterable[CategoryAggregate], slugs: Mapping[ProductId, str]
+) -> dict[str, str]:
     """Old address to new: every slug that a spelling in history ever had and no product bears.
 
-    Where two products' spellings share a slug, it is as in :attr:`Reading.addresses`.
+    Where two products' spellings share a slug, it is as in :attr:`CategoryAggregate.addresses`.
     """
     owners: dict[str, Use] = {}
-    for reading in readings:
-        for old, owner in reading.addresses.items():
+    for aggregate in aggregates:
+        for old, owner in aggregate.addresses.items():
             held = owners.setdefault(old, owner)
             if held is not owner and owner < held:
                 owners[old] = owner
@@ -113,7 +117,7 @@ def redirects(readings: Iterable[Reading], slugs: Mapping[ProductId, str]) -> di
     return {old: slugs[product] for old, (*_, product) in owners.items() if old not in borne}
 
 
-def former(products: Iterable[Named]) -> dict[str, str]:
+def former(products: Iterable[ProductProfile]) -> dict[str, str]:
     """Old address to new: the slugs that a curator says a product once had."""
     named = list(products)
     borne = {product.slug for product in named}

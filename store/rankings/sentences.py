@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from store.rankings.agreement import Agreement
-    from store.rankings.merging import Counted, Entry
+    from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
 
 QUOTE = 200
@@ -59,7 +59,7 @@ def category_verdict(  # noqa: PLR0913 - a sentence has as many parts as it has
     topic: str,
     site: str,
     source: str,
-    counted: Sequence[Counted],
+    counted: Sequence[CountedAnswer],
     entries: Sequence[Entry],
     names: Mapping[ProductId, str],
     wording: str,
@@ -82,7 +82,7 @@ def category_verdict(  # noqa: PLR0913 - a sentence has as many parts as it has
 
 
 def agreement_wording(
-    counted: Sequence[Counted],
+    counted: Sequence[CountedAnswer],
     configured: int,
     entries: Sequence[Entry],
     names: Mapping[ProductId, str],
@@ -141,7 +141,7 @@ def consensus(agreement: Agreement | None, names: Mapping[ProductId, str]) -> st
 
 
 def disagreement(
-    counted: Sequence[Counted], entries: Sequence[Entry], names: Mapping[ProductId, str]
+    counted: Sequence[CountedAnswer], entries: Sequence[Entry], names: Mapping[ProductId, str]
 ) -> str | None:
     """Who picked what, when not all picked the same; most votes first."""
     votes = _votes(counted)
@@ -161,7 +161,7 @@ def source(page: str, site: str, licence: str) -> str:
     return f"{page} ({site}, {licence})"
 
 
-def _unanimity(counted: Sequence[Counted], configured: int, stale_after: int) -> str:
+def _unanimity(counted: Sequence[CountedAnswer], configured: int, stale_after: int) -> str:
     stale = sum(answer.stale for answer in counted)
     who = _all(len(counted))
     if len(counted) < configured:
@@ -178,7 +178,7 @@ def _all(number: int) -> str:
     return "both" if number == 2 else f"all {number}"  # noqa: PLR2004 - English has a word for two
 
 
-def _votes(counted: Iterable[Counted]) -> Counter[ProductId]:
+def _votes(counted: Iterable[CountedAnswer]) -> Counter[ProductId]:
     return Counter(answer.answered.first for answer in counted)
 
 
@@ -186,7 +186,7 @@ def _is_level(entry: Entry, leader: Entry) -> bool:
     return sorted(entry.model_ranks.values()) == sorted(leader.model_ranks.values())
 
 
-def _caveat(counted: Iterable[Counted], product: ProductId) -> str | None:
+def _caveat(counted: Iterable[CountedAnswer], product: ProductId) -> str | None:
     polls = (answer.answered.poll for answer in counted if answer.answered.first == product)
     return next((poll.caveat for poll in polls if poll.caveat), None)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from store.rankings.merging import Answered, merge
+from store.rankings.merging import ResolvedAnswer, merge
 from store.rankings.wordings import Wordings, standing
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from store.records import Category, Poll, Site
 
 
-class Mark(Struct, frozen=True):
+class DayPick(Struct, frozen=True):
     """What came of a model's polls of one day; ``product`` is its #1 if one succeeded."""
 
     poll: Poll
@@ -39,7 +39,7 @@ class Day(Struct, frozen=True):
     date: str
     ranks: Mapping[ProductId, int]
     places: Mapping[ProductId, int]
-    marks: Mapping[str, Mark]
+    marks: Mapping[str, DayPick]
 
     @property
     def answered(self) -> bool:
@@ -62,15 +62,15 @@ def follow(
     asked = Wordings(category.question)
     newest: str | None = None
     for date, group in groupby(_in_time(polls), key=lambda poll: poll.polled_at[:10]):
-        marks: dict[str, Mark] = {}
+        marks: dict[str, DayPick] = {}
         for poll in group:
             if poll.succeeded:
-                answered = Answered.of(poll, category, resolved)
+                answered = ResolvedAnswer.of(poll, category, resolved)
                 asked.add(answered)
                 newest = poll.polled_at
-                marks[poll.model] = Mark(poll, "first", answered.first)
+                marks[poll.model] = DayPick(poll, "first", answered.first)
             elif poll.model not in marks or marks[poll.model].kind != "first":
-                marks[poll.model] = Mark(poll, "withheld" if poll.withheld is True else "failed")
+                marks[poll.model] = DayPick(poll, "withheld" if poll.withheld is True else "failed")
         stands = standing(asked.all(), newest, models, site)
         entries = merge(stands.counted, slugs) if stands else ()
         ranks = {entry.product: entry.rank for entry in entries}

@@ -28,28 +28,28 @@ class Wording(Struct, frozen=True):
     """
 
     question: str
-    latest: Mapping[str, merging.Answered]
+    latest: Mapping[str, merging.ResolvedAnswer]
     first_at: str
 
 
-class Standing(Struct, frozen=True):
+class CurrentWording(Struct, frozen=True):
     """The wording that a ranking rests on, with the answers to it that count."""
 
     wording: Wording
-    counted: tuple[merging.Counted, ...]
+    counted: tuple[merging.CountedAnswer, ...]
 
 
 class Wordings:
     """Collects a category's answers by wording, oldest first; ``current`` is its file's wording."""
 
-    def __init__(self, current: str, answers: Iterable[merging.Answered] = ()) -> None:
+    def __init__(self, current: str, answers: Iterable[merging.ResolvedAnswer] = ()) -> None:
         self._current = current
-        self._latest: dict[str, dict[str, merging.Answered]] = {}
+        self._latest: dict[str, dict[str, merging.ResolvedAnswer]] = {}
         self._first_at: dict[str, str] = {}
         for answered in answers:
             self.add(answered)
 
-    def add(self, answered: merging.Answered) -> None:
+    def add(self, answered: merging.ResolvedAnswer) -> None:
         """Take in the next answer."""
         question, model = answered.question, answered.model
         latest = self._latest.pop(question, None)
@@ -70,22 +70,22 @@ class Wordings:
 
 def standing(
     wordings: Sequence[Wording], newest: str | None, models: Sequence[str], site: Site
-) -> Standing | None:
+) -> CurrentWording | None:
     """The wording that a ranking rests on; ``None`` where no configured model answered any.
 
     An older one stands until every model counted for it has answered the next, or until
     ``newest``, the time of the category's newest answer, is seven days after the first answer to
     the next.
     """
-    stands: Standing | None = None
+    stands: CurrentWording | None = None
     for wording in reversed(wordings):
         counted = merging.count(wording.latest, models, site.stale_after_days, site.drop_after_days)
         if counted and (stands is None or _takes_over(wording, stands, newest)):
-            stands = Standing(wording, counted)
+            stands = CurrentWording(wording, counted)
     return stands
 
 
-def _takes_over(wording: Wording, stands: Standing, newest: str | None) -> bool:
+def _takes_over(wording: Wording, stands: CurrentWording, newest: str | None) -> bool:
     if all(answer.model in wording.latest for answer in stands.counted):
         return True
     return newest is not None and merging.age_in_days(wording.first_at, newest) >= DAYS

@@ -16,18 +16,18 @@ from store.web.routes import ROUTES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from store.web.describing import Describing
+    from store.web.api_docs import ApiDocs
     from store.web.resolution import RequestView, Resolved
     from store.web.responding import Responder
 
 
 class Api:
-    """The JSON API; ``describing`` describes it."""
+    """The JSON API; ``api_docs`` describes it."""
 
-    def __init__(self, responder: Responder, describing: Describing) -> None:
+    def __init__(self, responder: Responder, api_docs: ApiDocs) -> None:
         self._responder = responder
         self._store = responder.store
-        self._describing = describing
+        self._api_docs = api_docs
 
     def blueprint(self) -> Blueprint:
         """Every route of the table, and the probes."""
@@ -36,8 +36,8 @@ class Api:
             "getBestInCategory": self.category,
             "getProduct": self.product,
             "getHistory": self.history,
-            "getOpenapi": self._describing.openapi_document,
-            "getReadme": self._describing.readme,
+            "getOpenapi": self._api_docs.openapi_document,
+            "getReadme": self._api_docs.readme,
         }
         blueprint = Blueprint("api", __name__)
         for route in ROUTES:
@@ -58,15 +58,15 @@ class Api:
 
     def category(self, view: RequestView, slug: str) -> Resolved:
         """``/api/v1/best/{slug}.json``: the verdict."""
-        if board := view.snapshot.boards.get(slug):
+        if board := view.snapshot.leaderboards.get(slug):
             return resolution.verdict(board, view)
-        return resolution.no_category(path_slug(slug), view, view.payloads.at.category)
+        return resolution.no_category(path_slug(slug), view, view.serializer.at.category)
 
     def product(self, view: RequestView, slug: str) -> Resolved:
         """``/api/v1/product/{slug}.json``: the record."""
         if product := view.snapshot.product(slug):
             return resolution.record(product, view)
-        return resolution.no_product(path_slug(slug), view, view.payloads.at.product)
+        return resolution.no_product(path_slug(slug), view, view.serializer.at.product)
 
     def history(self, view: RequestView) -> Resolved:
         """``/api/v1/history``: the newest polls of a category, as they stand in the files."""
@@ -80,7 +80,7 @@ class Api:
         if found is None:
             asked = request.args
             given = {name: asked[name] for name in ("model", "limit") if name in asked}
-            address = partial(view.payloads.at.history, **given)
+            address = partial(view.serializer.at.history, **given)
             return resolution.no_category(slug, view, address)
         return found
 

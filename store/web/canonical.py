@@ -9,7 +9,7 @@ from urllib.parse import quote
 from flask import current_app, request
 from werkzeug.exceptions import HTTPException
 
-from store.web.answers import moved
+from store.web.http_responses import moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

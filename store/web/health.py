@@ -102,7 +102,7 @@ def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -
     problems = [*store.problems, *_ahead(snapshot, time)]
     looked_ago = int(now - store.looked_at)
     damaged = [
-        found for slug, found in snapshot.damage.items() if found and slug in snapshot.ledgers
+        found for slug, found in snapshot.damage.items() if found and slug in snapshot.line_indexes
     ]
     assistants = _assistants(snapshot)
     state = schedule() if schedule else None
@@ -114,9 +114,9 @@ def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -
         status="degraded" if reasons else "ok",
         reasons=tuple(reasons),
         categories=len(snapshot.catalogue.categories),
-        ranked=len(snapshot.boards),
-        polls=sum(len(ledger.models) for ledger in snapshot.ledgers.values()),
-        last_poll=snapshot.overview.last_poll,
+        ranked=len(snapshot.leaderboards),
+        polls=sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
+        last_poll=snapshot.summary.last_poll,
         snapshot_age=int(now - store.made_at),
         looked_ago=looked_ago,
         assistants=assistants,
@@ -139,7 +139,7 @@ def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
 def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
     """A problem for each category with a record from the future; samples may pretend a time."""
     limit = latest_time(now)
-    for slug, reading in snapshot.readings.items():
+    for slug, reading in snapshot.aggregates.items():
         if reading.latest_time and reading.latest_time > limit:
             message = (
                 f"a poll of {reading.latest_time}, which is yet to come: its category is not "
@@ -157,7 +157,7 @@ def _silent(
     """A sentence for each assistant that no longer answers."""
     every_days = snapshot.catalogue.site.poll_every_days
     failed: dict[str, list[str]] = {}
-    for reading in snapshot.readings.values():
+    for reading in snapshot.aggregates.values():
         for name, state in reading.states.items():
             failed.setdefault(name, []).extend(state.failed_at)
     for assistant in assistants:
@@ -169,7 +169,7 @@ def _silent(
 def _assistants(snapshot: Snapshot) -> tuple[AssistantHealth, ...]:
     polled: dict[str, str] = {}
     answered: dict[str, str] = {}
-    for reading in snapshot.readings.values():
+    for reading in snapshot.aggregates.values():
         for name, state in reading.states.items():
             polled[name] = max(state.polled_at, polled.get(name, ""))
             if state.answered_at:

@@ -81,7 +81,7 @@ class Parameters:
 
 def model_names(snapshot: Snapshot) -> dict[str, str]:
     """The present name by every one that ``model`` may give: present, retired and former ones."""
-    present = (*snapshot.models, *snapshot.overview.retired)
+    present = (*snapshot.models, *snapshot.summary.retired)
     return {**{name: name for name in present}, **snapshot.catalogue.former_names}
 
 

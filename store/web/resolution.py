@@ -13,19 +13,19 @@ import msgspec
 from msgspec import Struct
 
 from store.web.addresses import LICENCES, category_path, product_path
-from store.web.answers import CACHE_CONTROL
 from store.web.cache import EncodedBody
+from store.web.http_responses import CACHE_CONTROL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from store.rankings.boards import Board
-    from store.rankings.products import Named
-    from store.snapshot import Ledger, Snapshot
-    from store.web.payloads import Payloads
+    from store.rankings.leaderboards import Leaderboard
+    from store.rankings.products import ProductProfile
+    from store.snapshot import LineIndex, Snapshot
     from store.web.resources import Suggestion
+    from store.web.serializer import Serializer
 
-    Lines = Callable[[Ledger, Sequence[int]], list[bytes]]
+    Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
 
 JSON = "application/json"
 PER_REQUEST = 1
@@ -83,12 +83,12 @@ class RequestView(Struct, frozen=True):
     """What one request sees: a snapshot, and what makes its wire shapes."""
 
     snapshot: Snapshot
-    payloads: Payloads
+    serializer: Serializer
 
     @property
     def licence(self) -> str | None:
         """The address of the licence, if it is a well-known one."""
-        return LICENCES.get(self.payloads.site.licence)
+        return LICENCES.get(self.serializer.site.licence)
 
     def json(
         self,
@@ -109,30 +109,30 @@ class RequestView(Struct, frozen=True):
 
     def link(self, page: str) -> str:
         """The ``Link`` header of a JSON answer: ``page`` is the address that shows the same."""
-        return f'{self.payloads.service_links}, <{page}>; rel="alternate"; type="text/html"'
+        return f'{self.serializer.service_links}, <{page}>; rel="alternate"; type="text/html"'
 
 
-def verdict(board: Board, view: RequestView) -> Resource:
+def verdict(board: Leaderboard, view: RequestView) -> Resource:
     """The verdict of a category."""
-    snapshot, payloads = view.snapshot, view.payloads
+    snapshot, serializer = view.snapshot, view.serializer
     return view.json(
         category_path(board.slug),
         snapshot.generations.categories[board.slug],
-        lambda: payloads.category_verdict(board, snapshot.products),
+        lambda: serializer.category_verdict(board, snapshot.products),
         lambda: snapshot.category_modified(board),
-        page=payloads.at.category_page(board.slug),
+        page=serializer.at.category_page(board.slug),
     )
 
 
-def record(product: Named, view: RequestView) -> Resource:
+def record(product: ProductProfile, view: RequestView) -> Resource:
     """The record of a product."""
-    snapshot, payloads = view.snapshot, view.payloads
+    snapshot, serializer = view.snapshot, view.serializer
     return view.json(
         product_path(product.slug),
         snapshot.generations.products[product.id],
-        lambda: payloads.product_record(product, snapshot.boards),
+        lambda: serializer.product_record(product, snapshot.leaderboards),
         lambda: snapshot.product_modified(product),
-        page=payloads.at.product_page(product.slug),
+        page=serializer.at.product_page(product.slug),
     )
 
 
@@ -141,22 +141,22 @@ def document(name: str, view: RequestView) -> Resource:
     snapshot = view.snapshot
     return view.json(
         name,
-        snapshot.generations.overview,
+        snapshot.generations.summary,
         lambda: DOCUMENTS[name](view),
         lambda: snapshot.modified,
-        page=view.payloads.at.page(PAGES.get(name, "")),
+        page=view.serializer.at.page(PAGES.get(name, "")),
     )
 
 
 def search(query: str, view: RequestView) -> Resource:
     """What fits a query."""
-    snapshot, payloads = view.snapshot, view.payloads
+    snapshot, serializer = view.snapshot, view.serializer
     return view.json(
         f"search?q={query}",
         snapshot.generations.newest,
-        lambda: payloads.search_results(query, snapshot),
+        lambda: serializer.search_results(query, snapshot),
         lambda: snapshot.modified,
-        page=payloads.at.search_page(query),
+        page=serializer.at.search_page(query),
         level=PER_REQUEST,
     )
 
@@ -170,12 +170,12 @@ def history(
     :class:`~store.history.HistoryError` while a file cannot be read.
     """
     snapshot = view.snapshot
-    ledger = snapshot.ledgers.get(slug)
-    if ledger is None:
+    line_index = snapshot.line_indexes.get(slug)
+    if line_index is None:
         return None
 
     def make() -> EncodedBody:
-        found = lines(ledger, ledger.newest(model, limit))
+        found = lines(line_index, line_index.newest(model, limit))
         stamps = (msgspec.json.decode(line, type=_Stamp) for line in found)
         newest = next((stamp.polled_at for stamp in stamps if not stamp.withheld), None)
         modified = snapshot.history_modified(slug, newest)
@@ -186,20 +186,20 @@ def history(
         generation=snapshot.generations.newest,
         make=make,
         media_type=JSON,
-        link=view.link(view.payloads.at.category_page(slug)),
+        link=view.link(view.serializer.at.category_page(slug)),
     )
 
 
 def no_category(slug: str, view: RequestView, address: Callable[[str], str]) -> Moved | Absent:
     """Where an unknown category's slug leads: to its new ``address``, or nowhere."""
-    if current := view.snapshot.overview.category_redirects.get(slug):
+    if current := view.snapshot.summary.category_redirects.get(slug):
         return Moved(address(current))
     return absent_category(slug, view)
 
 
 def no_product(slug: str, view: RequestView, address: Callable[[str], str]) -> Moved | Absent:
     """Where an unknown product's slug leads: to its new ``address``, or nowhere."""
-    if current := view.snapshot.overview.product_redirects.get(slug):
+    if current := view.snapshot.summary.product_redirects.get(slug):
         return Moved(address(current))
     return absent_product(slug, view)
 
@@ -209,7 +209,9 @@ def without_history(snapshot: Snapshot) -> Absent | None:
 
     Else lists would be empty and products unknown, as if nobody had ever answered.
     """
-    if snapshot.lost and not any(ledger.models for ledger in snapshot.ledgers.values()):
+    if snapshot.lost and not any(
+        line_index.models for line_index in snapshot.line_indexes.values()
+    ):
         why = f"Nothing can be shown until this is mended: {snapshot.lost[0]}"
         return Absent.because(HTTPStatus.SERVICE_UNAVAILABLE, why)
     return None
@@ -228,7 +230,7 @@ def absent_product(slug: str, view: RequestView) -> Absent:
         api=f'No product with the slug "{slug}". Resolve names through /api/v1/search?q=.',
         page=f'There is no product with the slug "{slug}".',
         tool=f'No product has the slug "{slug}".',
-        closest=view.payloads.suggested_products(slug, view.snapshot),
+        closest=view.serializer.suggested_products(slug, view.snapshot),
     )
 
 
@@ -267,7 +269,7 @@ def absent_category(slug: str, view: RequestView) -> Absent:
         api=f'No category with the slug "{slug}". Resolve slugs through /api/v1/search?q=.',
         page=f'There is no category with the slug "{slug}".',
         tool=f'No category has the slug "{slug}".',
-        closest=view.payloads.suggested_categories(slug, snapshot),
+        closest=view.serializer.suggested_categories(slug, snapshot),
     )
 
 
@@ -279,9 +281,9 @@ class _Stamp(Struct, rename="camel"):
 
 
 DOCUMENTS: dict[str, Callable[[RequestView], object]] = {
-    "categories.json": lambda view: view.payloads.category_items(view.snapshot.overview),
-    "changes.json": lambda view: view.payloads.change_list(view.snapshot.overview),
-    "mentions.json": lambda view: view.payloads.mention_list(view.snapshot.overview),
-    "labs.json": lambda view: view.payloads.labs(view.snapshot),
+    "categories.json": lambda view: view.serializer.category_items(view.snapshot.summary),
+    "changes.json": lambda view: view.serializer.change_list(view.snapshot.summary),
+    "mentions.json": lambda view: view.serializer.mention_list(view.snapshot.summary),
+    "labs.json": lambda view: view.serializer.labs(view.snapshot),
 }
 """The resources that are over everything, by their path below ``/api/v1/``."""

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from store.web import errors
-from store.web.answers import answer, moved
+from store.web.http_responses import answer, moved
 from store.web.resolution import Absent, Moved, RequestView, without_history
 
 if TYPE_CHECKING:
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from store.memory import Store
     from store.snapshot import Snapshot
     from store.web.cache import BodyCache, EncodedBody
-    from store.web.payloads import Payloads
     from store.web.resolution import Resolved, Resource
+    from store.web.serializer import Serializer
 
 
 class Responder:
     """Resolves requests against a store's current snapshot; bodies are kept in one cache."""
 
     def __init__(
-        self, store: Store, payloads: Callable[[Snapshot], Payloads], cache: BodyCache
+        self, store: Store, serializer: Callable[[Snapshot], Serializer], cache: BodyCache
     ) -> None:
         self.store = store
-        self._payloads = payloads
+        self._serializer = serializer
         self._cache = cache
         self._resolvers: dict[str, Callable[..., Resolved]] = {}
 
     def view(self) -> RequestView:
         """What a request sees that comes now."""
         snapshot = self.store.snapshot
-        return RequestView(snapshot, self._payloads(snapshot))
+        return RequestView(snapshot, self._serializer(snapshot))
 
     def body(self, resource: Resource) -> EncodedBody:
         """The body of a resource, kept or made."""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from store.snapshot import Snapshot
     from store.web.cache import BodyCache
-    from store.web.payloads import Payloads
     from store.web.resolution import Resource
+    from store.web.serializer import Serializer
 
 
 class CacheWarmer:
@@ -23,9 +23,9 @@ class CacheWarmer:
     Each generation is made once: what the cache had no room to keep is made when it is asked for.
     """
 
-    def __init__(self, cache: BodyCache, payloads: Callable[[Snapshot], Payloads]) -> None:
+    def __init__(self, cache: BodyCache, serializer: Callable[[Snapshot], Serializer]) -> None:
         self._cache = cache
-        self._payloads = payloads
+        self._serializer = serializer
         self._warmed = 0
 
     def warm(
@@ -48,14 +48,14 @@ class CacheWarmer:
         return faults
 
     def _steps(self, snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], object]]]:
-        yield "what searches and old addresses need", snapshot.overview.prepare
-        made, view = snapshot.generations, RequestView(snapshot, self._payloads(snapshot))
-        if made.overview > self._warmed:
+        yield "what searches and old addresses need", snapshot.summary.prepare
+        made, view = snapshot.generations, RequestView(snapshot, self._serializer(snapshot))
+        if made.summary > self._warmed:
             for name in resolution.DOCUMENTS:
                 yield name, self._make(resolution.document(name, view))
         for slug, step in made.categories.items():
             if step > self._warmed:
-                found = resolution.verdict(snapshot.boards[slug], view)
+                found = resolution.verdict(snapshot.leaderboards[slug], view)
                 yield f"the verdict of {slug}", self._make(found)
         for id_, step in made.products.items():
             if step > self._warmed:

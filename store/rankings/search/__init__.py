@@ -16,16 +16,16 @@ from functools import cached_property
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
-from store.rankings.search.reading import Match, Reading, read
+from store.rankings.search.inverted_index import Document, InvertedIndex, Posting
+from store.rankings.search.query import Match, ParsedQuery, parse_query
 from store.rankings.search.scoring import score
-from store.rankings.search.shelf import Place, Shelf, Titled
 from store.rankings.search.synonyms import Synonyms
 from store.rankings.search.words import singular, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Hit", "Hits", "Index", "Titled"]
+__all__ = ["Document", "Hit", "Hits", "Index"]
 
 CATEGORY_CUT = 0.5
 """Least score of a category hit. At .4, 14 more negatives are answered for 2 more right hits."""
@@ -60,15 +60,15 @@ class Index:
 
     It is built by :meth:`prepare`, or else by the first search, which then takes a while.
 
-    >>> index = Index([Titled("couch", ("Best sofa",))], [], [["sofa", "couch"]], [])
+    >>> index = Index([Document("couch", ("Best sofa",))], [], [["sofa", "couch"]], [])
     >>> index.search("a couch for two").categories[0].slug
     'couch'
     """
 
     def __init__(
         self,
-        categories: Sequence[Titled],
-        brands: Sequence[Titled],
+        categories: Sequence[Document],
+        brands: Sequence[Document],
         synonyms: Sequence[Sequence[str]],
         common_words: Sequence[str],
     ) -> None:
@@ -85,12 +85,12 @@ class Index:
         return vars(self).keys() >= {"_categories", "_brands"}
 
     @cached_property
-    def _categories(self) -> Shelf:
-        return Shelf(self._given[0], self._ordinary, Synonyms(self._given[2]))
+    def _categories(self) -> InvertedIndex:
+        return InvertedIndex(self._given[0], self._ordinary, Synonyms(self._given[2]))
 
     @cached_property
-    def _brands(self) -> Shelf:
-        return Shelf(self._given[1], self._ordinary)
+    def _brands(self) -> InvertedIndex:
+        return InvertedIndex(self._given[1], self._ordinary)
 
     @cached_property
     def _ordinary(self) -> frozenset[str]:
@@ -124,7 +124,7 @@ def _best(scores: dict[str, float], limit: int) -> tuple[Hit, ...]:
     return tuple(Hit(slug, points) for slug, points in ordered[:limit])
 
 
-def _begin(prefix: str, shelf: Shelf, cut: float) -> dict[str, float]:
+def _begin(prefix: str, shelf: InvertedIndex, cut: float) -> dict[str, float]:
     """Return slug → score of the titles that begin with a prefix, and of what a search finds."""
     typed = " ".join(words_of(prefix))
     scores = {slug: round(BEGUN * points, 3) for slug, points in _find(prefix, shelf, cut).items()}
@@ -134,12 +134,12 @@ def _begin(prefix: str, shelf: Shelf, cut: float) -> dict[str, float]:
     return scores
 
 
-def _find(text: str, shelf: Shelf, cut: float) -> dict[str, float]:
+def _find(text: str, shelf: InvertedIndex, cut: float) -> dict[str, float]:
     """Return slug → score of the hits of a text in one index, by the best title of each slug."""
     scores: dict[str, float] = {}
     if not (words := words_of(text)):
         return scores
-    query = read(words, shelf)
+    query = parse_query(words, shelf)
     for number, found in _finalists(query, shelf).items():
         title = shelf.titles[number]
         points = round(min(score(query, title, found), 1.0), 3)
@@ -148,7 +148,7 @@ def _find(text: str, shelf: Shelf, cut: float) -> dict[str, float]:
     return scores
 
 
-def _finalists(query: Reading, shelf: Shelf) -> dict[int, list[tuple[Match, Place]]]:
+def _finalists(query: ParsedQuery, shelf: InvertedIndex) -> dict[int, list[tuple[Match, Posting]]]:
     """Return the likeliest candidates, each with the postings found in it.
 
     A title is likely if much of it was found for its length: a rough mean of both scores.
@@ -156,12 +156,12 @@ def _finalists(query: Reading, shelf: Shelf) -> dict[int, list[tuple[Match, Plac
     worth: dict[int, float] = defaultdict(float)
     for match in query.matches:
         points = match.likeness * sum(query.weights[i] for i in match.asked)
-        for place in match.places:
+        for place in match.postings:
             worth[place.title] += points
     likely = nlargest(FINALISTS, worth, key=lambda n: (worth[n] / (1 + shelf.titles[n].weight), -n))
-    found: dict[int, list[tuple[Match, Place]]] = {number: [] for number in likely}
+    found: dict[int, list[tuple[Match, Posting]]] = {number: [] for number in likely}
     for match in query.matches:
-        for place in match.places:
+        for place in match.postings:
             if place.title in found:
                 found[place.title].append((match, place))
     return found

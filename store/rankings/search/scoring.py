@@ -11,8 +11,8 @@ from rapidfuzz import fuzz
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from store.rankings.search.reading import Match, Reading
-    from store.rankings.search.shelf import Place, Title
+    from store.rankings.search.inverted_index import Posting, Title
+    from store.rankings.search.query import Match, ParsedQuery
 
 QUERY_SHARE, TITLE_SHARE, TEXT_SHARE = 0.55, 0.3, 0.15
 """Shares of a keyword score: the query covered, the title covered, the likeness of the texts.
@@ -36,7 +36,7 @@ At a coverage of .4, 1 more negative is answered; at .6, 2 right hits are lost.
 """
 
 
-def score(query: Reading, title: Title, found: Iterable[tuple[Match, Place]]) -> float:
+def score(query: ParsedQuery, title: Title, found: Iterable[tuple[Match, Posting]]) -> float:
     """Return how well a title answers a query, 0..1: the better of two scores.
 
     Keywords: how much of the query the title covers. A sentence: how much of the title the query
@@ -63,14 +63,16 @@ def score(query: Reading, title: Title, found: Iterable[tuple[Match, Place]]) ->
     return max(keywords, title_coverage * (1 - LITTLE_SAID * exp2(-matched)))
 
 
-def _keywords(query: Reading, title: Title, query_coverage: float, title_coverage: float) -> float:
+def _keywords(
+    query: ParsedQuery, title: Title, query_coverage: float, title_coverage: float
+) -> float:
     """Blend both coverages with the likeness of the whole texts."""
     alike: float = fuzz.ratio(query.text, title.text) / 100
     blended = QUERY_SHARE * query_coverage + TITLE_SHARE * title_coverage + TEXT_SHARE * alike
     return max(blended, alike * SAME_TEXT_SHARE) if alike >= SAME_TEXT else blended
 
 
-def _is_named(query: Reading, title: Title, asked: list[float]) -> bool:
+def _is_named(query: ParsedQuery, title: Title, asked: list[float]) -> bool:
     """Tell whether ordinary words are used as a name: several together, or one that stands bare."""
     if len(title.weights) > 1:
         return title.text in query.text

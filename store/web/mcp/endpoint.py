@@ -12,10 +12,10 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from store.snapshot import last_modified
 from store.web import crossorigin
-from store.web.answers import Answer
 from store.web.cache import EncodedBody
 from store.web.errors import ApiError
 from store.web.hosts import host_of, is_ip
+from store.web.http_responses import Answer
 from store.web.mcp.protocol import SUPPORTED, Dispatcher
 from store.web.mcp.tools import BY_NAME, listing
 from store.web.openapi import VERSION
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from flask import Response
 
-    from store.web.payloads import Payloads
     from store.web.resolution import RequestView
     from store.web.responding import Responder
+    from store.web.serializer import Serializer
 
 MAX_BODY = 64 * 1024
 """Bytes that a message may have."""
@@ -64,21 +64,21 @@ class Mcp:
 
     def info(self) -> dict[str, str]:
         """Name, title and version."""
-        return _info(self._responder.view().payloads)
+        return _info(self._responder.view().serializer)
 
     def instructions(self) -> str:
         """What the data is, where to begin, how to cite; what is quoted text."""
         view = self._responder.view()
         if lost := without_history(view.snapshot):
             return lost.tool
-        site, models = view.payloads.site, view.snapshot.models
+        site, models = view.serializer.site, view.snapshot.models
         sample = (
             "THIS IS A SAMPLE: the questions are real; the assistants, products and answers are "
             "invented. Present nothing here as a recommendation. "
         )
         return (
             f"{site.name} asks {len(models)} AI assistants ({', '.join(models)}) the same 'best X' "
-            f"question for {len(view.snapshot.overview.ranked)} categories, keeps every answer and "
+            f"question for {len(view.snapshot.summary.ranked)} categories, keeps every answer and "
             "merges the answers into rankings: 5 points for a #1 down to 1 for a #5, summed. It "
             "measures what assistants recommend (mindshare), not what is true or best: say so when "
             f"you cite it. {sample if site.sample else ''}Begin with search_best. Quote `verdict` "
@@ -102,10 +102,10 @@ class Mcp:
 
         def make() -> EncodedBody:
             written = view.snapshot.catalogue.modified.get("site.json", 0)
-            return EncodedBody(_card(view.payloads), last_modified([written], None))
+            return EncodedBody(_card(view.serializer), last_modified([written], None))
 
-        link = view.link(view.payloads.at.page())
-        return Resource(CARD_PATH, view.snapshot.generations.overview, make, CARD_TYPE, link)
+        link = view.link(view.serializer.at.page())
+        return Resource(CARD_PATH, view.snapshot.generations.summary, make, CARD_TYPE, link)
 
     def blueprint(self) -> Blueprint:
         """Both addresses with their views."""
@@ -141,17 +141,17 @@ def _body() -> bytes:
     raise TooLarge(f"A message may have {MAX_BODY} bytes at most.")
 
 
-def _card(payloads: Payloads) -> bytes:
+def _card(serializer: Serializer) -> bytes:
     return msgspec.json.encode(
         {
             "$schema": CARD_SCHEMA,
-            **_info(payloads),
+            **_info(serializer),
             "description": "What AI assistants recommend for 'best X' questions, as rankings.",
-            "websiteUrl": payloads.at.page(),
+            "websiteUrl": serializer.at.page(),
             "remotes": [
                 {
                     "type": "streamable-http",
-                    "url": payloads.at.page("mcp"),
+                    "url": serializer.at.page("mcp"),
                     "supportedProtocolVersions": SUPPORTED,
                 }
             ],
@@ -159,11 +159,11 @@ def _card(payloads: Payloads) -> bytes:
     )
 
 
-def _info(payloads: Payloads) -> dict[str, str]:
-    host = host_of(payloads.at.base)
+def _info(serializer: Serializer) -> dict[str, str]:
+    host = host_of(serializer.at.base)
     domain = "localhost" if is_ip(host) else ".".join(reversed(host.split(".")))
     return {
         "name": f"{domain}/consensus-rankings",
-        "title": payloads.site.name[:100],
+        "title": serializer.site.name[:100],
         "version": VERSION,
     }

@@ -15,8 +15,8 @@ import base64
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
-from store.web.mcp import messages
-from store.web.mcp.messages import Code, Refusal, Reply, Request
+from store.web.mcp import jsonrpc
+from store.web.mcp.jsonrpc import Code, Refusal, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,22 +72,22 @@ class Dispatcher:
     def dispatch(self, body: bytes, headers: Headers) -> Reply:
         """The answer to one POST: its status, headers and body."""
         try:
-            request = messages.read(body)
+            request = jsonrpc.read(body)
         except Refusal as refusal:
-            return messages.failure(None, refusal, 400)
+            return jsonrpc.failure(None, refusal, 400)
         if request is None:
-            return messages.ACCEPTED
+            return jsonrpc.ACCEPTED
         modern = is_modern(request, headers)
         try:
             if modern:
                 check_modern(request, headers)
-            return messages.success(request.id, self._result(request, modern=modern))
+            return jsonrpc.success(request.id, self._result(request, modern=modern))
         except Refusal as refusal:
-            return messages.failure(request.id, refusal, _status(refusal.code) if modern else 200)
+            return jsonrpc.failure(request.id, refusal, _status(refusal.code) if modern else 200)
         except Exception:
             log.exception("An MCP request failed")
             fault = Refusal(Code.INTERNAL_ERROR, "Internal error; it has been logged.")
-            return messages.failure(request.id, fault, 200)
+            return jsonrpc.failure(request.id, fault, 200)
 
     def _result(self, request: Request, *, modern: bool) -> dict[str, Any]:
         result: dict[str, Any]

@@ -108,11 +108,11 @@ class Tool(Struct, frozen=True, kw_only=True):
         except BadCall as error:
             content = [_text(str(error))]
             if error.quotes:
-                content.append(_text(notice(view.payloads.site)))
+                content.append(_text(notice(view.serializer.site)))
             return {"content": content, "isError": True}
         content = [_text(body.decode())]
         if self.quotes:
-            content.append(_text(notice(view.payloads.site)))
+            content.append(_text(notice(view.serializer.site)))
         return {"content": content, "structuredContent": Raw(body), "isError": False}
 
     def _body(self, call: Call, given: Mapping[str, Any]) -> bytes:
@@ -152,14 +152,14 @@ def listing(models: tuple[str, ...]) -> Raw:
 def search_best(call: Call, given: Mapping[str, Any]) -> bytes:
     """Categories and brands that fit a query."""
     view = call.view
-    return _encode(view.payloads.search_results(given["q"], view.snapshot, given["limit"]))
+    return _encode(view.serializer.search_results(given["q"], view.snapshot, given["limit"]))
 
 
 def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
     """The verdict of a category: its body, or the same members without the longest."""
     snapshot, slug = call.view.snapshot, given["slug"]
-    current = snapshot.overview.category_redirects.get(slug, slug)
-    board = snapshot.boards.get(current)
+    current = snapshot.summary.category_redirects.get(slug, slug)
+    board = snapshot.leaderboards.get(current)
     if board is None:
         raise _refused(resolution.absent_category(slug, call.view))
     body = call.body(resolution.verdict(board, call.view)).body
@@ -172,7 +172,7 @@ def get_product(call: Call, given: Mapping[str, Any]) -> bytes:
     """The record of a product: its body."""
     snapshot, slug = call.view.snapshot, given["slug"]
     product = snapshot.product(slug)
-    if product is None and (current := snapshot.overview.product_redirects.get(slug)):
+    if product is None and (current := snapshot.summary.product_redirects.get(slug)):
         product = snapshot.product(current)
     if product is None:
         raise _refused(resolution.absent_product(slug, call.view), quotes=True)
@@ -183,11 +183,11 @@ def get_poll_history(call: Call, given: Mapping[str, Any]) -> bytes:
     """The newest polls of a category, as they stand in the files."""
     snapshot = call.view.snapshot
     model = model_names(snapshot).get(given["model"])
-    slug = snapshot.overview.category_redirects.get(given["slug"], given["slug"])
+    slug = snapshot.summary.category_redirects.get(given["slug"], given["slug"])
     found = resolution.history(slug, model, given["limit"], call.view, call.lines)
     if found is None:
         raise _refused(resolution.absent_category(slug, call.view))
-    models = snapshot.ledgers[slug].models
+    models = snapshot.line_indexes[slug].models
     total = len(models) if model is None else models.count(model)
     polls = Raw(call.body(found).body)
     return _encode({"slug": slug, "model": model, "total": total, "polls": polls})
@@ -198,7 +198,7 @@ def list_categories(call: Call, given: Mapping[str, Any]) -> bytes:
     words = (given["q"] or "").casefold().split()
     found = [
         item
-        for item in call.view.payloads.category_items(call.view.snapshot.overview)
+        for item in call.view.serializer.category_items(call.view.snapshot.summary)
         if all(word in f"{item.title} {item.slug}".casefold() for word in words)
     ]
     end = given["offset"] + given["limit"]

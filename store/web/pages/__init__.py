@@ -12,13 +12,13 @@ from store.web.pages.views import Pages
 if TYPE_CHECKING:
     from flask import Flask
 
-    from store.web.describing import Describing
+    from store.web.api_docs import ApiDocs
     from store.web.responding import Responder
 
 
-def register(app: Flask, responder: Responder, describing: Describing) -> None:
+def register(app: Flask, responder: Responder, api_docs: ApiDocs) -> None:
     """Serve every page, and show errors on page paths as pages."""
     assets = Assets()
     renderer = PageRenderer(assets)
-    app.register_blueprint(Pages(responder, renderer, assets, describing).blueprint())
+    app.register_blueprint(Pages(responder, renderer, assets, api_docs).blueprint())
     headers.register(app, responder, renderer)

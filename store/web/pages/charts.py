@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from store.rankings.names import ProductId
-    from store.rankings.products import Named
+    from store.rankings.products import ProductProfile
     from store.rankings.timelines import Day
 
 DAYS = 16
@@ -114,7 +114,7 @@ def strips(
     days: Sequence[Day],
     models: Sequence[str],
     products: Sequence[ProductId],
-    named: Mapping[ProductId, Named],
+    named: Mapping[ProductId, ProductProfile],
 ) -> tuple[Strip, ...]:
     """Each model's #1 on days, coloured like the lines of the chart above."""
     numbers = {product: number for number, product in enumerate(products[:LINES], 1)}

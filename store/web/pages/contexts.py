@@ -12,19 +12,19 @@ from store.rankings.merging import PLACES
 from store.rankings.timelines import places
 from store.web.addresses import LICENCES
 from store.web.pages import charts, discovery
-from store.web.payloads import standings
+from store.web.serializer import standings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from store.rankings.boards import Board
     from store.rankings.changes import Change
+    from store.rankings.leaderboards import Leaderboard
     from store.rankings.merging import Entry
-    from store.rankings.products import Named
+    from store.rankings.products import ProductProfile
     from store.rankings.timelines import Day
     from store.snapshot import Snapshot
-    from store.web.payloads import Payloads
     from store.web.resources import CategoryVerdict, ProductRecord
+    from store.web.serializer import Serializer
 
 FEW = 6
 MOST = 10
@@ -40,7 +40,7 @@ class Row(Struct, frozen=True):
     """
 
     entry: Entry
-    product: Named
+    product: ProductProfile
     place: int
     move: int | None
     new: bool
@@ -50,31 +50,31 @@ class Vote(Struct, frozen=True):
     """One model's #1; ``agrees`` when it is the product with most first places."""
 
     model: str
-    product: Named | None
+    product: ProductProfile | None
     agrees: bool
     stale: bool
 
 
-class Flip(Struct, frozen=True):
+class PickChange(Struct, frozen=True):
     """A change with the products it is between."""
 
     change: Change
     title: str
-    before: Named
-    after: Named
+    before: ProductProfile
+    after: ProductProfile
 
 
-class Sum(Struct, frozen=True):
+class CategorySummary(Struct, frozen=True):
     """A category in one line: the product that most of its models rank first."""
 
-    board: Board
-    top: Named
+    board: Leaderboard
+    top: ProductProfile
 
 
-class Standing(Struct, frozen=True):
+class Placement(Struct, frozen=True):
     """A product's place on one leaderboard, and what the models say of it there."""
 
-    board: Board
+    board: Leaderboard
     entry: Entry
     place: int
     fixes: tuple[tuple[str, str], ...]
@@ -82,29 +82,29 @@ class Standing(Struct, frozen=True):
 
 def home(snapshot: Snapshot) -> dict[str, Any]:
     """The home page: what is new, what is named most, where models agree and where not."""
-    overview = snapshot.overview
-    confirmed = (change for change in overview.changes if change.confirmed)
+    summary = snapshot.summary
+    confirmed = (change for change in summary.changes if change.confirmed)
     return {
         "snapshot": snapshot,
-        "confirmed": list(islice(flips(confirmed, snapshot), FEW)),
-        "mentioned": overview.mentioned[:MOST],
-        "together": _labelled(overview.ranked, "unanimous", -1, snapshot),
-        "apart": _labelled(overview.ranked, "split", 1, snapshot),
+        "confirmed": list(islice(pick_changes(confirmed, snapshot), FEW)),
+        "mentioned": summary.mentioned[:MOST],
+        "together": _labelled(summary.ranked, "unanimous", -1, snapshot),
+        "apart": _labelled(summary.ranked, "split", 1, snapshot),
     }
 
 
-def by_letter(boards: Iterable[Board]) -> list[tuple[str, list[Board]]]:
+def by_letter(leaderboards: Iterable[Leaderboard]) -> list[tuple[str, list[Leaderboard]]]:
     """Ranked categories, sorted by subject, under their first letters; digits under ``0-9``."""
-    ordered = sorted(boards, key=lambda b: (b.category.subject.casefold(), b.slug))
+    ordered = sorted(leaderboards, key=lambda b: (b.category.subject.casefold(), b.slug))
     return [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]
 
 
 def category(
-    board: Board,
+    board: Leaderboard,
     verdict: CategoryVerdict,
     days: Sequence[Day],
     snapshot: Snapshot,
-    payloads: Payloads,
+    serializer: Serializer,
 ) -> dict[str, Any]:
     """A category: its ranking, how sure it is, what each model said, and how it got there."""
     ranking = rows(board, days, snapshot)
@@ -115,7 +115,7 @@ def category(
         "rows": ranking,
         "votes": votes(board, snapshot),
         "points": PLACES * len(board.counted),
-        "wording": payloads.wording(board, snapshot.products),
+        "wording": serializer.wording(board, snapshot.products),
         "alike": overlap_in_words(board.agreement.overlap) if board.agreement else None,
         "days": days,
         "bump": charts.bump(days, order),
@@ -123,26 +123,28 @@ def category(
         "products": snapshot.products,
         "fixes": _fixes_by_product(board, ranking),
         "caveats": [(a.model, a.answered.poll.caveat) for a in board.counted],
-        "structured": discovery.structured(verdict, payloads, LICENCES.get(payloads.site.licence)),
+        "structured": discovery.structured(
+            verdict, serializer, LICENCES.get(serializer.site.licence)
+        ),
     }
 
 
 def product(
-    named: Named,
+    named: ProductProfile,
     record: ProductRecord,
     mentions: Sequence[tuple[str, int, int]],
     snapshot: Snapshot,
 ) -> dict[str, Any]:
     """A product: its leaderboards and how often it is named."""
     found = [
-        Standing(
+        Placement(
             board=board,
             entry=entry,
             place=places(board.entries)[entry.product],
             fixes=tuple((fix.model, fix.fix) for fix in told.fixes),
         )
         for (board, entry), told in zip(
-            standings(named, snapshot.boards), record.entries, strict=True
+            standings(named, snapshot.leaderboards), record.entries, strict=True
         )
     ]
     return {
@@ -156,12 +158,12 @@ def product(
 
 def changes(snapshot: Snapshot) -> dict[str, Any]:
     """The newest flips of a #1, by day."""
-    overview = snapshot.overview
-    newest = list(flips(overview.changes[:SHOWN_CHANGES], snapshot))
+    summary = snapshot.summary
+    newest = list(pick_changes(summary.changes[:SHOWN_CHANGES], snapshot))
     return {
-        "overview": overview,
+        "overview": summary,
         "shown": len(newest),
-        "confirmed": sum(change.confirmed for change in overview.changes),
+        "confirmed": sum(change.confirmed for change in summary.changes),
         "days": [
             (date, sorted(group, key=lambda f: (f.title.casefold(), f.change.model)))
             for date, group in groupby(newest, key=lambda f: sentences.dated(f.change.current_at))
@@ -171,19 +173,19 @@ def changes(snapshot: Snapshot) -> dict[str, Any]:
 
 def methodology(snapshot: Snapshot) -> dict[str, Any]:
     """The figures that the methodology quotes."""
-    labels = [b.agreement.label for b in snapshot.overview.ranked if b.agreement]
-    boards = snapshot.overview.ranked
+    labels = [b.agreement.label for b in snapshot.summary.ranked if b.agreement]
+    leaderboards = snapshot.summary.ranked
     return {
         "snapshot": snapshot,
         "labels": {label: labels.count(label) for label in ("unanimous", "majority", "split")},
-        "tied": sum(any(entry.tied for entry in board.entries) for board in boards),
-        "stale": sum(answer.stale for board in boards for answer in board.counted),
-        "polls": sum(len(ledger.models) for ledger in snapshot.ledgers.values()),
-        "confirmed": sum(change.confirmed for change in snapshot.overview.changes),
+        "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
+        "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
+        "polls": sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
+        "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
     }
 
 
-def rows(board: Board, days: Sequence[Day], snapshot: Snapshot) -> list[Row]:
+def rows(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> list[Row]:
     """The merged ranking with what moved between the last two days that brought answers."""
     answered = [day for day in days if day.answered]
     before = answered[-2].places if len(answered) > 1 else None
@@ -202,7 +204,7 @@ def rows(board: Board, days: Sequence[Day], snapshot: Snapshot) -> list[Row]:
     ]
 
 
-def votes(board: Board, snapshot: Snapshot) -> list[Vote]:
+def votes(board: Leaderboard, snapshot: Snapshot) -> list[Vote]:
     """Every configured model's #1, the missing ones last; one vote alone is no agreement."""
     shared = board.agreement and board.agreement.votes > 1
     top = board.agreement.product if board.agreement and shared else None
@@ -214,7 +216,7 @@ def votes(board: Board, snapshot: Snapshot) -> list[Vote]:
     return found + [Vote(model, None, agrees=False, stale=False) for model in board.missing]
 
 
-def flips(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Flip]:
+def pick_changes(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[PickChange]:
     """Changes in current names.
 
     What is over all categories may be a moment behind the rest; a change between products that
@@ -223,8 +225,10 @@ def flips(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Flip]:
     products = snapshot.products
     for change in changes:
         before, after = products.get(change.previous), products.get(change.current)
-        if before and after and (reading := snapshot.readings.get(change.slug)):
-            yield Flip(change=change, title=reading.category.title, before=before, after=after)
+        if before and after and (aggregate := snapshot.aggregates.get(change.slug)):
+            yield PickChange(
+                change=change, title=aggregate.category.title, before=before, after=after
+            )
 
 
 def overlap_in_words(overlap: float) -> str:
@@ -235,21 +239,23 @@ def overlap_in_words(overlap: float) -> str:
     return "hardly alike"
 
 
-def _verdict_order(standing: Standing) -> tuple[int, int, str]:
+def _verdict_order(standing: Placement) -> tuple[int, int, str]:
     """The place that a product's verdict quotes: best rank, then most entries, then slug."""
     return (standing.entry.rank, -len(standing.board.entries), standing.board.slug)
 
 
-def _letter(board: Board) -> str:
+def _letter(board: Leaderboard) -> str:
     first = board.category.subject[0].upper()
     return first if first.isalpha() else "0\N{EN DASH}9"
 
 
-def _labelled(boards: Iterable[Board], label: str, sign: int, snapshot: Snapshot) -> list[Sum]:
+def _labelled(
+    leaderboards: Iterable[Leaderboard], label: str, sign: int, snapshot: Snapshot
+) -> list[CategorySummary]:
     """A few categories of one label, those first whose lists are most alike (or least)."""
     found = [
-        (sign * board.agreement.overlap, board.slug, Sum(board, top))
-        for board in boards
+        (sign * board.agreement.overlap, board.slug, CategorySummary(board, top))
+        for board in leaderboards
         if board.agreement and board.agreement.label == label
         if (top := snapshot.products.get(board.agreement.product))
     ]
@@ -258,7 +264,7 @@ def _labelled(boards: Iterable[Board], label: str, sign: int, snapshot: Snapshot
 
 
 def _fixes_by_product(
-    board: Board, ranking: Sequence[Row]
+    board: Leaderboard, ranking: Sequence[Row]
 ) -> list[tuple[Row, list[tuple[str, str]]]]:
     """What each model says it would take to rank higher, by product, best rank first."""
     said: dict[str, list[tuple[str, str]]] = {}

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from store.snapshot import Snapshot
-    from store.web.payloads import Payloads
     from store.web.resources import CategoryVerdict, Labs
+    from store.web.serializer import Serializer
 
 MOST_URLS = 50_000
 """Addresses one site map may hold (sitemaps.org)."""
@@ -27,28 +27,28 @@ class Place(Struct, frozen=True):
     date: str | None
 
 
-def site_map(snapshot: Snapshot, labs: Labs, payloads: Payloads) -> list[Place]:
+def site_map(snapshot: Snapshot, labs: Labs, serializer: Serializer) -> list[Place]:
     """Every page worth finding: the general ones, all ranked categories, all ranked products."""
-    newest = (snapshot.overview.last_poll or "")[:10] or None
-    places = [Place(payloads.at.page(page), newest) for page in PAGES]
+    newest = (snapshot.summary.last_poll or "")[:10] or None
+    places = [Place(serializer.at.page(page), newest) for page in PAGES]
     places += [Place(experiment.url, experiment.date) for experiment in labs.experiments]
     places += [
-        Place(payloads.at.category_page(board.slug), board.updated)
-        for board in snapshot.overview.ranked
+        Place(serializer.at.category_page(board.slug), board.updated)
+        for board in snapshot.summary.ranked
     ]
     dates: dict[str, str] = {}
-    for board in snapshot.overview.ranked:
+    for board in snapshot.summary.ranked:
         for entry in board.entries:
             dates[entry.product] = max(board.updated, dates.get(entry.product, ""))
     named = ((snapshot.products.get(id_), date) for id_, date in dates.items())
     products = sorted((product.slug, date) for product, date in named if product)
-    places += [Place(payloads.at.product_page(slug), date) for slug, date in products]
+    places += [Place(serializer.at.product_page(slug), date) for slug, date in products]
     return places[:MOST_URLS]
 
 
-def api_catalog(payloads: Payloads) -> bytes:
+def api_catalog(serializer: Serializer) -> bytes:
     """The API catalog of RFC 9727, as a link set (RFC 9264)."""
-    at = payloads.at
+    at = serializer.at
     description = {"href": at.api("openapi.json"), "type": "application/json"}
     catalog: dict[str, Any] = {
         "linkset": [
@@ -70,9 +70,11 @@ def api_catalog(payloads: Payloads) -> bytes:
     return msgspec.json.encode(catalog)
 
 
-def structured(verdict: CategoryVerdict, payloads: Payloads, licence: str | None) -> dict[str, Any]:
+def structured(
+    verdict: CategoryVerdict, serializer: Serializer, licence: str | None
+) -> dict[str, Any]:
     """A category in the words of schema.org: a list, and the data set it comes from."""
-    at = payloads.at
+    at = serializer.at
     elements = [
         {
             "@type": "ListItem",
@@ -90,8 +92,8 @@ def structured(verdict: CategoryVerdict, payloads: Payloads, licence: str | None
         "url": verdict.url,
         "dateModified": verdict.updated,
         "isAccessibleForFree": True,
-        "creator": {"@type": "Organization", "name": payloads.site.name, "url": at.page()},
-        "distribution": list(_distributions(verdict, payloads)),
+        "creator": {"@type": "Organization", "name": serializer.site.name, "url": at.page()},
+        "distribution": list(_distributions(verdict, serializer)),
         **({"license": licence} if licence else {}),
     }
     ranking = {
@@ -105,8 +107,8 @@ def structured(verdict: CategoryVerdict, payloads: Payloads, licence: str | None
     return {"@context": "https://schema.org", "@graph": [ranking, dataset]}
 
 
-def _distributions(verdict: CategoryVerdict, payloads: Payloads) -> Iterator[dict[str, str]]:
-    for address in (payloads.at.category(verdict.slug), payloads.at.history(verdict.slug)):
+def _distributions(verdict: CategoryVerdict, serializer: Serializer) -> Iterator[dict[str, str]]:
+    for address in (serializer.at.category(verdict.slug), serializer.at.history(verdict.slug)):
         yield {
             "@type": "DataDownload",
             "contentUrl": address,

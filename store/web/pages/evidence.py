@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from store.memory import Store
-    from store.rankings.products import Named
+    from store.rankings.products import ProductProfile
     from store.rankings.timelines import Day
     from store.records import Category, Pick
     from store.snapshot import Snapshot
@@ -39,7 +39,7 @@ class _Place(Struct):
     domain: str | None
 
 
-class _Glance(Struct, rename="camel"):
+class _PollSummary(Struct, rename="camel"):
     """Of a line of history, what counting takes: a third of the time of the whole."""
 
     polled_at: str
@@ -48,10 +48,10 @@ class _Glance(Struct, rename="camel"):
 
 
 _POLLS = msgspec.json.Decoder(Poll)
-_GLANCES = msgspec.json.Decoder(_Glance)
+_POLL_SUMMARIES = msgspec.json.Decoder(_PollSummary)
 
 
-class Naming(Struct, frozen=True):
+class ProductMention(Struct, frozen=True):
     """A poll that named a product, and where in its answer."""
 
     slug: str
@@ -73,17 +73,17 @@ class Evidence:
         polls = [_POLLS.decode(line) for line in islice(self._lines(slug), MOST_POLLS)][::-1]
         days = timelines.follow(
             as_known(polls, snapshot.catalogue.former_names),
-            snapshot.readings[slug].category,
-            snapshot.readings[slug].resolved,
+            snapshot.aggregates[slug].category,
+            snapshot.aggregates[slug].resolved,
             snapshot.models,
             snapshot.catalogue.site,
-            {id_: snapshot.products[id_].slug for id_ in snapshot.readings[slug].sightings},
+            {id_: snapshot.products[id_].slug for id_ in snapshot.aggregates[slug].product_stats},
         )
         return list(days)[-DAYS:]
 
-    def namings(self, product: Named) -> list[Naming]:
+    def product_mentions(self, product: ProductProfile) -> list[ProductMention]:
         """The newest polls that named a product, newest first, and at most 500."""
-        each = (self._namings(product, slug) for slug in sorted(product.categories))
+        each = (self._product_mentions(product, slug) for slug in sorted(product.categories))
         newest_first = heapq.merge(*each, key=lambda n: n.poll.polled_at, reverse=True)
         found = list(islice(newest_first, MOST_POLLS))
         if found:
@@ -93,44 +93,44 @@ class Evidence:
         found.sort(key=lambda n: n.poll.polled_at, reverse=True)
         return found[:MOST_POLLS]
 
-    def mentions(self, product: Named) -> list[tuple[str, int, int]]:
+    def mentions(self, product: ProductProfile) -> list[tuple[str, int, int]]:
         """Per day, oldest first: answers that named a product, and answers in its categories."""
         named: Counter[str] = Counter()
         asked: Counter[str] = Counter()
         for slug in product.categories:
             for line in islice(self._lines(slug), 2 * DAYS * len(self._snapshot.models)):
-                poll = _GLANCES.decode(line)
+                poll = _POLL_SUMMARIES.decode(line)
                 if poll.pick is not None:
                     date = poll.polled_at[:10]
                     asked[date] += 1
                     named[date] += self._pick(poll.ranking, product, slug) is not None
         return [(date, named[date], asked[date]) for date in sorted(asked)][-DAYS:]
 
-    def _namings(self, product: Named, slug: str) -> Iterator[Naming]:
+    def _product_mentions(self, product: ProductProfile, slug: str) -> Iterator[ProductMention]:
         """The polls of a category that named a product, newest first, read as they are taken."""
-        reading = self._snapshot.readings[slug]
-        sighting = reading.sightings[product.id]
-        spellings = [msgspec.json.encode(spelling) for spelling in sighting.spellings]
-        left = sighting.mentions
+        aggregate = self._snapshot.aggregates[slug]
+        stats = aggregate.product_stats[product.id]
+        spellings = [msgspec.json.encode(spelling) for spelling in stats.spellings]
+        left = stats.mentions
         for line in self._lines(slug):
             if b"\\" not in line and not any(spelling in line for spelling in spellings):
                 continue  # decoding costs more than looking; an escape may spell a name otherwise
             [poll] = as_known([_POLLS.decode(line)], self._snapshot.catalogue.former_names)
             if pick := self._pick(poll.ranking, product, slug):
-                yield Naming(slug, poll, reading.category, pick)
+                yield ProductMention(slug, poll, aggregate.category, pick)
                 left -= 1
                 if left == 0:
                     return
 
-    def _pick(self, ranking: Iterable[Placed], product: Named, slug: str) -> Placed | None:
+    def _pick(self, ranking: Iterable[Placed], product: ProductProfile, slug: str) -> Placed | None:
         """Where in a ranking a product stands."""
-        resolved = self._snapshot.readings[slug].resolved
+        resolved = self._snapshot.aggregates[slug].resolved
         named = (p for p in ranking if resolved.get((p.product, p.domain)) == product.id)
         return next(named, None)
 
     def _lines(self, slug: str) -> Iterator[bytes]:
         """A category's lines, newest first, read from disk in pieces as they are taken."""
-        ledger = self._snapshot.ledgers[slug]
-        positions = ledger.newest(None, len(ledger.models))
+        line_index = self._snapshot.line_indexes[slug]
+        positions = line_index.newest(None, len(line_index.models))
         for start in range(0, len(positions), PIECE):
-            yield from self._store.lines(ledger, positions[start : start + PIECE])
+            yield from self._store.lines(line_index, positions[start : start + PIECE])

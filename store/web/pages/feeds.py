@@ -11,8 +11,8 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from store.web.pages.contexts import Flip
-    from store.web.payloads import Payloads
+    from store.web.pages.contexts import PickChange
+    from store.web.serializer import Serializer
 
 ENTRIES = 100
 
@@ -33,18 +33,18 @@ def identity(kind: str, key: str) -> str:
     return uuid.uuid5(uuid.NAMESPACE_OID, f"consensus-ranking:{kind}:{key}").urn
 
 
-def items(flips: Iterable[Flip], payloads: Payloads) -> list[Item]:
+def items(pick_changes: Iterable[PickChange], serializer: Serializer) -> list[Item]:
     """Changes as feed items; the id follows from the poll that brought the change."""
-    return [_item(flip, payloads) for flip in flips]
+    return [_item(flip, serializer) for flip in pick_changes]
 
 
-def json_feed(found: Iterable[Item], payloads: Payloads) -> bytes:
+def json_feed(found: Iterable[Item], serializer: Serializer) -> bytes:
     """The JSON Feed of all changes."""
     feed: dict[str, Any] = {
         "version": "https://jsonfeed.org/version/1.1",
-        "title": f"{payloads.site.name}: changes of a #1",
-        "home_page_url": payloads.at.page("changes"),
-        "feed_url": payloads.at.page("feeds/changes.json"),
+        "title": f"{serializer.site.name}: changes of a #1",
+        "home_page_url": serializer.at.page("changes"),
+        "feed_url": serializer.at.page("feeds/changes.json"),
         "description": "When an assistant's #1 pick for a category becomes another product.",
         "language": "en",
         "items": [
@@ -62,7 +62,7 @@ def json_feed(found: Iterable[Item], payloads: Payloads) -> bytes:
     return msgspec.json.encode(feed)
 
 
-def _item(flip: Flip, payloads: Payloads) -> Item:
+def _item(flip: PickChange, serializer: Serializer) -> Item:
     change = flip.change
     said = f' {change.model}\'s reason: "{change.reason}"' if change.reason else ""
     status = (
@@ -75,7 +75,7 @@ def _item(flip: Flip, payloads: Payloads) -> Item:
             f"{change.model} moved from {flip.before.name} ({change.previous_at[:10]}) to "
             f"{flip.after.name} ({change.current_at[:10]}). {status}{said}"
         ),
-        page=payloads.at.category_page(change.slug),
+        page=serializer.at.category_page(change.slug),
         at=change.current_at,
         confirmed=change.confirmed,
     )

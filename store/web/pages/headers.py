@@ -61,7 +61,7 @@ def _show(response: ProblemResponse, view: RequestView, renderer: PageRenderer) 
     """Turn a problem detail into a page that says the same, status and headers kept."""
     problem = response.details
     found = problem.suggestions or _suggestions(problem, view)
-    api = view.payloads.at.api("")
+    api = view.serializer.at.api("")
     body = renderer.render(
         "error.html",
         view,
@@ -82,5 +82,5 @@ def _suggestions(problem: ProblemDetails, view: RequestView) -> list[Suggestion]
         return []
     wanted = wanted[:MAX_SLUG].casefold()
     if kind == "product":
-        return view.payloads.suggested_products(wanted, view.snapshot)
-    return view.payloads.suggested_categories(wanted, view.snapshot)
+        return view.serializer.suggested_products(wanted, view.snapshot)
+    return view.serializer.suggested_categories(wanted, view.snapshot)

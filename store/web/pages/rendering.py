@@ -59,13 +59,13 @@ class PageRenderer:
 
     def render(self, template: str, view: RequestView, /, **context: Any) -> bytes:
         """A template filled in; ``root`` stands before every path of the site's own links."""
-        root = urlsplit(view.payloads.at.base).path
+        root = urlsplit(view.serializer.at.base).path
         text = (
             environment()
             .get_template(template)
             .render(
-                site=view.payloads.site,
-                at=view.payloads.at,
+                site=view.serializer.site,
+                at=view.serializer.at,
                 licence=view.licence,
                 root=root,
                 asset=lambda name: f"{root}/static/{name}?v={self._assets.version(name)}",
@@ -77,9 +77,9 @@ class PageRenderer:
 
 def page_link(view: RequestView, resource: str | None = None) -> str:
     """The ``Link`` header of a page: what every answer has, the API catalog, the same as JSON."""
-    at = view.payloads.at
+    at = view.serializer.at
     found = [
-        view.payloads.service_links,
+        view.serializer.service_links,
         f'<{at.page(".well-known/api-catalog")}>; rel="api-catalog"',
     ]
     if resource:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from store.rankings.changes import Change
-    from store.web.describing import Describing
+    from store.web.api_docs import ApiDocs
     from store.web.pages.assets import Assets
     from store.web.pages.rendering import PageRenderer
     from store.web.resolution import RequestView, Resolved
@@ -57,12 +57,12 @@ class Pages:
         responder: Responder,
         renderer: PageRenderer,
         assets: Assets,
-        describing: Describing,
+        api_docs: ApiDocs,
     ) -> None:
         self._responder = responder
         self._renderer = renderer
         self._assets = assets
-        self._describing = describing
+        self._api_docs = api_docs
 
     def blueprint(self) -> Blueprint:
         """Every rule with its resolver; what does not follow from history needs none."""
@@ -99,7 +99,7 @@ class Pages:
                 view,
                 "search",
                 "categories.html",
-                lambda: {"groups": contexts.by_letter(view.snapshot.overview.ranked)},
+                lambda: {"groups": contexts.by_letter(view.snapshot.summary.ranked)},
                 "categories.json",
             )
         query = _query()
@@ -107,7 +107,7 @@ class Pages:
             view,
             f"search?q={query}",
             "search.html",
-            lambda: {"results": view.payloads.search_results(query, view.snapshot)},
+            lambda: {"results": view.serializer.search_results(query, view.snapshot)},
             "search?" + urlencode({"q": query}),
         )
 
@@ -116,11 +116,11 @@ class Pages:
         snapshot, query = view.snapshot, _query()
 
         def make() -> bytes:
-            hits = snapshot.overview.index.complete(query)
-            boards = (snapshot.boards.get(hit.slug) for hit in hits.categories)
+            hits = snapshot.summary.index.complete(query)
+            leaderboards = (snapshot.leaderboards.get(hit.slug) for hit in hits.categories)
             products = (snapshot.product(hit.slug) for hit in hits.brands)
             found = [
-                *[(b.category.title, f"best/{b.slug}") for b in boards if b][: SUGGESTED[0]],
+                *[(b.category.title, f"best/{b.slug}") for b in leaderboards if b][: SUGGESTED[0]],
                 *[(p.name, f"product/{p.slug}") for p in products if p][: SUGGESTED[1]],
             ]
             return msgspec.json.encode([{"title": title, "path": path} for title, path in found])
@@ -130,16 +130,16 @@ class Pages:
     def category(self, view: RequestView, slug: str) -> Resolved:
         """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
         snapshot = view.snapshot
-        board = snapshot.boards.get(slug)
+        board = snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.payloads.at.category_page)
+            return resolution.no_category(path_slug(slug), view, view.serializer.at.category_page)
 
         found = resolution.verdict(board, view)
 
         def context() -> dict[str, Any]:
             verdict = self._decoded(found, wire.CategoryVerdict)
             days = Evidence(self._responder.store, snapshot).days(slug)
-            return contexts.category(board, verdict, days, snapshot, view.payloads)
+            return contexts.category(board, verdict, days, snapshot, view.serializer)
 
         return self._about(found, view, f"best/{slug}", "category.html", context)
 
@@ -147,7 +147,7 @@ class Pages:
         """``/product/<slug>``: a product on every leaderboard."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.payloads.at.product_page)
+            return resolution.no_product(path_slug(slug), view, view.serializer.at.product_page)
 
         found = resolution.record(product, view)
 
@@ -162,11 +162,13 @@ class Pages:
         """``/product/<slug>/polls``: the newest polls that named a product."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.payloads.at.evidence_page)
+            return resolution.no_product(path_slug(slug), view, view.serializer.at.evidence_page)
 
         def context() -> dict[str, Any]:
-            namings = Evidence(self._responder.store, view.snapshot).namings(product)
-            return {"product": product, "namings": namings}
+            product_mentions = Evidence(self._responder.store, view.snapshot).product_mentions(
+                product
+            )
+            return {"product": product, "namings": product_mentions}
 
         found = resolution.record(product, view)
         return self._about(found, view, f"product/{slug}/polls", "evidence.html", context)
@@ -184,23 +186,23 @@ class Pages:
 
     def api_catalog(self, view: RequestView) -> Resolved:
         """``/.well-known/api-catalog``: where the API and its descriptions are (RFC 9727)."""
-        return _small(view, API_CATALOG, lambda: discovery.api_catalog(view.payloads), LINK_SET)
+        return _small(view, API_CATALOG, lambda: discovery.api_catalog(view.serializer), LINK_SET)
 
     def changes_json(self, view: RequestView) -> Resolved:
         """``/feeds/changes.json``: the same as a JSON Feed."""
         path = "feeds/changes.json"
         return _small(
-            view, path, lambda: feeds.json_feed(_newest_items(view), view.payloads), JSON_FEED
+            view, path, lambda: feeds.json_feed(_newest_items(view), view.serializer), JSON_FEED
         )
 
     def category_atom(self, view: RequestView, slug: str) -> Resolved:
         """``/feeds/best/<slug>.atom``: the changes of one category."""
-        board = view.snapshot.boards.get(slug)
+        board = view.snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.payloads.at.category_feed)
+            return resolution.no_category(path_slug(slug), view, view.serializer.at.category_feed)
 
         def context() -> dict[str, Any]:
-            changes = view.snapshot.readings[slug].changes[-feeds.ENTRIES :]
+            changes = view.snapshot.aggregates[slug].changes[-feeds.ENTRIES :]
             items = _items(reversed(changes), view)
             return {"board": board, "items": items, "id": feeds.identity("feed", slug)}
 
@@ -227,7 +229,7 @@ class Pages:
 
     def described(self, view: RequestView) -> dict[str, Any]:
         """The API, from its own description."""
-        document = self._decoded(self._describing.openapi_document(view), dict[str, Any])
+        document = self._decoded(self._api_docs.openapi_document(view), dict[str, Any])
         return {"document": document, "endpoints": list(docs.endpoints(document))}
 
     def _about(
@@ -266,7 +268,7 @@ class Pages:
             path,
             template,
             context,
-            generation=view.snapshot.generations.overview,
+            generation=view.snapshot.generations.summary,
             modified=lambda: view.snapshot.modified,
             resource=resource and f"api/v1/{resource}",
             media_type=media_type,
@@ -294,11 +296,11 @@ def _query() -> str:
 
 
 def _newest_items(view: RequestView) -> list[feeds.Item]:
-    return _items(islice(view.snapshot.overview.changes, feeds.ENTRIES), view)
+    return _items(islice(view.snapshot.summary.changes, feeds.ENTRIES), view)
 
 
 def _items(changes: Iterable[Change], view: RequestView) -> list[feeds.Item]:
-    return feeds.items(contexts.flips(changes, view.snapshot), view.payloads)
+    return feeds.items(contexts.pick_changes(changes, view.snapshot), view.serializer)
 
 
 class General(Struct, frozen=True):
@@ -337,7 +339,7 @@ GENERAL = (
         "sitemap.xml",
         "sitemap.xml",
         lambda pages, view: {
-            "places": discovery.site_map(view.snapshot, pages.labs(view), view.payloads)
+            "places": discovery.site_map(view.snapshot, pages.labs(view), view.serializer)
         },
         media_type=XML,
     ),
@@ -346,7 +348,7 @@ GENERAL = (
         "changes.atom.xml",
         lambda _, view: {
             "items": _newest_items(view),
-            "updated": view.snapshot.overview.last_poll or "1970-01-01T00:00:00Z",
+            "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
             "id": feeds.identity("feed", "changes"),
         },
         media_type=ATOM,

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.rankings import names as naming
-from store.rankings.changes import changes, reigns, runs_of
+from store.rankings.changes import changes, runs_of, streaks
 from store.rankings.mentions import recent
-from store.rankings.merging import Answered
+from store.rankings.merging import ResolvedAnswer
 from store.rankings.poll_states import poll_states
 from store.rankings.wordings import Wordings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from store.rankings.changes import Change, Reign
+    from store.rankings.changes import Change, Streak
     from store.rankings.mentions import CellPoll
     from store.rankings.names import Names, ProductId, Spelling
     from store.rankings.poll_states import PollState
@@ -44,7 +44,7 @@ Use = tuple[bool, FirstUse, "ProductId"]
 """Whether an address only looks like one with a digest, its first use, and whose it is."""
 
 
-class Sighting(Struct, frozen=True):
+class ProductStats(Struct, frozen=True):
     """One product in one category's successful polls.
 
     ``mentions`` counts polls whose ranking holds it, ``domains`` the polls that give each domain.
@@ -55,7 +55,7 @@ class Sighting(Struct, frozen=True):
     spellings: Mapping[str, FirstUse]
 
 
-class Reading(Struct, frozen=True, dict=True):
+class CategoryAggregate(Struct, frozen=True, dict=True):
     """All that a category's polls say; ``latest`` and ``states`` are by model name.
 
     ``latest`` are answers to whatever wording; what counts follows from ``wordings``. ``recent``
@@ -67,11 +67,11 @@ class Reading(Struct, frozen=True, dict=True):
     slug: str
     category: Category
     resolved: Mapping[Spelling, ProductId]
-    latest: Mapping[str, Answered]
+    latest: Mapping[str, ResolvedAnswer]
     wordings: tuple[Wording, ...]
-    sightings: Mapping[ProductId, Sighting]
+    product_stats: Mapping[ProductId, ProductStats]
     changes: tuple[Change, ...]
-    reigns: tuple[Reign, ...]
+    streaks: tuple[Streak, ...]
     recent: tuple[tuple[CellPoll, ...], ...]
     successes: int
     last_poll: str | None
@@ -88,28 +88,28 @@ class Reading(Struct, frozen=True, dict=True):
         a slug with a digest gives way to the product whose digest it is.
         """
         owners: dict[str, Use] = {}
-        for product, sighting in self.sightings.items():
-            for spelling, use in sighting.spellings.items():
+        for product, stats in self.product_stats.items():
+            for spelling, use in stats.spellings.items():
                 for slug, is_lookalike in _addresses(spelling):
                     found = (is_lookalike, use, product)
                     owners[slug] = min(owners.get(slug, found), found)
         return owners
 
 
-def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> Reading:
+def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> CategoryAggregate:
     """Read a category's polls, oldest first; withheld ones must not be among them."""
     resolved = _Resolved(names, category.nouns)
-    answers = [Answered.of(poll, category, resolved) for poll in polls if poll.succeeded]
+    answers = [ResolvedAnswer.of(poll, category, resolved) for poll in polls if poll.succeeded]
     sequences = runs_of(answers)
-    return Reading(
+    return CategoryAggregate(
         slug=slug,
         category=category,
         resolved=dict(resolved),
         latest={answered.model: answered for answered in answers},
         wordings=Wordings(category.question, answers).all(),
-        sightings=_sightings(slug, answers),
+        product_stats=_sightings(slug, answers),
         changes=changes(slug, sequences),
-        reigns=reigns(sequences),
+        streaks=streaks(sequences),
         recent=recent(answers),
         successes=len(answers),
         last_poll=polls[-1].polled_at if polls else None,
@@ -120,18 +120,18 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
     )
 
 
-def resolved_by(names: Names, reading: Reading) -> dict[Spelling, ProductId]:
+def resolved_by(names: Names, aggregate: CategoryAggregate) -> dict[Spelling, ProductId]:
     """What every name of a reading stands for by other product files."""
-    nouns = reading.category.nouns
-    return {use: names.resolve(*use, nouns).product for use in reading.resolved}
+    nouns = aggregate.category.nouns
+    return {use: names.resolve(*use, nouns).product for use in aggregate.resolved}
 
 
-def still_holds(reading: Reading, names: Names) -> bool:
+def still_holds(aggregate: CategoryAggregate, names: Names) -> bool:
     """Whether other product files would resolve every name of a reading to the same product."""
-    nouns = reading.category.nouns
+    nouns = aggregate.category.nouns
     return all(
         names.resolve(name, domain, nouns).product == product
-        for (name, domain), product in reading.resolved.items()
+        for (name, domain), product in aggregate.resolved.items()
     )
 
 
@@ -163,7 +163,7 @@ class _Resolved(dict["Spelling", "ProductId"]):
         return product
 
 
-def _sightings(slug: str, answers: Sequence[Answered]) -> dict[ProductId, Sighting]:
+def _sightings(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[ProductId, ProductStats]:
     mentions = Counter(chain.from_iterable({*answered.products} for answered in answers))
     domains: defaultdict[ProductId, dict[str, int]] = defaultdict(dict)
     for (product, domain), polls in Counter(chain.from_iterable(map(_domains, answers))).items():
@@ -178,12 +178,12 @@ def _sightings(slug: str, answers: Sequence[Answered]) -> dict[ProductId, Sighti
                 use = FirstUse(poll.polled_at, slug, poll.model, pick.rank, pick.product)
                 uses[pick.product] = min(use, known or use)
     return {
-        product: Sighting(mentions[product], domains.get(product, {}), uses)
+        product: ProductStats(mentions[product], domains.get(product, {}), uses)
         for product, uses in spellings.items()
     }
 
 
-def _domains(answered: Answered) -> set[tuple[ProductId, str]]:
+def _domains(answered: ResolvedAnswer) -> set[tuple[ProductId, str]]:
     """Every product of an answer with each domain given for it."""
     picked = zip(answered.products, answered.poll.ranking, strict=True)
     return {(product, pick.domain) for product, pick in picked if pick.domain}

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.cleaning import clean
-from store.polls.answers import (
+from store.polls.answer_parsing import (
     MAX_FIX,
     MAX_FIXES,
     MAX_MISSES,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from store.files import Catalogue, Files
-    from store.positions import JsonPath
+    from store.json_positions import JsonPath
     from store.records import Assistant, Problem, Site
 
     Mistake = tuple[str | None, str, Literal["error", "warning"]]

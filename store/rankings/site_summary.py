@@ -11,17 +11,17 @@ from msgspec import Struct
 
 from store.rankings import experiments, products
 from store.rankings.mentions import Trends
-from store.rankings.search import Index, Titled
+from store.rankings.search import Document, Index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.rankings.boards import Board
+    from store.rankings.aggregates import CategoryAggregate
     from store.rankings.changes import Change
     from store.rankings.experiments import Experiment
+    from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import ProductId
-    from store.rankings.products import Named
-    from store.rankings.readings import Reading
+    from store.rankings.products import ProductProfile
     from store.records import Category
 
 
@@ -40,28 +40,28 @@ class Curated(Struct, frozen=True):
 class Searched(Struct, frozen=True):
     """What a search index is made from; equal ones make equal indexes."""
 
-    categories: tuple[Titled, ...]
-    brands: tuple[Titled, ...]
+    categories: tuple[Document, ...]
+    brands: tuple[Document, ...]
     synonyms: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
 
 
-class Overview(Struct, frozen=True, dict=True):
+class SiteSummary(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
     ``ranked`` is by title, ``changes`` newest first, ``mentioned`` most mentioned first.
     ``successes`` counts successful polls, those of deleted categories too; ``tracked`` counts
-    categories with at least one. ``readings`` are there for what is only made when it is needed.
+    categories with at least one. ``aggregates`` are there for what is only made when it is needed.
     """
 
-    readings: tuple[Reading, ...]
-    ranked: tuple[Board, ...]
+    aggregates: tuple[CategoryAggregate, ...]
+    ranked: tuple[Leaderboard, ...]
     changes: tuple[Change, ...]
     successes: int
     tracked: int
     last_poll: str | None
     trends: Trends
-    mentioned: tuple[Named, ...]
+    mentioned: tuple[ProductProfile, ...]
     experiments: tuple[Experiment, ...]
     retired: tuple[str, ...]
     category_redirects: Mapping[str, str]
@@ -73,7 +73,7 @@ class Overview(Struct, frozen=True, dict=True):
         """Old address to new, of every product."""
         slugs = {product.id: product.slug for product in self.mentioned}
         return {
-            **products.redirects(self.readings, slugs),
+            **products.redirects(self.aggregates, slugs),
             **products.former(self.mentioned),
         }
 
@@ -83,34 +83,36 @@ class Overview(Struct, frozen=True, dict=True):
         self.index.prepare()
 
 
-def survey(
+def summarise(
     curated: Curated,
-    readings: Mapping[str, Reading],
-    boards: Mapping[str, Board],
-    named: Mapping[ProductId, Named],
-    before: Overview | None,
-) -> Overview:
+    aggregates: Mapping[str, CategoryAggregate],
+    leaderboards: Mapping[str, Leaderboard],
+    named: Mapping[ProductId, ProductProfile],
+    before: SiteSummary | None,
+) -> SiteSummary:
     """Aggregate all readings and boards; the search index is reused while its titles are the same.
 
     Readings of deleted categories count in all-time figures only.
     """
-    every = tuple(readings.values())
-    current = {slug: reading for slug, reading in readings.items() if slug in curated.categories}
+    every = tuple(aggregates.values())
+    current = {
+        slug: aggregate for slug, aggregate in aggregates.items() if slug in curated.categories
+    }
     living = tuple(current.values())
-    models = {model for reading in every for model in reading.states}
+    models = {model for aggregate in every for model in aggregate.states}
     last_poll = max([r.last_poll for r in every if r.last_poll], default=None)
-    ranked = tuple(sorted(boards.values(), key=attrgetter("by_title")))
+    ranked = tuple(sorted(leaderboards.values(), key=attrgetter("by_title")))
     by_slug = sorted(named.values(), key=attrgetter("slug"))
     searched = _searched(curated, ranked, by_slug)
-    return Overview(
-        readings=every,
+    return SiteSummary(
+        aggregates=every,
         ranked=ranked,
         changes=_newest_first(current),
-        successes=sum([reading.successes for reading in every]),
-        tracked=sum([reading.successes > 0 for reading in living]),
+        successes=sum([aggregate.successes for aggregate in every]),
+        tracked=sum([aggregate.successes > 0 for aggregate in living]),
         last_poll=last_poll,
         trends=Trends(
-            [cell for reading in living for cell in reading.recent],
+            [cell for aggregate in living for cell in aggregate.recent],
             dt.date.fromisoformat((last_poll or _EPOCH)[:10]),
         ),
         mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
@@ -127,17 +129,21 @@ def survey(
     )
 
 
-def _newest_first(readings: Mapping[str, Reading]) -> tuple[Change, ...]:
+def _newest_first(aggregates: Mapping[str, CategoryAggregate]) -> tuple[Change, ...]:
     """All changes, the newest first; within one second by category and model."""
-    changes = [change for reading in readings.values() for change in reading.changes]
+    changes = [change for aggregate in aggregates.values() for change in aggregate.changes]
     order = sorted(changes, key=attrgetter("slug", "model"))
     return tuple(sorted(order, key=attrgetter("current_at"), reverse=True))
 
 
-def _searched(curated: Curated, ranked: Sequence[Board], by_slug: Sequence[Named]) -> Searched:
+def _searched(
+    curated: Curated, ranked: Sequence[Leaderboard], by_slug: Sequence[ProductProfile]
+) -> Searched:
     return Searched(
-        categories=tuple([Titled(b.slug, (b.category.title, *b.category.aliases)) for b in ranked]),
-        brands=tuple([Titled(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
+        categories=tuple(
+            [Document(b.slug, (b.category.title, *b.category.aliases)) for b in ranked]
+        ),
+        brands=tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
         synonyms=curated.synonyms,
         words=curated.words,
     )

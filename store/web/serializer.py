@@ -14,13 +14,13 @@ from store.web.addresses import LICENCES, Addresses
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from store.rankings.boards import Board
     from store.rankings.changes import Change
-    from store.rankings.merging import Answered, Counted, Entry
+    from store.rankings.leaderboards import Leaderboard
+    from store.rankings.merging import CountedAnswer, Entry, ResolvedAnswer
     from store.rankings.names import ProductId
-    from store.rankings.overview import Overview
-    from store.rankings.products import Named
+    from store.rankings.products import ProductProfile
     from store.rankings.search import Hit
+    from store.rankings.site_summary import SiteSummary
     from store.records import Pick, Site
     from store.snapshot import Snapshot
 
@@ -30,7 +30,7 @@ TOP = 5
 HITS = 10
 
 
-class Payloads:
+class Serializer:
     """Makes every resource of one site at one base URL."""
 
     def __init__(self, site: Site, base_url: str) -> None:
@@ -47,7 +47,7 @@ class Payloads:
         return f'<{licence}>; rel="license", {description}' if licence else description
 
     def category_verdict(
-        self, board: Board, products: Mapping[ProductId, Named]
+        self, board: Leaderboard, products: Mapping[ProductId, ProductProfile]
     ) -> wire.CategoryVerdict:
         """One category's merged ranking and what each model said."""
         names = _names(board, products)
@@ -74,7 +74,7 @@ class Payloads:
             answers={a.model: _stamp(a) for a in board.counted},
         )
 
-    def verdict(self, board: Board, products: Mapping[ProductId, Named]) -> str:
+    def verdict(self, board: Leaderboard, products: Mapping[ProductId, ProductProfile]) -> str:
         """The sentence to quote for a category."""
         names = _names(board, products)
         return sentences.category_verdict(
@@ -88,7 +88,7 @@ class Payloads:
             wording=self.wording(board, products),
         )
 
-    def wording(self, board: Board, products: Mapping[ProductId, Named]) -> str:
+    def wording(self, board: Leaderboard, products: Mapping[ProductId, ProductProfile]) -> str:
         """How a category's #1 came about, as its verdict says it."""
         return sentences.agreement_wording(
             board.counted,
@@ -98,9 +98,11 @@ class Payloads:
             self.site.stale_after_days,
         )
 
-    def product_record(self, product: Named, boards: Mapping[str, Board]) -> wire.ProductRecord:
+    def product_record(
+        self, product: ProductProfile, leaderboards: Mapping[str, Leaderboard]
+    ) -> wire.ProductRecord:
         """A product and every leaderboard it appears on."""
-        places = standings(product, boards)
+        places = standings(product, leaderboards)
         return wire.ProductRecord(
             slug=product.slug,
             name=product.name,
@@ -113,7 +115,9 @@ class Payloads:
             check=self.at.evidence_page(product.slug),
         )
 
-    def product_verdict(self, product: Named, places: Sequence[tuple[Board, Entry]]) -> str | None:
+    def product_verdict(
+        self, product: ProductProfile, places: Sequence[tuple[Leaderboard, Entry]]
+    ) -> str | None:
         """The sentence to quote for a product; ``None`` on no leaderboard."""
         if not places:
             return None
@@ -132,7 +136,7 @@ class Payloads:
             source=self._source(self.at.product_page(product.slug)),
         )
 
-    def category_items(self, overview: Overview) -> list[wire.CategoryItem]:
+    def category_items(self, summary: SiteSummary) -> list[wire.CategoryItem]:
         """Every ranked category, by title."""
         return [
             wire.CategoryItem(
@@ -141,40 +145,38 @@ class Payloads:
                 updated=board.updated,
                 api=self.at.category(board.slug),
             )
-            for board in overview.ranked
+            for board in summary.ranked
         ]
 
-    def change_list(self, overview: Overview) -> wire.ChangeList:
+    def change_list(self, summary: SiteSummary) -> wire.ChangeList:
         """The newest changes of the models' #1 picks, in current names."""
-        titles = {reading.slug: reading.category.title for reading in overview.readings}
-        names = {product.id: product.name for product in overview.mentioned}
-        changes = [
-            self._change(change, titles, names) for change in overview.changes[:MOST_CHANGES]
-        ]
+        titles = {aggregate.slug: aggregate.category.title for aggregate in summary.aggregates}
+        names = {product.id: product.name for product in summary.mentioned}
+        changes = [self._change(change, titles, names) for change in summary.changes[:MOST_CHANGES]]
         return wire.ChangeList(
-            last_checked=overview.last_poll,
-            tracked=overview.tracked,
+            last_checked=summary.last_poll,
+            tracked=summary.tracked,
             count=len(changes),
-            total=len(overview.changes),
+            total=len(summary.changes),
             changes=changes,
         )
 
-    def mention_list(self, overview: Overview) -> wire.MentionList:
+    def mention_list(self, summary: SiteSummary) -> wire.MentionList:
         """The most mentioned products, with their trends."""
-        leaderboards = Counter(e.product for board in overview.ranked for e in board.entries)
+        leaderboards = Counter(e.product for board in summary.ranked for e in board.entries)
         return wire.MentionList(
-            as_of=overview.last_poll,
-            polls=overview.successes,
+            as_of=summary.last_poll,
+            polls=summary.successes,
             products=[
-                self._mention(rank, product, overview, leaderboards[product.id])
-                for rank, product in enumerate(overview.mentioned[:MOST_MENTIONED], start=1)
+                self._mention(rank, product, summary, leaderboards[product.id])
+                for rank, product in enumerate(summary.mentioned[:MOST_MENTIONED], start=1)
             ],
         )
 
     def labs(self, snapshot: Snapshot) -> wire.Labs:
         """The computed experiments and those written by hand, newest first."""
         computed = {
-            e.slug: (e.title, e.method, e.finding, e.date) for e in snapshot.overview.experiments
+            e.slug: (e.title, e.method, e.finding, e.date) for e in snapshot.summary.experiments
         }
         written = {
             slug: (e.title, e.method, e.finding, e.date.isoformat())
@@ -198,16 +200,16 @@ class Payloads:
         self, query: str, snapshot: Snapshot, limit: int = HITS
     ) -> wire.SearchResults:
         """What fits a query, best first."""
-        hits = snapshot.overview.index.search(query, limit)
+        hits = snapshot.summary.index.search(query, limit)
         return wire.SearchResults(
             query=query,
             categories=[
-                self._category_hit(hit, snapshot.boards[hit.slug], snapshot.products)
+                self._category_hit(hit, snapshot.leaderboards[hit.slug], snapshot.products)
                 for hit in hits.categories
-                if hit.slug in snapshot.boards
+                if hit.slug in snapshot.leaderboards
             ],
             brands=[
-                self._brand_hit(hit, product, snapshot.boards)
+                self._brand_hit(hit, product, snapshot.leaderboards)
                 for hit in hits.brands
                 if (product := snapshot.product(hit.slug))
             ],
@@ -215,20 +217,20 @@ class Payloads:
 
     def suggested_categories(self, text: str, snapshot: Snapshot) -> list[wire.Suggestion]:
         """The ranked categories closest to an unknown slug."""
-        hits = snapshot.overview.index.closest_categories(text)
+        hits = snapshot.summary.index.closest_categories(text)
         return [
             wire.Suggestion(
                 slug=slug,
-                title=snapshot.boards[slug].category.title,
+                title=snapshot.leaderboards[slug].category.title,
                 api=self.at.category(slug),
             )
             for slug in (hit.slug for hit in hits)
-            if slug in snapshot.boards
+            if slug in snapshot.leaderboards
         ]
 
     def suggested_products(self, text: str, snapshot: Snapshot) -> list[wire.Suggestion]:
         """The products closest to an unknown slug."""
-        hits = snapshot.overview.index.closest_brands(text)
+        hits = snapshot.summary.index.closest_brands(text)
         return [
             wire.Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug))
             for p in (snapshot.product(hit.slug) for hit in hits)
@@ -238,7 +240,7 @@ class Payloads:
     def _source(self, page: str) -> str:
         return sentences.source(page, self.site.name, self.site.licence)
 
-    def _product_entry(self, board: Board, entry: Entry) -> wire.ProductEntry:
+    def _product_entry(self, board: Leaderboard, entry: Entry) -> wire.ProductEntry:
         return wire.ProductEntry(
             slug=board.slug,
             title=board.category.title,
@@ -274,10 +276,10 @@ class Payloads:
         )
 
     def _mention(
-        self, rank: int, product: Named, overview: Overview, leaderboards: int
+        self, rank: int, product: ProductProfile, summary: SiteSummary, leaderboards: int
     ) -> wire.Mention:
         first = dt.date.fromisoformat(sentences.dated(product.first_mention))
-        trend = overview.trends.of(product.id, first)
+        trend = summary.trends.of(product.id, first)
         return wire.Mention(
             rank=rank,
             slug=product.slug,
@@ -296,7 +298,7 @@ class Payloads:
         )
 
     def _category_hit(
-        self, hit: Hit, board: Board, products: Mapping[ProductId, Named]
+        self, hit: Hit, board: Leaderboard, products: Mapping[ProductId, ProductProfile]
     ) -> wire.CategoryHit:
         return wire.CategoryHit(
             slug=board.slug,
@@ -318,8 +320,10 @@ class Payloads:
             ],
         )
 
-    def _brand_hit(self, hit: Hit, product: Named, boards: Mapping[str, Board]) -> wire.BrandHit:
-        places = standings(product, boards)
+    def _brand_hit(
+        self, hit: Hit, product: ProductProfile, leaderboards: Mapping[str, Leaderboard]
+    ) -> wire.BrandHit:
+        places = standings(product, leaderboards)
         return wire.BrandHit(
             slug=product.slug,
             name=product.name,
@@ -342,23 +346,29 @@ class Payloads:
         )
 
 
-def standings(product: Named, boards: Mapping[str, Board]) -> list[tuple[Board, Entry]]:
+def standings(
+    product: ProductProfile, leaderboards: Mapping[str, Leaderboard]
+) -> list[tuple[Leaderboard, Entry]]:
     """A product's places on all leaderboards, best rank first, then by category slug."""
     places = [
-        (boards[slug], entry)
+        (leaderboards[slug], entry)
         for slug in product.categories
-        if slug in boards
-        for entry in boards[slug].entries
+        if slug in leaderboards
+        for entry in leaderboards[slug].entries
         if entry.product == product.id
     ]
     return sorted(places, key=lambda place: (place[1].rank, place[0].slug))
 
 
-def _names(board: Board, products: Mapping[ProductId, Named]) -> dict[ProductId, str]:
+def _names(
+    board: Leaderboard, products: Mapping[ProductId, ProductProfile]
+) -> dict[ProductId, str]:
     return {entry.product: products[entry.product].name for entry in board.entries}
 
 
-def _agreement(board: Board, products: Mapping[ProductId, Named]) -> wire.Agreement | None:
+def _agreement(
+    board: Leaderboard, products: Mapping[ProductId, ProductProfile]
+) -> wire.Agreement | None:
     if board.agreement is None:
         return None
     product = products[board.agreement.product]
@@ -374,7 +384,7 @@ def _agreement(board: Board, products: Mapping[ProductId, Named]) -> wire.Agreem
     )
 
 
-def _ranked(entry: Entry, product: Named) -> wire.RankedEntry:
+def _ranked(entry: Entry, product: ProductProfile) -> wire.RankedEntry:
     return wire.RankedEntry(
         rank=entry.rank,
         product=product.name,
@@ -389,7 +399,7 @@ def _ranked(entry: Entry, product: Named) -> wire.RankedEntry:
 
 
 def _picks(
-    picks: Mapping[ProductId, Pick], products: Mapping[ProductId, Named]
+    picks: Mapping[ProductId, Pick], products: Mapping[ProductId, ProductProfile]
 ) -> list[wire.ModelPick]:
     return [
         wire.ModelPick(
@@ -404,8 +414,10 @@ def _picks(
     ]
 
 
-def _missed(answered: Answered, products: Mapping[ProductId, Named]) -> list[wire.MissedProduct]:
-    found: Iterable[Named | None] = (products.get(id_) for id_ in answered.missed)
+def _missed(
+    answered: ResolvedAnswer, products: Mapping[ProductId, ProductProfile]
+) -> list[wire.MissedProduct]:
+    found: Iterable[ProductProfile | None] = (products.get(id_) for id_ in answered.missed)
     return [
         wire.MissedProduct(
             product=product.name if product else miss.product,
@@ -416,6 +428,6 @@ def _missed(answered: Answered, products: Mapping[ProductId, Named]) -> list[wir
     ]
 
 
-def _stamp(answer: Counted) -> wire.AnswerStamp:
+def _stamp(answer: CountedAnswer) -> wire.AnswerStamp:
     poll = answer.answered.poll
     return wire.AnswerStamp(polled_at=poll.polled_at, poll=poll.id, stale=answer.stale)

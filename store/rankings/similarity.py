@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from store.rankings.names import ProductId
-    from store.rankings.products import Named
+    from store.rankings.products import ProductProfile
     from store.records import Category, Product
 
 ALIKE = 84
@@ -42,32 +42,34 @@ class Reason(Struct, frozen=True, order=True):
     text: str
 
 
-class Suggestion(Struct, frozen=True):
+class MergeSuggestion(Struct, frozen=True):
     """A product that no file owns, the one it may be, how alike they are (of 100), and why."""
 
-    product: Named
-    known: Named
+    product: ProductProfile
+    known: ProductProfile
     likeness: int
     why: tuple[Reason, ...]
 
 
 def queue(
-    named: Mapping[ProductId, Named],
+    named: Mapping[ProductId, ProductProfile],
     files: Mapping[str, Product],
     categories: Mapping[str, Category],
-) -> list[Suggestion]:
+) -> list[MergeSuggestion]:
     """For each provisional product the closest known one, if any; best reasons first.
 
     Known is what a file owns, and what is named more often. Left out are pairs in ``not_same_as``
     and names whose numbers contradict each other.
     """
     neighbours = _Neighbours(named, files)
-    found: list[Suggestion] = []
+    found: list[MergeSuggestion] = []
     for id_, product in named.items():
         if id_ in files:
             continue
         options = [
-            Suggestion(product, known, likeness, tuple(_reasons(product, known, files, categories)))
+            MergeSuggestion(
+                product, known, likeness, tuple(_reasons(product, known, files, categories))
+            )
             for known, likeness in neighbours.of(product)
         ]
         if options:
@@ -78,7 +80,9 @@ def queue(
 class _Neighbours:
     """Candidates for a product: same category, same first word or same domain."""
 
-    def __init__(self, named: Mapping[ProductId, Named], files: Mapping[str, Product]) -> None:
+    def __init__(
+        self, named: Mapping[ProductId, ProductProfile], files: Mapping[str, Product]
+    ) -> None:
         self._named = named
         self._files = files
         self._blocks: defaultdict[str, set[ProductId]] = defaultdict(set)
@@ -86,7 +90,7 @@ class _Neighbours:
             for block in self._blocks_of(product):
                 self._blocks[block].add(id_)
 
-    def of(self, product: Named) -> Iterator[tuple[Named, int]]:
+    def of(self, product: ProductProfile) -> Iterator[tuple[ProductProfile, int]]:
         """Every known product near this one that may be the same, with its likeness."""
         near = {id_ for block in self._blocks_of(product) for id_ in self._blocks[block]}
         known = [
@@ -109,12 +113,12 @@ class _Neighbours:
             if each.domain and each.domain == product.domain:
                 yield each, int(fuzz.ratio(key(each.name), key(product.name)))
 
-    def _blocks_of(self, product: Named) -> set[str]:
+    def _blocks_of(self, product: ProductProfile) -> set[str]:
         first = f"word {key(product.name.split()[0])}"
         site = {f"site {product.domain}"} if product.domain else set()
         return {first, *site, *(f"category {slug}" for slug in product.categories)}
 
-    def _is_known(self, known: Named, product: Named) -> bool:
+    def _is_known(self, known: ProductProfile, product: ProductProfile) -> bool:
         if known.id == product.id or not _numbers_agree(known.name, product.name):
             return False
         for one, other in ((known, product), (product, known)):
@@ -126,8 +130,8 @@ class _Neighbours:
 
 
 def _reasons(
-    product: Named,
-    known: Named,
+    product: ProductProfile,
+    known: ProductProfile,
     files: Mapping[str, Product],
     categories: Mapping[str, Category],
 ) -> Iterator[Reason]:
@@ -153,7 +157,7 @@ def _reasons(
         yield Reason(1, f"spelt alike ({likeness} of 100)")
 
 
-def _weight(suggestion: Suggestion) -> int:
+def _weight(suggestion: MergeSuggestion) -> int:
     return sum(reason.weight for reason in suggestion.why)
 
 

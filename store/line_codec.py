@@ -32,7 +32,7 @@ _CRC_SIZE = len(b',"crc":"01234567"}')
 _SHOWN = 40
 
 
-def seal(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
+def encode_line(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
     """Give a poll its time, id and checksum; return it with its line, newline included."""
     members = msgspec.to_builtins(msgspec.structs.replace(poll, polled_at=polled_at))
     del members["id"], members["crc"]
@@ -45,7 +45,7 @@ def seal(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
     return sealed, b'%b,"crc":"%b"}\n' % (body[:-1], crc.encode())
 
 
-def unseal(line: bytes) -> Poll:
+def decode_line(line: bytes) -> Poll:
     """Read one line, newline excluded.
 
     Raises:
@@ -59,7 +59,7 @@ def unseal(line: bytes) -> Poll:
         poll = _DECODER.decode(line)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    if not is_sealed(line):
+    if not has_valid_checksum(line):
         raise ValueError("the checksum does not fit the record")
     if not _is_identified(line, poll.id):
         raise ValueError("it is not what its id says: it was changed after it was written")
@@ -70,7 +70,7 @@ def unseal(line: bytes) -> Poll:
     return poll
 
 
-def is_sealed(line: bytes) -> bool:
+def has_valid_checksum(line: bytes) -> bool:
     """Whether a line ends in the checksum of what stands before it."""
     crc = zlib.crc32(b"}", zlib.crc32(memoryview(line)[:-_CRC_SIZE]))
     return line[-_CRC_SIZE:] == b',"crc":"%08x"}' % crc

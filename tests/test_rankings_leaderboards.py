@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from builders import SITE, answered, category, failed
 
-from store.rankings import boards, readings
+from store.rankings import aggregates, leaderboards
 from store.rankings.names import Names
 from store.records import Poll, Site
 
 RULES = Site(version=1, name=str(SITE["name"]), stale_after_days=10, drop_after_days=20)
 
 
-def board(*polls: Poll, models: tuple[str, ...] = ("A", "B", "C")) -> boards.Board | None:
-    reading = readings.read("crm", category(), polls, Names({}))
-    slugs = {id_: id_.removeprefix("=") for id_ in reading.ids}
-    return boards.board(reading, models, RULES, slugs)
+def board(
+    *polls: Poll, models: tuple[str, ...] = ("A", "B", "C")
+) -> leaderboards.Leaderboard | None:
+    aggregate = aggregates.read("crm", category(), polls, Names({}))
+    slugs = {id_: id_.removeprefix("=") for id_ in aggregate.ids}
+    return leaderboards.board(aggregate, models, RULES, slugs)
 
 
 def test_a_category_without_a_counted_answer_has_no_board() -> None:

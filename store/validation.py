@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from rapidfuzz import process
 
-from store import positions
+from store import json_positions
 from store.records import Problem
 from store.urls import is_url
 
@@ -46,21 +46,21 @@ def explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> I
         before = data[: bad.start].decode()
         yield Problem(
             name,
-            *positions.line_and_column(before, len(before)),
+            *json_positions.line_and_column(before, len(before)),
             f"byte 0x{data[bad.start]:02x} is not UTF-8 text; save the file as UTF-8",
         )
         return
-    parsed = positions.parse(text)
+    parsed = json_positions.parse(text)
     found = {(issue.offset, issue.message) for issue in parsed.issues}
     quoted = name not in _PRIVATE
     if parsed.complete:
         found.update(_schema_errors(parsed, kind, quoted=quoted))
     for offset, message in sorted(found or {_as_the_reader_said(parsed, error, quoted=quoted)}):
-        yield Problem(name, *positions.line_and_column(text, offset), message)
+        yield Problem(name, *json_positions.line_and_column(text, offset), message)
 
 
 def _schema_errors(
-    parsed: positions.Parsed, kind: type[DataFile], *, quoted: bool
+    parsed: json_positions.Parsed, kind: type[DataFile], *, quoted: bool
 ) -> Iterator[tuple[int, str]]:
     """Offset and sentence of everything in a file that its schema does not allow."""
     from jsonschema import Draft202012Validator, FormatChecker, validators  # noqa: PLC0415 - 60 ms, rarely needed
@@ -80,8 +80,8 @@ def _is_whole(_: Any, value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _told(parsed: positions.Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[int, str]]:
-    path: positions.JsonPath = tuple(error.absolute_path)
+def _told(parsed: json_positions.Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[int, str]]:
+    path: json_positions.JsonPath = tuple(error.absolute_path)
     if path in {issue.path for issue in parsed.issues}:
         return
     if error.validator == "additionalProperties":
@@ -158,7 +158,7 @@ def _wanted(error: Any) -> str:
 
 
 def _as_the_reader_said(
-    parsed: positions.Parsed, error: Exception, *, quoted: bool
+    parsed: json_positions.Parsed, error: Exception, *, quoted: bool
 ) -> tuple[int, str]:
     """Offset and sentence of an error that names its own place, as msgspec's do."""
     message = str(error)
@@ -171,7 +171,7 @@ def _as_the_reader_said(
     return offset, f"{_where(path)}: {message[: match.start()]}" if match else message
 
 
-def _where(path: positions.JsonPath) -> str:
+def _where(path: json_positions.JsonPath) -> str:
     """A place in words that can be typed into a search: ``models[0].name``."""
     steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return steps.lstrip(".") or "the file"

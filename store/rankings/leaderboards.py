@@ -12,12 +12,12 @@ from store.rankings import agreement, merging, wordings
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from store.rankings.aggregates import CategoryAggregate
     from store.rankings.names import ProductId
-    from store.rankings.readings import Reading
     from store.records import Category, Site
 
 
-class Board(Struct, frozen=True, dict=True):
+class Leaderboard(Struct, frozen=True, dict=True):
     """A ranked category. ``newest`` is the time of the newest counted poll.
 
     ``question`` is the wording that was answered, ``next_question`` the file's if that differs.
@@ -27,7 +27,7 @@ class Board(Struct, frozen=True, dict=True):
     category: Category
     question: str
     next_question: str | None
-    counted: tuple[merging.Counted, ...]
+    counted: tuple[merging.CountedAnswer, ...]
     missing: tuple[str, ...]
     entries: tuple[merging.Entry, ...]
     agreement: agreement.Agreement | None
@@ -68,19 +68,19 @@ class Board(Struct, frozen=True, dict=True):
 
 
 def board(
-    reading: Reading, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
-) -> Board | None:
+    aggregate: CategoryAggregate, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
+) -> Leaderboard | None:
     """Merge what the configured models answered to the wording that stands; ``None`` if nothing."""
-    stands = wordings.standing(reading.wordings, reading.last_success, models, site)
+    stands = wordings.standing(aggregate.wordings, aggregate.last_success, models, site)
     if stands is None:
         return None
-    question, current = stands.wording.question, reading.category.question
+    question, current = stands.wording.question, aggregate.category.question
     counted = stands.counted
     entries = merging.merge(counted, slugs)
     present = {answer.model for answer in counted}
-    return Board(
-        slug=reading.slug,
-        category=reading.category,
+    return Leaderboard(
+        slug=aggregate.slug,
+        category=aggregate.category,
         question=question,
         next_question=None if question == current else current,
         counted=counted,

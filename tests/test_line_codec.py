@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.cleaning import clean
+from store.line_codec import decode_line, encode_line
 from store.records import Poll, Usage
-from store.sealing import seal, unseal
 from store.settings import SHIPPED_DATA
 
 NOW = "2026-11-02T06:00:00Z"
@@ -25,7 +25,7 @@ PICK = {"rank": 1, "product": "X", "domain": None, "reason": None, "fixes": []}
 
 def answer(**members: Any) -> dict[str, Any]:
     """The members of a good answer that names X, some of them changed."""
-    good: dict[str, Any] = json.loads(seal(answered("A", ["X"]), NOW)[1])
+    good: dict[str, Any] = json.loads(encode_line(answered("A", ["X"]), NOW)[1])
     return {**good, **members}
 
 
@@ -33,7 +33,7 @@ def test_ids_and_checksums_need_no_code_of_ours() -> None:
     """The id is the digest of the line's own bytes without it and the checksum, costs and all."""
     cheap = answered("A", ["Zoho — «CRM»"], usage=Usage(1, 1, 0.00002))
     for poll in (cheap, answered("B", ["X"]), failed("C")):
-        line = seal(poll, NOW)[1].rstrip(b"\n")
+        line = encode_line(poll, NOW)[1].rstrip(b"\n")
         record = json.loads(line)
         body = line[: -len(b',"crc":"00000000"}')] + b"}"
         assert f"{zlib.crc32(body):08x}" == record["crc"]
@@ -45,12 +45,12 @@ def test_every_shipped_line_is_sound() -> None:
     """All lines of the sample satisfy the one rule; a full reading would report them else."""
     for path in sorted((SHIPPED_DATA / "history").iterdir())[::20]:
         for line in path.read_bytes().splitlines():
-            unseal(line)
+            decode_line(line)
 
 
 def test_a_line_made_for_a_test_is_one() -> None:
     """The tests' own maker of lines follows the rule, so that only what it says can be damage."""
-    assert unseal(line_of(answer())[:-1]).pick == "X"
+    assert decode_line(line_of(answer())[:-1]).pick == "X"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_line_made_for_a_test_is_one() -> None:
 def test_a_record_that_cannot_be_is_damage(members: dict[str, Any], reason: str) -> None:
     """Id and checksum fit, and yet no poll can have been so; the sentence says why."""
     with pytest.raises(ValueError, match=f"{re.escape(reason)}.*"):
-        unseal(line_of(answer(**members))[:-1])
+        decode_line(line_of(answer(**members))[:-1])
 
 
 @pytest.mark.parametrize(
@@ -104,24 +104,30 @@ def test_a_record_that_cannot_be_is_damage(members: dict[str, Any], reason: str)
     [
         (b'{"a":' * 50_000, "it is nested too deep"),
         (line_of(b'{"v":1,"deep":' + b"[" * 50_000 + b"]" * 50_000 + b"}"), "nested too deep"),
-        (seal(answered("A", ["X"]), NOW)[1][:-1] + b"\r", "LF alone"),
-        (seal(answered("A", ["X"]), NOW)[1][:-1].replace(b'"X"', b'"Y"'), "checksum does not fit"),
-        (seal(answered("A", ["X"]), NOW)[1][:-1].replace(b'"id":"', b'"di":"', 1), "does not fit"),
+        (encode_line(answered("A", ["X"]), NOW)[1][:-1] + b"\r", "LF alone"),
+        (
+            encode_line(answered("A", ["X"]), NOW)[1][:-1].replace(b'"X"', b'"Y"'),
+            "checksum does not fit",
+        ),
+        (
+            encode_line(answered("A", ["X"]), NOW)[1][:-1].replace(b'"id":"', b'"di":"', 1),
+            "does not fit",
+        ),
     ],
     ids=["cut", "whole", "CRLF", "changed", "without an id"],
 )
 def test_bytes_that_no_writer_of_ours_wrote_are_damage(line: bytes, reason: str) -> None:
     """However deep, long or odd a line is, reading it ends in a sentence."""
     with pytest.raises(ValueError, match=reason):
-        unseal(line)
+        decode_line(line)
 
 
 def test_a_changed_record_is_known_by_its_id() -> None:
     """Whoever changes a record and mends its checksum is found out: the id is a digest of it."""
-    line = seal(answered("A", ["X"]), NOW)[1]
+    line = encode_line(answered("A", ["X"]), NOW)[1]
     body = line.replace(b'"X"', b'"Y"')[: -len(b',"crc":"00000000"}\n')] + b"}"
     with pytest.raises(ValueError, match="it is not what its id says"):
-        unseal(body[:-1] + b',"crc":"%08x"}' % zlib.crc32(body))
+        decode_line(body[:-1] + b',"crc":"%08x"}' % zlib.crc32(body))
 
 
 @given(
@@ -131,9 +137,9 @@ def test_a_changed_record_is_known_by_its_id() -> None:
 )
 def test_any_text_survives_sealing(name: str, reason: str | None, usd: float | None) -> None:
     """Whatever a model wrote, once it is cleaned, a line stays one line and reads back the same."""
-    poll, line = seal(answered("A", [name], reason=reason, usage=Usage(1, 2, usd)), NOW)
+    poll, line = encode_line(answered("A", [name], reason=reason, usage=Usage(1, 2, usd)), NOW)
     assert line.count(b"\n") == 1
-    assert unseal(line[:-1]) == poll
+    assert decode_line(line[:-1]) == poll
 
 
 JSON = st.recursive(
@@ -164,4 +170,4 @@ def test_reading_a_hostile_line_raises_nothing_but_a_sentence(
     place = data.draw(st.integers(0, len(line)))
     for hostile in (line, line[:place] + junk + line[place:], junk + line, line[:place]):
         with suppress(ValueError):
-            assert isinstance(unseal(hostile), Poll)
+            assert isinstance(decode_line(hostile), Poll)

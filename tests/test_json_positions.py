@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.positions import line_and_column, parse
+from store.json_positions import line_and_column, parse
 
 SCALARS = (
     st.none()

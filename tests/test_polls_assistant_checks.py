@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from store.polls.assistants import doubtful_key
+from store.polls.assistant_checks import doubtful_key
 from store.records import Assistant, Models
 
 

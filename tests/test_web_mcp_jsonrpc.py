@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.web.mcp.messages import Code, Refusal, failure, read, success
+from store.web.mcp.jsonrpc import Code, Refusal, failure, read, success
 
 
 @given(st.integers(-(2**200), 2**200) | st.text())

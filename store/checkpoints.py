@@ -9,29 +9,29 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from store.last_good import Mark
+from store.last_good import Checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from store.last_good import LastGood
 
-NOTHING = Mark(0, "", "")
+NOTHING = Checkpoint(0, "", "")
 """The mark of a file that is empty or not there, as somebody accepted."""
 
 
-class Marks:
+class Checkpoints:
     """The marks of one data directory: those written down, and newer ones of this process."""
 
     def __init__(self, last_good: LastGood) -> None:
         self._last_good = last_good
-        self._written: dict[str, Mark] = {}
-        self._fresh: dict[str, Mark] = {}
+        self._written: dict[str, Checkpoint] = {}
+        self._fresh: dict[str, Checkpoint] = {}
         self._version: tuple[int, ...] | None = None
         self._spoilt = False
         self._lock = threading.Lock()
 
-    def of(self, slug: str) -> Mark | None:
+    def of(self, slug: str) -> Checkpoint | None:
         """Where a history file ended, as far as anybody knows."""
         with self._lock:
             return self._fresh.get(slug) or self._written.get(slug)
@@ -54,7 +54,7 @@ class Marks:
             marks = {**self._written, **self._fresh}
         return [slug for slug, mark in marks.items() if (mark == NOTHING) is accepted]
 
-    def see(self, slug: str, mark: Mark) -> None:
+    def see(self, slug: str, mark: Checkpoint) -> None:
         """Take note of where a file ends that holds what was seen in it before."""
         with self._lock:
             known = self._fresh.get(slug) or self._written.get(slug)
@@ -107,14 +107,14 @@ class Marks:
         if self._spoilt or not fresh:
             return
 
-        def change(there: dict[str, Mark]) -> dict[str, Mark]:
+        def change(there: dict[str, Checkpoint]) -> dict[str, Checkpoint]:
             mine = {slug: m for slug, m in fresh.items() if there.get(slug) == known.get(slug)}
             return {**there, **mine}
 
         self._last_good.change_marks(change)
         self.refresh()
 
-    def accept(self, marks: Mapping[str, Mark]) -> None:
+    def accept(self, marks: Mapping[str, Checkpoint]) -> None:
         """Put marks in place whatever was known, on an operator's word.
 
         Raises:

@@ -39,7 +39,7 @@ SHORTEST_INITIALS, LONGEST_INITIALS = 3, 6
 """Letters of initials that find a title (CRM); two letters would be too many words."""
 
 
-class Titled(Struct, frozen=True):
+class Document(Struct, frozen=True):
     """A document: its slug, its title followed by its aliases, and a brand's domain."""
 
     slug: str
@@ -61,19 +61,19 @@ class Title(Struct, frozen=True, gc=False):
     doubtful: bool
 
 
-class Place(Struct, frozen=True, gc=False):
+class Posting(Struct, frozen=True, gc=False):
     """A posting: the number of a title, and the positions of the words that are meant."""
 
     title: int
     words: tuple[int, ...]
 
 
-class Shelf:
+class InvertedIndex:
     """The titles of one array in a fixed order, and the postings of each term."""
 
     def __init__(
         self,
-        items: Iterable[Titled],
+        items: Iterable[Document],
         ordinary: frozenset[str],
         synonyms: Synonyms | None = None,
     ) -> None:
@@ -88,22 +88,22 @@ class Shelf:
             (item.slug, words_of(text), item.domain or "") for item in items for text in item.titles
         }
         named = sorted(row for row in read if row[1])
-        self.rarity = _rarities((slug, words) for slug, words, _ in named)
+        self.idf = _idfs((slug, words) for slug, words, _ in named)
         self.titles = [self._title(slug, words) for slug, words, _ in named]
         self._by_text = sorted((title.text, number) for number, title in enumerate(self.titles))
-        places: defaultdict[Kind, defaultdict[str, list[Place]]]
-        places = defaultdict(lambda: defaultdict(list))
+        postings: defaultdict[Kind, defaultdict[str, list[Posting]]]
+        postings = defaultdict(lambda: defaultdict(list))
         spans: dict[tuple[int, ...], tuple[int, ...]] = {}
         for number, (_, words, domain) in enumerate(named):
-            shared: dict[tuple[int, ...], Place] = {}
+            shared: dict[tuple[int, ...], Posting] = {}
             for kind, term, span in _terms(words, domain, synonyms):
                 place = shared.get(span)
                 if place is None:
-                    place = shared[span] = Place(number, spans.setdefault(span, span))
-                places[kind][term].append(place)
-        self._places: dict[Kind, dict[str, tuple[Place, ...]]] = {
+                    place = shared[span] = Posting(number, spans.setdefault(span, span))
+                postings[kind][term].append(place)
+        self._places: dict[Kind, dict[str, tuple[Posting, ...]]] = {
             kind: {term: tuple(found) for term, found in terms.items()}
-            for kind, terms in places.items()
+            for kind, terms in postings.items()
         }
         self._words = sorted(self._places.get("word", ()))
         self._words_by_length: dict[int, list[str]] = defaultdict(list)
@@ -113,13 +113,13 @@ class Shelf:
     def _title(self, slug: str, words: Words) -> Title:
         """Weigh the words of a title."""
         weights = tuple(
-            self.rarity[singular(word)] * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
+            self.idf[singular(word)] * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
             for word in words
         )
         doubtful = self.synonyms is None and all(map(self.is_ordinary, words))
         return Title(slug, " ".join(words), weights, sum(weights), doubtful)
 
-    def places(self, kind: Kind, term: str) -> tuple[Place, ...]:
+    def postings(self, kind: Kind, term: str) -> tuple[Posting, ...]:
         """Return the postings of a term of one kind, in the order of the titles."""
         return self._places.get(kind, {}).get(term, ())
 
@@ -142,7 +142,7 @@ class Shelf:
         return [self.titles[number] for _, number in self._by_text[start:end]]
 
 
-def _rarities(named: Iterable[tuple[str, Words]]) -> dict[str, float]:
+def _idfs(named: Iterable[tuple[str, Words]]) -> dict[str, float]:
     """Return each word's inverse document frequency, 0..1: 1 for a word that only one slug uses."""
     used: dict[str, set[str]] = defaultdict(set)
     for slug, words in named:

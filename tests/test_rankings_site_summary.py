@@ -6,45 +6,50 @@ from typing import TYPE_CHECKING
 
 from builders import answered, category, failed
 
-from store.rankings import boards, overview, products, readings
+from store.rankings import aggregates, leaderboards, products, site_summary
 from store.rankings.names import Names
 from store.records import Site
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.rankings.overview import Overview
+    from store.rankings.site_summary import SiteSummary
     from store.records import Category, Poll
 
 SITE = Site(version=1, name="Test")
-NONE = overview.Curated({}, (), (), ())
+NONE = site_summary.Curated({}, (), (), ())
 
 
-def survey(
+def summarise(
     polls: Mapping[str, Sequence[Poll]],
     categories: Mapping[str, Category] | None = None,
-    before: Overview | None = None,
-) -> Overview:
+    before: SiteSummary | None = None,
+) -> SiteSummary:
     """The overview of categories' polls; models A and B are configured."""
     known = dict.fromkeys(polls, category()) | dict(categories or {})
-    read = {slug: readings.read(slug, known[slug], said, Names({})) for slug, said in polls.items()}
+    read = {
+        slug: aggregates.read(slug, known[slug], said, Names({})) for slug, said in polls.items()
+    }
     named = {
         id_: products.describe(
-            id_, {s: r.sightings[id_] for s, r in read.items() if id_ in r.sightings}, None
+            id_, {s: r.product_stats[id_] for s, r in read.items() if id_ in r.product_stats}, None
         )
-        for reading in read.values()
-        for id_ in reading.sightings
+        for aggregate in read.values()
+        for id_ in aggregate.product_stats
     }
     slugs = {id_: product.slug for id_, product in named.items()}
-    made = {slug: boards.board(reading, ("A", "B"), SITE, slugs) for slug, reading in read.items()}
+    made = {
+        slug: leaderboards.board(aggregate, ("A", "B"), SITE, slugs)
+        for slug, aggregate in read.items()
+    }
     ranked = {slug: board for slug, board in made.items() if board}
-    curated = overview.Curated(known, ("A", "B"), (), ())
-    return overview.survey(curated, read, ranked, named, before)
+    curated = site_summary.Curated(known, ("A", "B"), (), ())
+    return site_summary.summarise(curated, read, ranked, named, before)
 
 
 def test_nothing_at_all_is_an_overview_too() -> None:
     """An empty data directory has empty lists and no times."""
-    found = overview.survey(NONE, {}, {}, {}, None)
+    found = site_summary.summarise(NONE, {}, {}, {}, None)
     assert (found.ranked, found.changes, found.mentioned, found.experiments) == ((), (), (), ())
     assert (found.successes, found.tracked, found.last_poll, found.retired) == (0, 0, None, ())
 
@@ -53,13 +58,13 @@ def test_categories_stand_by_title_whatever_its_case() -> None:
     """By title, and by slug where titles are the same."""
     said = {slug: [answered("A", ["X"], slug=slug)] for slug in "dcba"}
     titles = {"a": "Best zoom", "b": "best Apple", "c": "Best apple", "d": "Best Mango"}
-    found = survey(said, {slug: category(title) for slug, title in titles.items()})
+    found = summarise(said, {slug: category(title) for slug, title in titles.items()})
     assert [board.slug for board in found.ranked] == ["b", "c", "d", "a"]
 
 
 def test_counts_are_of_successes_and_times_of_all_polls() -> None:
     """A failed poll is a look, not an answer; a category of failures is not tracked."""
-    found = survey(
+    found = summarise(
         {
             "a": [answered("A", ["X"], "2026-10-01T06:00:00Z"), answered("B", ["X"])],
             "b": [failed("A", at="2026-12-01T06:00:00Z")],
@@ -72,21 +77,26 @@ def test_counts_are_of_successes_and_times_of_all_polls() -> None:
 
 def test_a_model_that_left_the_configuration_is_retired() -> None:
     """Whoever was asked once and is not configured now, even if it never answered."""
-    found = survey({"a": [answered("Z", ["X"]), failed("Y"), answered("A", ["X"])]})
+    found = summarise({"a": [answered("Z", ["X"]), failed("Y"), answered("A", ["X"])]})
     assert found.retired == ("Y", "Z")
 
 
 def test_changes_come_newest_first_over_all_categories() -> None:
     """Within one second by category and model."""
 
-    def flips(model: str, *days: int) -> list[Poll]:
+    def pick_changes(model: str, *days: int) -> list[Poll]:
         picks = ("X", "Y", "Z")
         return [
             answered(model, [pick], f"2026-10-{day:02}T06:00:00Z")
             for day, pick in zip(days, picks, strict=True)
         ]
 
-    found = survey({"b": flips("A", 1, 3, 5), "a": [*flips("B", 1, 5, 6), *flips("A", 1, 2, 5)]})
+    found = summarise(
+        {
+            "b": pick_changes("A", 1, 3, 5),
+            "a": [*pick_changes("B", 1, 5, 6), *pick_changes("A", 1, 2, 5)],
+        }
+    )
     assert [
         (change.current_at[8:10], change.slug, change.model, change.current)
         for change in found.changes
@@ -102,7 +112,7 @@ def test_changes_come_newest_first_over_all_categories() -> None:
 
 def test_products_stand_by_mentions() -> None:
     """Most mentioned first, equals by their address."""
-    found = survey({"a": [answered("A", ["Y", "Z", "X"]), answered("B", ["Z"])]})
+    found = summarise({"a": [answered("A", ["Y", "Z", "X"]), answered("B", ["Z"])]})
     assert [product.slug for product in found.mentioned] == ["z", "x", "y"]
 
 
@@ -110,14 +120,14 @@ def test_former_slugs_lead_to_their_category_unless_one_bears_them() -> None:
     """A renamed category keeps its old address, until another category takes it."""
     said: dict[str, list[Poll]] = {"a": [], "taken": []}
     renamed = {"a": category(former_slugs=("old", "taken"))}
-    assert survey(said, renamed).category_redirects == {"old": "a"}
+    assert summarise(said, renamed).category_redirects == {"old": "a"}
 
 
 def test_the_search_index_is_kept_while_the_titles_stay() -> None:
     """A poll that names nothing new costs no new index; a new name does."""
-    first = survey({"a": [answered("A", ["X", "Y"])]})
-    same = survey({"a": [answered("A", ["X", "Y"]), answered("B", ["Y", "X"])]}, before=first)
-    other = survey({"a": [answered("A", ["X", "Z"])]}, before=first)
+    first = summarise({"a": [answered("A", ["X", "Y"])]})
+    same = summarise({"a": [answered("A", ["X", "Y"]), answered("B", ["Y", "X"])]}, before=first)
+    other = summarise({"a": [answered("A", ["X", "Z"])]}, before=first)
     assert same.index is first.index
     assert other.index is not first.index
     assert [hit.slug for hit in other.index.search("CRM software").categories] == ["a"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from builders import category
 
-from store.rankings import likeness
+from store.rankings import similarity
+from store.rankings.aggregates import FirstUse
 from store.rankings.names import Names, provisional
-from store.rankings.products import Named
-from store.rankings.readings import FirstUse
+from store.rankings.products import ProductProfile
 from store.records import Product
 
 USE = FirstUse("2026-11-02T06:00:00Z", "c", "A", 1, "Acme")
@@ -140,26 +140,28 @@ def test_numbers_that_contradict_are_not_even_suggested(one: str, other: str) ->
     assert queue(one, other, None) == []
 
 
-def queue(one: str, other: str, file: str | None) -> list[likeness.Suggestion]:
+def queue(one: str, other: str, file: str | None) -> list[similarity.MergeSuggestion]:
     """The queue over two products, one of which may have a file."""
     products, named = {}, {}
     for slug, name in (("one", one), ("other", other)):
         id_ = slug if name == file else provisional(name)
         if name == file:
             products[slug] = known(name)
-        named[id_] = Named(id_, slug, name, None, (), 2, ("c",), USE)
-    return likeness.queue(named, products, {"c": category(nouns=NOUNS)})
+        named[id_] = ProductProfile(id_, slug, name, None, (), 2, ("c",), USE)
+    return similarity.queue(named, products, {"c": category(nouns=NOUNS)})
 
 
 def test_of_equals_the_first_in_the_alphabet_is_suggested() -> None:
     """Which product `names accept` would merge into is no matter of chance."""
     ids = [provisional(f"Acme {letter}") for letter in "BCDEFGHIJK"]
     named = {
-        id_: Named(id_, f"acme-{id_[-1]}", f"Acme {id_[-1].upper()}", None, (), 2, ("c",), USE)
+        id_: ProductProfile(
+            id_, f"acme-{id_[-1]}", f"Acme {id_[-1].upper()}", None, (), 2, ("c",), USE
+        )
         for id_ in ids
     }
-    named["=acme"] = Named("=acme", "acme", "Acme", None, (), 1, ("c",), USE)
-    [suggestion] = [s for s in likeness.queue(named, {}, {}) if s.product.id == "=acme"]
+    named["=acme"] = ProductProfile("=acme", "acme", "Acme", None, (), 1, ("c",), USE)
+    [suggestion] = [s for s in similarity.queue(named, {}, {}) if s.product.id == "=acme"]
     assert suggestion.known.slug == "acme-b"
 
 

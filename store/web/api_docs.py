@@ -15,7 +15,7 @@ from store.web.routes import ROUTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from store.rankings.boards import Board
+    from store.rankings.leaderboards import Leaderboard
     from store.records import Poll
     from store.snapshot import Snapshot
     from store.web.resolution import RequestView
@@ -33,7 +33,7 @@ class Render(Protocol):
         """The rendered text."""
 
 
-class Describing:
+class ApiDocs:
     """Describes the service as it is; its examples are the bodies that readers get."""
 
     def __init__(self, body: Callable[[Resource], EncodedBody], render: Render) -> None:
@@ -44,7 +44,7 @@ class Describing:
         """``/api/v1/openapi.json``: the OpenAPI document."""
 
         def make() -> bytes:
-            site, at = view.payloads.site, view.payloads.at
+            site, at = view.serializer.site, view.serializer.at
             models = list(model_names(view.snapshot))
             return json.encode(openapi.document(site, at.base, models, self._examples(view)))
 
@@ -56,8 +56,8 @@ class Describing:
         def make() -> bytes:
             text = self._render(
                 "agents.md",
-                site=view.payloads.site,
-                at=view.payloads.at,
+                site=view.serializer.site,
+                at=view.serializer.at,
                 routes=ROUTES,
                 examples=self._examples(view),
                 models=view.snapshot.models,
@@ -79,7 +79,7 @@ class Describing:
                 ("getLabs", "labs.json"),
             )
         }
-        ranked = (b for b in snapshot.overview.ranked if snapshot.boards.get(b.slug) is b)
+        ranked = (b for b in snapshot.summary.ranked if snapshot.leaderboards.get(b.slug) is b)
         if board := next(ranked, None):  # while the overview is behind, its first may be gone
             leader, topic = snapshot.products[board.entries[0].product], board.category.subject
             examples |= {
@@ -107,16 +107,16 @@ def _description(
         generation=view.snapshot.generations.newest,
         make=lambda: EncodedBody(make(), view.snapshot.modified),
         media_type=media_type,
-        link=view.link(view.payloads.at.page()),
+        link=view.link(view.serializer.at.page()),
     )
 
 
-def _newest_poll(board: Board, snapshot: Snapshot) -> Poll | None:
+def _newest_poll(board: Leaderboard, snapshot: Snapshot) -> Poll | None:
     """The newest poll of the first model whose newest is an answer that is shown."""
-    ledger, states = snapshot.ledgers[board.slug], snapshot.readings[board.slug].states
+    line_index, states = snapshot.line_indexes[board.slug], snapshot.aggregates[board.slug].states
     for answer in board.counted:
         poll = answer.answered.poll
-        shown = ledger.withheld.keys().isdisjoint(ledger.newest(answer.model, 1))
+        shown = line_index.withheld.keys().isdisjoint(line_index.newest(answer.model, 1))
         if shown and states[answer.model].polled_at == poll.polled_at:
             return poll
     return None

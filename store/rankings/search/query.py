@@ -20,7 +20,7 @@ from store.rankings.search.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from store.rankings.search.shelf import Kind, Place, Shelf
+    from store.rankings.search.inverted_index import InvertedIndex, Kind, Posting
 
 LIKENESS: Final[dict[Kind, float]] = {
     "word": 1.0,
@@ -50,7 +50,7 @@ MOST_WORDS = 40
 """Words of a query that are read; 200 characters, the limit of `q`, rarely hold more."""
 
 
-class Meaning(Struct, frozen=True, gc=False):
+class TermCandidate(Struct, frozen=True, gc=False):
     """A term that a word may mean, and its likeness to the word, 0..1."""
 
     likeness: float
@@ -62,11 +62,11 @@ class Match(Struct, frozen=True, gc=False):
     """Some words of a query, by position, and the postings they lead to."""
 
     asked: tuple[int, ...]
-    places: tuple[Place, ...]
+    postings: tuple[Posting, ...]
     likeness: float
 
 
-class Reading(NamedTuple):
+class ParsedQuery(NamedTuple):
     """A query interpreted in one index; `weights` (0..1) are its words' idf there.
 
     That of fillers is reduced. `head` is the position of the head noun of keywords: the last word
@@ -83,7 +83,7 @@ class Reading(NamedTuple):
     matches: list[Match]
 
 
-def read(words: Words, shelf: Shelf) -> Reading:
+def parse_query(words: Words, shelf: InvertedIndex) -> ParsedQuery:
     """Interpret a query of at least one word in one index."""
     words = words[:MOST_WORDS]
     sentence = len(words) >= SENTENCE_WORDS or not FUNCTION_WORDS.isdisjoint(words)
@@ -95,15 +95,15 @@ def read(words: Words, shelf: Shelf) -> Reading:
         meanings = _written(word) if word in fillers else _meanings(word, shelf, unfinished)
         likeness, weight = 0.0, 1.0
         for meaning in meanings:
-            if places := shelf.places(meaning.kind, meaning.term):
-                matches.append(Match((i,), places, meaning.likeness))
+            if postings := shelf.postings(meaning.kind, meaning.term):
+                matches.append(Match((i,), postings, meaning.likeness))
                 if meaning.likeness > likeness and meaning.kind in ("word", "singular"):
-                    likeness, weight = meaning.likeness, shelf.rarity[singular(meaning.term)]
+                    likeness, weight = meaning.likeness, shelf.idf[singular(meaning.term)]
         weights.append(weight * (FILLER_WEIGHT if word in fillers else 1))
     telling = [i for i, word in enumerate(words) if word not in fillers]
     head = telling[-1] if shelf.synonyms and not sentence else None
     nouns = [i for i in range(1, len(words)) if sentence and words[i - 1] in ARTICLES]
-    return Reading(" ".join(words), weights, sentence, head, _bare(words), nouns, matches)
+    return ParsedQuery(" ".join(words), weights, sentence, head, _bare(words), nouns, matches)
 
 
 def _bare(words: Words) -> list[int]:
@@ -115,26 +115,26 @@ def _bare(words: Words) -> list[int]:
     ]
 
 
-def _written(word: str) -> Iterator[Meaning]:
+def _written(word: str) -> Iterator[TermCandidate]:
     """Yield a word as it is written, and its singular."""
-    yield Meaning(LIKENESS["word"], "word", word)
-    yield Meaning(LIKENESS["singular"], "singular", singular(word))
+    yield TermCandidate(LIKENESS["word"], "word", word)
+    yield TermCandidate(LIKENESS["singular"], "singular", singular(word))
 
 
-def _meanings(word: str, shelf: Shelf, unfinished: bool) -> Iterator[Meaning]:  # noqa: FBT001
+def _meanings(word: str, shelf: InvertedIndex, unfinished: bool) -> Iterator[TermCandidate]:  # noqa: FBT001
     """Yield all that a word may mean: itself, what it is a part of, the word it mistypes."""
     yield from _written(word)
-    yield Meaning(LIKENESS["part"], "part", word)
-    yield Meaning(LIKENESS["initials"], "initials", word)
+    yield TermCandidate(LIKENESS["part"], "part", word)
+    yield TermCandidate(LIKENESS["initials"], "initials", word)
     if unfinished:
         for whole in shelf.words_beginning(word):
             typed = len(word) / len(whole)
-            yield Meaning(PREFIX_LIKENESS + (1 - PREFIX_LIKENESS) * typed, "word", whole)
-    if not shelf.is_ordinary(word) and not shelf.places("singular", singular(word)):
+            yield TermCandidate(PREFIX_LIKENESS + (1 - PREFIX_LIKENESS) * typed, "word", whole)
+    if not shelf.is_ordinary(word) and not shelf.postings("singular", singular(word)):
         yield from _mistyped(word, shelf)
 
 
-def _mistyped(word: str, shelf: Shelf) -> Iterator[Meaning]:
+def _mistyped(word: str, shelf: InvertedIndex) -> Iterator[TermCandidate]:
     """Yield the words that differ by a few typing mistakes and by no digit.
 
     One length at a time: rapidfuzz holds the interpreter lock for a fraction of a millisecond.
@@ -145,30 +145,30 @@ def _mistyped(word: str, shelf: Shelf) -> Iterator[Meaning]:
         near = process.extract(word, words, scorer=OSA.distance, score_cutoff=edits, limit=None)
         for other, distance, _ in near:
             if _digits(other) == _digits(word):
-                yield Meaning(1 - distance / max(len(word), length), "word", other)
+                yield TermCandidate(1 - distance / max(len(word), length), "word", other)
 
 
 def _digits(word: str) -> str:
     return "".join(filter(str.isdecimal, word))
 
 
-def _together(words: Words, shelf: Shelf) -> Iterator[Match]:
+def _together(words: Words, shelf: InvertedIndex) -> Iterator[Match]:
     """Yield what adjacent words mean together: a split word, joined words, a domain."""
-    readings: tuple[tuple[Kind, str, range], ...] = (
+    aggregates: tuple[tuple[Kind, str, range], ...] = (
         ("joined", "", range(1, 4)),
         ("word", "", range(2, 4)),
         ("domain", " ", range(2, 5)),
     )
-    for kind, glue, lengths in readings:
+    for kind, glue, lengths in aggregates:
         likeness = LIKENESS["joined" if kind == "word" else kind]
         for length in lengths:
             for i in range(len(words) - length + 1):
-                if places := shelf.places(kind, glue.join(words[i : i + length])):
-                    yield Match(tuple(range(i, i + length)), places, likeness)
+                if postings := shelf.postings(kind, glue.join(words[i : i + length])):
+                    yield Match(tuple(range(i, i + length)), postings, likeness)
 
 
-def _in_other_words(words: Words, shelf: Shelf) -> Iterator[Match]:
+def _in_other_words(words: Words, shelf: InvertedIndex) -> Iterator[Match]:
     """Yield what the words mean through synonyms."""
     for group, positions in shelf.synonyms.mentioned(words) if shelf.synonyms else ():
-        if places := shelf.places("group", str(group)):
-            yield Match(positions, places, LIKENESS["group"])
+        if postings := shelf.postings("group", str(group)):
+            yield Match(positions, postings, LIKENESS["group"])

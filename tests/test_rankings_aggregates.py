@@ -8,15 +8,15 @@ from builders import answered, category, failed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.rankings import names, readings
-from store.rankings.merging import Counted
+from store.rankings import aggregates, names
+from store.rankings.merging import CountedAnswer
 from store.rankings.names import Names
 from store.records import Product
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from store.rankings.readings import Reading
+    from store.rankings.aggregates import CategoryAggregate
     from store.records import Poll
 
 ZOHO = Product(version=1, name="Zoho CRM", maker="Zoho", domain="zoho.com", aliases=("Zoho",))
@@ -24,74 +24,77 @@ CATALOGUE = Names({"zoho-crm": ZOHO})
 CATEGORY = category(nouns=("CRM",))
 
 
-def read(*polls: Poll, catalogue: Names = CATALOGUE) -> Reading:
-    return readings.read("crm-software", CATEGORY, polls, catalogue)
+def read(*polls: Poll, catalogue: Names = CATALOGUE) -> CategoryAggregate:
+    return aggregates.read("crm-software", CATEGORY, polls, catalogue)
 
 
 def test_the_latest_success_of_each_model_stands() -> None:
     """A failed poll never displaces a good answer, and counts as a poll all the same."""
-    reading = read(
+    aggregate = read(
         answered("A", ["Attio"], "2026-10-01T06:00:00Z"),
         answered("A", ["Close"], "2026-10-02T06:00:00Z"),
         answered("B", ["Attio"], "2026-10-02T07:00:00Z"),
         failed("A", at="2026-10-03T06:00:00Z"),
         failed("C", at="2026-10-04T06:00:00Z"),
     )
-    assert {model: a.first for model, a in reading.latest.items()} == {"A": "=close", "B": "=attio"}
-    assert reading.successes == 3
-    assert reading.states.keys() == {"A", "B", "C"}
-    assert reading.last_success == "2026-10-02T07:00:00Z"
-    assert reading.last_poll == "2026-10-04T06:00:00Z"
+    assert {model: a.first for model, a in aggregate.latest.items()} == {
+        "A": "=close",
+        "B": "=attio",
+    }
+    assert aggregate.successes == 3
+    assert aggregate.states.keys() == {"A", "B", "C"}
+    assert aggregate.last_success == "2026-10-02T07:00:00Z"
+    assert aggregate.last_poll == "2026-10-04T06:00:00Z"
 
 
 def test_nothing_was_polled() -> None:
     """A category without polls reads as empty, not as an error."""
-    reading = read()
-    assert (reading.successes, reading.last_poll, reading.last_success) == (0, None, None)
-    assert not reading.latest
-    assert not reading.sightings
+    aggregate = read()
+    assert (aggregate.successes, aggregate.last_poll, aggregate.last_success) == (0, None, None)
+    assert not aggregate.latest
+    assert not aggregate.product_stats
 
 
 def test_of_two_names_for_one_product_the_better_rank_counts() -> None:
     """The lower row is left out and its rank stays a gap; the poll counts one mention."""
-    reading = read(answered("A", ["Attio", "Zoho CRM", "Close", "zoho", "Pipedrive"]))
-    picks = Counted.of(reading.latest["A"]).picks
+    aggregate = read(answered("A", ["Attio", "Zoho CRM", "Close", "zoho", "Pipedrive"]))
+    picks = CountedAnswer.of(aggregate.latest["A"]).picks
     assert [(product, pick.rank) for product, pick in picks.items()] == [
         ("=attio", 1),
         ("zoho-crm", 2),
         ("=close", 3),
         ("=pipedrive", 5),
     ]
-    assert reading.sightings["zoho-crm"].mentions == 1
-    assert set(reading.sightings["zoho-crm"].spellings) == {"Zoho CRM", "zoho"}
+    assert aggregate.product_stats["zoho-crm"].mentions == 1
+    assert set(aggregate.product_stats["zoho-crm"].spellings) == {"Zoho CRM", "zoho"}
 
 
 def test_a_name_is_resolved_with_the_categorys_nouns() -> None:
     """The same spelling may be a product here and its own elsewhere."""
     poll = answered("A", ["Attio CRM"])
     attio = Names({"attio": Product(version=1, name="Attio")})
-    assert readings.read("crm", CATEGORY, [poll], attio).latest["A"].first == "attio"
-    assert readings.read("crm", category(), [poll], attio).latest["A"].first == "=attiocrm"
+    assert aggregates.read("crm", CATEGORY, [poll], attio).latest["A"].first == "attio"
+    assert aggregates.read("crm", category(), [poll], attio).latest["A"].first == "=attiocrm"
 
 
 def test_near_misses_are_resolved_but_rank_nothing() -> None:
     """A product that was only left out is named, and neither mentioned nor sighted."""
-    reading = read(answered("A", ["Attio"], missed=["Zoho", "Close"]))
-    assert reading.latest["A"].missed == ("zoho-crm", "=close")
-    assert reading.ids == {"=attio", "zoho-crm", "=close"}
-    assert set(reading.sightings) == {"=attio"}
+    aggregate = read(answered("A", ["Attio"], missed=["Zoho", "Close"]))
+    assert aggregate.latest["A"].missed == ("zoho-crm", "=close")
+    assert aggregate.ids == {"=attio", "zoho-crm", "=close"}
+    assert set(aggregate.product_stats) == {"=attio"}
 
 
 def test_each_domain_counts_once_for_each_poll() -> None:
     """Two rows of one product with one domain are one poll that gives it."""
     domains = {"Zoho": "zoho.com", "Zoho CRM": "zoho.com", "Attio": None}
-    reading = read(
+    aggregate = read(
         answered("A", ["Zoho", "Zoho CRM", "Attio"], domains=domains),
         answered("B", ["Zoho"], domains={"Zoho": "zoho.eu"}),
         answered("C", ["Zoho"], domains=domains),
     )
-    assert reading.sightings["zoho-crm"].domains == {"zoho.com": 2, "zoho.eu": 1}
-    assert reading.sightings["=attio"].domains == {}
+    assert aggregate.product_stats["zoho-crm"].domains == {"zoho.com": 2, "zoho.eu": 1}
+    assert aggregate.product_stats["=attio"].domains == {}
 
 
 def test_the_first_use_of_a_spelling_is_the_earliest_poll() -> None:
@@ -101,15 +104,15 @@ def test_the_first_use_of_a_spelling_is_the_earliest_poll() -> None:
         [answered("B", ["X", "Attio"], early), answered("A", ["X", "Y", "Attio"], early)],
         [answered("A", ["X", "Y", "Attio"], early), answered("B", ["X", "Attio"], early)],
     ):
-        reading = read(*polls, answered("A", ["Attio"], late))
-        use = reading.sightings["=attio"].spellings["Attio"]
+        aggregate = read(*polls, answered("A", ["Attio"], late))
+        use = aggregate.product_stats["=attio"].spellings["Attio"]
         assert (use.polled_at, use.model, use.rank) == (early, "A", 3)
 
 
 def test_every_address_a_spelling_had_is_kept_with_its_product() -> None:
     """Both the plain and the hashed slug, so that no link ever dies."""
-    reading = read(answered("A", ["Zoho CRM", "C++"]))
-    owners = {slug: product for slug, (*_, product) in reading.addresses.items()}
+    aggregate = read(answered("A", ["Zoho CRM", "C++"]))
+    owners = {slug: product for slug, (*_, product) in aggregate.addresses.items()}
     assert owners == {
         "zoho-crm": "zoho-crm",
         names.hashed_slug("Zoho CRM"): "zoho-crm",
@@ -120,28 +123,28 @@ def test_every_address_a_spelling_had_is_kept_with_its_product() -> None:
 
 def test_a_reading_holds_while_every_name_resolves_alike() -> None:
     """Other product files matter only if they claim a name that was used here."""
-    reading = read(answered("A", ["Attio", "Zoho"]))
+    aggregate = read(answered("A", ["Attio", "Zoho"]))
     unrelated = Product(version=1, name="Nobody's")
     claimed = Product(version=1, name="Attio Inc", aliases=("Attio",))
-    assert readings.still_holds(reading, Names({"zoho-crm": ZOHO, "nobodys": unrelated}))
-    assert not readings.still_holds(reading, Names({"zoho-crm": ZOHO, "attio": claimed}))
-    assert not readings.still_holds(reading, Names({}))
+    assert aggregates.still_holds(aggregate, Names({"zoho-crm": ZOHO, "nobodys": unrelated}))
+    assert not aggregates.still_holds(aggregate, Names({"zoho-crm": ZOHO, "attio": claimed}))
+    assert not aggregates.still_holds(aggregate, Names({}))
 
 
 SPELLINGS = ["Zoho", "Zoho CRM", "zoho", "ZOHO CRM", "Attio", "attio", "Close", "Close CRM", "C++"]
 RANKINGS = st.lists(st.sampled_from(SPELLINGS), unique=True, min_size=1, max_size=5)
 
 
-def said(ranking: Sequence[str], **fields: Any) -> Reading:
+def said(ranking: Sequence[str], **fields: Any) -> CategoryAggregate:
     return read(answered("A", ranking, **fields))
 
 
 @given(RANKINGS)
 def test_leaving_duplicates_out_changes_nothing_the_second_time(ranking: list[str]) -> None:
     """Each product is chosen once, at its best rank, in the model's order."""
-    picks = Counted.of(said(ranking).latest["A"]).picks
+    picks = CountedAnswer.of(said(ranking).latest["A"]).picks
     ranks = [pick.rank for pick in picks.values()]
     assert ranks[0] == 1
     assert ranks == sorted(ranks)
-    kept = Counted.of(said([pick.product for pick in picks.values()]).latest["A"])
+    kept = CountedAnswer.of(said([pick.product for pick in picks.values()]).latest["A"])
     assert list(kept.picks) == list(picks)
