@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 MAX_DEPTH = 32
-"""Levels of lists and objects in a data file; no record has more than four."""
+"""Levels of lists and objects in a data file: far more than any record needs, and no recursion."""
 
 JsonPath = tuple[str | int, ...]
 
@@ -31,7 +31,11 @@ _NOT_CLOSED = "this text is not closed by a double quote on its line"
 _GRAMMAR = tuple(
     (said, re.compile(there), told)
     for said, there, told in (
-        ("", "<<<<<<<|=======|>>>>>>>", "a conflict of a merge is left in the file; keep one side"),
+        (
+            "",
+            "<<<<<<<|=======|>>>>>>>",
+            "a conflict of a merge is left in the file; keep one of its sides",
+        ),
         ("", r"//|/\*|#", "JSON has no comments; take this one out"),
         (
             "",

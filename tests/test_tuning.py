@@ -76,6 +76,23 @@ def test_only_gunicorn_is_tuned() -> None:
     subprocess.run([sys.executable, "-c", IMPORTED], cwd=servers.ROOT, check=True)
 
 
+def test_a_worker_of_gunicorn_is_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its data is spared the collector, which runs again, and its looks let requests go first."""
+    frozen: list[bool] = []
+    around: list[object] = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
+    settings = SimpleNamespace(poll_enabled=False)
+    watcher = SimpleNamespace(ensure_running=around.append)
+    extensions = {"watcher": watcher, "settings": settings}
+    app = SimpleNamespace(extensions=extensions, register_error_handler=lambda *_: None)
+    tuning.loading()
+    assert not gc.isenabled()
+    importlib.import_module("store.gunicorn").post_worker_init(SimpleNamespace(wsgi=app))
+    assert gc.isenabled()
+    assert frozen == [True]
+    assert isinstance(around[0], tuning.Background)
+
+
 @pytest.mark.parametrize("name", tuning.REPLACED)
 def test_what_is_replaced_in_a_library_is_still_there(name: str) -> None:
     """The next version of the library may call it otherwise; then this fails, not production."""
