@@ -30,6 +30,7 @@ if __name__ == "__main__":
 from builders import answered, write_data
 
 from store.line_codec import encode_line
+from store.rankings.names import slug as slug_of
 from store.rankings.search import Document, Index
 
 if TYPE_CHECKING:
@@ -101,16 +102,17 @@ def make_index(*, synonyms: bool = True) -> Index:
 def write_catalogue(directory: Path) -> None:
     """Write a data directory that serves the evaluation catalogue, every product once ranked.
 
-    A product is ranked where chance puts it: its polls make it findable and mean nothing.
+    A product is ranked where chance puts it: its polls make it findable and mean nothing. It has a
+    file only if its slug does not follow from its name.
     """
     catalogue = read_json(JUDGED / "catalogue.json")
     categories = catalogue["categories"]
+    domains = {name: domain for _, name, domain in catalogue["products"] if domain}
     write_data(
         directory,
         categories={slug: {"title": title} for slug, title in categories},
         products={
-            slug: {"name": name} | ({"domain": domain} if domain else {})
-            for slug, name, domain in catalogue["products"]
+            slug: {"name": name} for slug, name, _ in catalogue["products"] if slug != slug_of(name)
         },
         models=("A", "B"),
     )
@@ -120,7 +122,9 @@ def write_catalogue(directory: Path) -> None:
     for i, (slug, title) in enumerate(categories):
         names = [name for _, name, _ in catalogue["products"][i :: len(categories)]]
         polls = [
-            answered(model, part, slug=slug, question=f"What is the {title.lower()}?")
+            answered(
+                model, part, slug=slug, question=f"What is the {title.lower()}?", domains=domains
+            )
             for model, part in (("A", names[:5]), ("B", names[5:]))
             if part
         ]

@@ -47,7 +47,7 @@ KNOWN = {topic.lower().replace(" ", "-"): category(f"Best {topic}") for topic in
 
 
 @cache
-def replied(slug: str, assistant: str, at: dt.datetime = AT) -> sample.SampleReply:
+def replied(slug: str, assistant: str, at: dt.datetime) -> sample.SampleReply:
     """What an assistant replies when it is asked about a known topic."""
     return sample.reply(slug, KNOWN[slug], assistant, at)
 
@@ -61,7 +61,7 @@ def read(outcome: str | Failure) -> Answer | Failure:
 def spoken() -> dict[tuple[str, str], Answer | Failure]:
     """Every assistant's answer to every topic, at one time."""
     return {
-        (slug, name): read(replied(slug, name).reply.outcome)
+        (slug, name): read(replied(slug, name, AT).reply.outcome)
         for slug in KNOWN
         for name in ASSISTANTS
     }
@@ -97,7 +97,7 @@ def test_the_same_question_at_the_same_time_gets_the_same_reply() -> None:
 def test_every_domain_is_an_example_domain(spoken: dict[tuple[str, str], Answer | Failure]) -> None:
     """Nothing that is sent names a host outside .example, in whatever form it is written."""
     for slug, name in spoken:
-        outcome = replied(slug, name).reply.outcome
+        outcome = replied(slug, name, AT).reply.outcome
         if isinstance(outcome, str):
             written = re.findall(r'"domain":"(?:https?://)?([^/"]*)', outcome)
             assert all(host.endswith(".example") for host in written)
@@ -301,17 +301,17 @@ def test_answers_have_the_expected_shape_and_size(answered: ResolvedAnswer) -> N
     assert all(answer.missed for answer in answered.values())
     assert 0.02 < mean(answer.caveat is None for answer in answered.values()) < 0.25
     assert any(answer.notes for answer in answered.values())
-    texts = (replied(slug, name).reply.outcome for slug, name in answered)
+    texts = (replied(slug, name, AT).reply.outcome for slug, name in answered)
     assert 1300 < mean(len(text.encode()) for text in texts if isinstance(text, str)) < 1700
 
 
 def test_a_reply_says_who_served_it_and_what_it_took() -> None:
     """Latency differs by assistant; model, request and tokens look like a provider's."""
     latencies = {
-        name: mean(replied(slug, name).latency_ms for slug in KNOWN) for name in ASSISTANTS
+        name: mean(replied(slug, name, AT).latency_ms for slug in KNOWN) for name in ASSISTANTS
     }
     assert len({round(latency, -2) for latency in latencies.values()}) == len(ASSISTANTS)
-    whole = replied("laptop", "Model A").reply
+    whole = replied("laptop", "Model A", AT).reply
     assert whole.served_model == "sample-a-2026-10"
     assert whole.request_id
     assert whole.tokens is not None

@@ -93,11 +93,11 @@ def test_a_server_that_is_ended_leaves_one_record(
 
 
 def test_gunicorn_polls_once_whatever_its_workers(tmp_path: Path, asked: Provider) -> None:
-    """Three workers and a `flask poll --due` beside them ask each due pair exactly once."""
+    """Two workers and a `flask poll --due` beside them ask each due pair exactly once."""
     data = data_of(tmp_path, asked, 6)
     asked.follow({model: [{"delay": 0.05, "picks": ["Alpha"]}] for model in MODELS})
     before = len(asked.seen())
-    with served(data, *GUNICORN, "-w", "3", **FAST) as (_, process):
+    with served(data, *GUNICORN, "-w", "2", **FAST) as (_, process):
         assert flask(data, "poll", "--due").returncode == 0
         until(lambda: len(polls(data)) >= 24)
         process.send_signal(signal.SIGTERM)
@@ -139,7 +139,7 @@ def test_a_dead_schedulers_work_is_taken_over(tmp_path: Path, asked: Provider) -
     data = data_of(tmp_path, asked, 1)
     asked.follow({model: [{"gate": "first", "picks": ["Alpha"]}] for model in MODELS})
     before = len(asked.seen())
-    with served(data, *GUNICORN, "-w", "3", **FAST) as (_, process):
+    with served(data, *GUNICORN, "-w", "2", **FAST) as (_, process):
         until(lambda: len(asked.seen()) >= before + 4)
         first = until(lambda: scheduling_worker(process.pid, data))
         assert first is not None
