@@ -134,7 +134,7 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     model: Line | None = None
     key_env: Variable | None = None
     structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
-    max_output_tokens: Natural = 4000
+    max_output_tokens: Count = 4000
     concurrency: Annotated[int, Meta(ge=1, le=64)] = 4
     rpm: Count = 60
     usd_per_million_input: Price | None = None

@@ -144,7 +144,7 @@ def test_a_renamed_assistant_keeps_its_answers(data: Path, service: Flask) -> No
 
 
 def test_a_former_name_belongs_to_one_assistant(data: Path, service: Flask) -> None:
-    """One that another bears, or claimed before, is a problem at its place."""
+    """One that another bears or claims is a problem at its place, and nothing is taken in."""
     models = [
         {"name": "Z", "api": "sample", "former_names": ["A", "Old"]},
         {"name": "A", "api": "sample"},
@@ -152,7 +152,7 @@ def test_a_former_name_belongs_to_one_assistant(data: Path, service: Flask) -> N
     ]
     write_json(data / "models.json", {"version": 1, "models": models})
     store = store_of(service)
-    assert store.snapshot.catalogue.former_names == {"Old": "Z"}
+    assert store.snapshot.catalogue.former_names == {}
     assert [(p.file, p.line) for p in store.problems] == [("models.json", 8), ("models.json", 20)]
     assert all("Old" not in str(problem) for problem in store.problems)
 

@@ -385,7 +385,7 @@ CATEGORIES = st.fixed_dictionaries(
     {
         "title": st.sampled_from(["Best CRM software", "Best VPN", "Best tea"]),
         "nouns": st.lists(st.sampled_from(["CRM", "VPN"]), max_size=2, unique=True),
-        "former_slugs": st.lists(st.sampled_from(["crm", "vpn", "tea"]), max_size=2, unique=True),
+        "former_slugs": st.lists(st.sampled_from(["sales", "tunnel"]), max_size=2, unique=True),
     }
 )
 PRODUCTS = st.fixed_dictionaries(
@@ -394,7 +394,7 @@ PRODUCTS = st.fixed_dictionaries(
         "aliases": st.lists(st.sampled_from(["Zoho", "Pipe", "ZOHO crm"]), max_size=2),
         "domain": st.sampled_from([None, "zoho.example"]),
         "maker": st.sampled_from([None, "Zoho"]),
-        "former_slugs": st.lists(st.sampled_from(["zoho", "pipe", "old"]), max_size=2, unique=True),
+        "former_slugs": st.lists(st.sampled_from(["older", "old"]), max_size=2, unique=True),
     }
 )
 EDITS = st.one_of(
@@ -427,6 +427,10 @@ def test_any_edits_taken_in_one_by_one_are_as_a_fresh_start(
             write_json(path, {"version": 1, **question, **fields})
         broken[name] = fields == "broken"
         store.reload()
+        if any("take it out of one" in problem.message for problem in store.problems):
+            path.unlink()  # two files that claim one slug: whose it was first is what then counts
+            broken[name] = False
+            store.reload()
     for name in (name for name, is_broken in broken.items() if is_broken):
         (directory / f"{name}.json").unlink()
     store.reload()

@@ -12,6 +12,7 @@ import pytest
 from builders import BASE_URL, answered, app_over, write_data, write_json
 from hostile_texts import HARMLESS, HOSTILE, PAYLOADS
 
+from store.cleaning import clean
 from store.web.pages.rendering import markdown, website
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class Markup(HTMLParser):
 
 
 def client_over(directory: Path, texts: Sequence[str]) -> FlaskClient:
-    """A reader of data in which every text is one of these; domains too, as models may give."""
+    """A reader of data in which every text is one of these, cleaned as an answer's texts are."""
+    texts = [clean(text) for text in texts]
     polls = []
     for week, at in enumerate(("2026-10-05T06:00:00Z", "2026-10-12T06:00:00Z")):
         for s, slug in enumerate(SLUGS):
@@ -71,7 +73,6 @@ def client_over(directory: Path, texts: Sequence[str]) -> FlaskClient:
                         at,
                         slug=slug,
                         question=f"What is the best {texts[s]}?",
-                        domains={name: name[8:-4] for name in names},
                         reason=names[0],
                         missed=(names[-1], texts[(first + 7) % 60]),
                         caveat=names[1],
