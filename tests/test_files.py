@@ -105,7 +105,7 @@ def test_a_file_that_goes_between_listing_and_reading_is_no_problem(
     assert catalogue.problems == ()
 
 
-@pytest.mark.parametrize("settle", [None, lambda: None], ids=["at once", "settled"])
+@pytest.mark.parametrize("debounce", [None, lambda: None], ids=["at once", "settled"])
 def test_a_file_that_could_not_be_read_is_tried_again(
     directory: Path, monkeypatch: pytest.MonkeyPatch, debounce: Callable[[], None] | None
 ) -> None:

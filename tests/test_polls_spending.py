@@ -75,7 +75,7 @@ def test_a_run_stops_before_its_cap() -> None:
     account = RunAccount(0.000010)
     assert account.reserve(10) == "this run"
     assert account.reserve(1) is None
-    account.debounce("this run", 10, 4)
+    account.settle("this run", 10, 4)
     assert account.spent == 4
     assert account.reserve(7) is None
     assert account.reserve(6) is not None
@@ -100,7 +100,7 @@ def test_an_attempt_is_settled_by_its_tokens_or_kept_or_given_back() -> None:
         account = RunAccount(1)
         one = meter(account)
         one.reserve()
-        one.debounce(tokens, free=free)
+        one.settle(tokens, free=free)
         assert account.spent == left
 
 
@@ -111,7 +111,7 @@ def test_all_accounts_or_none() -> None:
     assert (rich.spent, poor.spent) == (0, 0)
     one = meter(rich, poor)
     one.reserve()
-    one.debounce(None, free=False)
+    one.settle(None, free=False)
     assert rich.spent == 0, "an attempt that was not made is not settled"
 
 
@@ -120,7 +120,7 @@ def test_an_assistant_without_prices_reserves_nothing() -> None:
     account = RunAccount(0)
     free = Meter(assistant(usd_per_million_input=None), BODY, Budget([account]))
     assert free.reserve() is None
-    free.debounce(Tokens(9, 9), free=False)
+    free.settle(Tokens(9, 9), free=False)
     assert account.spent == 0
 
 
@@ -190,7 +190,7 @@ def test_what_does_not_fit_waits_for_those_under_way(tokens: Tokens | None, *, c
     """A reservation is far more than most attempts cost: while one is open, nothing is refused."""
     _, _, first, got = one_waits()
     assert not got
-    first.debounce(tokens, free=False)
+    first.settle(tokens, free=False)
     assert [why is None for why in until(lambda: got)] == [comes]
 
 
@@ -198,7 +198,7 @@ def test_nobody_overtakes_what_waits() -> None:
     """Else small attempts without end would keep a large one waiting."""
     account, budget, first, large = one_waits()
     small = reserving(Meter(assistant(max_output_tokens=1), BODY, budget))
-    first.debounce(None, free=False)
+    first.settle(None, free=False)
     until(lambda: large and small)
     assert account.asked == [MOST, MOST, MOST, 12]
 
@@ -231,7 +231,7 @@ def test_the_sum_never_exceeds_the_cap(cap: int, calls: list[tuple[int, bool, bo
         open_meters.append(one)
         if not together:
             for waiting in open_meters:
-                waiting.debounce(Tokens(1, output) if counted else None, free=False)
+                waiting.settle(Tokens(1, output) if counted else None, free=False)
             open_meters.clear()
         assert account.spent <= cap
 
@@ -259,7 +259,7 @@ def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
     assert one.reserve(600) == "2026-11-21"
     assert two.reserve(600) is None
     assert two.reserve(400) is not None
-    one.debounce("2026-11-21", 600, 100)
+    one.settle("2026-11-21", 600, 100)
     assert two.reserve(501) is None
     assert two.reserve(500) is not None
 
@@ -281,7 +281,7 @@ def test_settling_after_midnight_weighs_on_the_new_day(tmp_path: Path) -> None:
     taken = account.reserve(900)
     assert taken is not None
     day.today = "2026-11-22"
-    account.debounce(taken, 900, 300)
+    account.settle(taken, 900, 300)
     assert account.reserve(701) is None
     assert account.reserve(700) is not None
 
@@ -295,7 +295,7 @@ def test_what_was_reserved_before_midnight_and_never_counted_stays_with_its_day(
     one = meter(account)
     assert one.reserve() is None
     day.today = "2026-11-22"
-    one.debounce(None, free=False)
+    one.settle(None, free=False)
     assert account.reserve(3000) is not None
 
 
@@ -329,7 +329,7 @@ def test_a_sum_that_vanished_gives_nothing_back_twice(tmp_path: Path) -> None:
     taken = account.reserve(400)
     assert taken is not None
     (tmp_path / "spent.json").unlink()
-    account.debounce(taken, 400, 0)
+    account.settle(taken, 400, 0)
     assert account.reserve(501) is None
     assert account.reserve(500) is not None
 

@@ -39,7 +39,7 @@ def asking(answers: list[ResolvedAnswer], question: str = "What is best?") -> li
 
 
 @pytest.mark.parametrize(
-    ("picks", "flips"),
+    ("picks", "pick_changes"),
     [
         ("A", ""),
         ("A A A", ""),

@@ -186,7 +186,7 @@ class Sender:
         if why:
             reply = msgspec.structs.replace(reply, outcome=Failure("http", why))
         reply = meter.believed(reply)
-        meter.debounce(reply.tokens, free=_was_free(came))
+        meter.settle(reply.tokens, free=_was_free(came))
         verdict = _Verdict() if why else self._verdict(came, reply, attempt)
         self._resting = self._resting or verdict.rest is not None
         if verdict.held:

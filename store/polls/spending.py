@@ -100,7 +100,7 @@ class Account(Protocol):
     def reserve(self, micros: int) -> str | None:
         """Take so much and return when it was taken, or ``None`` if that would pass the cap."""
 
-    def debounce(self, taken: str, reserved: int, spent: int) -> None:
+    def settle(self, taken: str, reserved: int, spent: int) -> None:
         """Replace what was reserved by what was spent."""
 
 
@@ -119,7 +119,7 @@ class RunAccount:
         self.spent += micros
         return "this run"
 
-    def debounce(self, taken: str, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
+    def settle(self, taken: str, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
         """Replace what was reserved by what was spent."""
         self.spent += spent - reserved
 
@@ -161,7 +161,7 @@ class DailyAccount:
             self._write(_Day(now.day, now.micros + micros))
             return now.day
 
-    def debounce(self, taken: str, reserved: int, spent: int) -> None:
+    def settle(self, taken: str, reserved: int, spent: int) -> None:
         """Replace what was reserved by what was spent; after midnight it weighs on the new day."""
         with self._locked():
             now = self._read()
@@ -227,7 +227,7 @@ class Budget:
                 self._under_way += 1
             return taken
 
-    def debounce(self, taken: Sequence[str], reserved: int, spent: int) -> None:
+    def settle(self, taken: Sequence[str], reserved: int, spent: int) -> None:
         """Replace what was reserved for an attempt by what it cost, where that can be kept.
 
         Where it cannot be written down what was reserved stays taken: no answer is lost for it.
@@ -255,7 +255,7 @@ class Budget:
     def _replace(self, taken: Sequence[str], reserved: int, spent: int) -> None:
         for account, when in zip(self._accounts, taken, strict=False):
             with suppress(OSError):
-                account.debounce(when, reserved, spent)
+                account.settle(when, reserved, spent)
 
 
 UNBELIEVABLE = "the provider's token counts cannot be true and were left out"
@@ -279,7 +279,7 @@ class Meter:
         return self.reserve()
 
     def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
-        self.debounce(None, free=failed is None)
+        self.settle(None, free=failed is None)
 
     def reserve(self) -> str | None:
         """Take an attempt's highest cost from every account, or say which of them forbids it."""
@@ -301,7 +301,7 @@ class Meter:
         note = f"it cost {spent / 1e6:g} USD; {self._reserved / 1e6:g} USD were reserved"
         return msgspec.structs.replace(reply, notes=(*reply.notes, note))
 
-    def debounce(self, tokens: Tokens | None, *, free: bool) -> None:
+    def settle(self, tokens: Tokens | None, *, free: bool) -> None:
         """Replace what was reserved by what the attempt cost, or by nothing if it was free.
 
         What an attempt of unknown cost had reserved stays taken.
@@ -312,7 +312,7 @@ class Meter:
         spent = 0 if free else self._reserved
         if tokens is not None:
             spent = _micros(usd(self._assistant, tokens) or 0)
-        self._budget.debounce(taken, self._reserved, spent)
+        self._budget.settle(taken, self._reserved, spent)
 
 
 def _micros(amount: float) -> int:

@@ -161,7 +161,7 @@ def changes(snapshot: Snapshot) -> dict[str, Any]:
     summary = snapshot.summary
     newest = list(pick_changes(summary.changes[:SHOWN_CHANGES], snapshot))
     return {
-        "overview": summary,
+        "summary": summary,
         "shown": len(newest),
         "confirmed": sum(change.confirmed for change in summary.changes),
         "days": [
