@@ -475,10 +475,42 @@ def test_what_is_reserved_is_spent_until_it_is_settled(tmp_path: Path) -> None:
     today = datetime.now(UTC).date().isoformat()
     (data / ".locks").mkdir()
     (data / ".locks" / "spent.json").write_text(json.dumps({"day": today, "micros": 120_000}))
-    assert "Spent today: 0.12 of 1.00 USD." in run(data, "--status").output
+    assert "Spent today: 0.12 of 1 USD." in run(data, "--status").output
     (data / ".locks" / "spent.json").unlink()
     (data / ".locks" / "spent.json").mkdir()
-    assert "Spent today: 0.00 of 1.00 USD." in run(data, "--status").output
+    assert "Spent today: 0.00 of 1 USD." in run(data, "--status").output
+
+
+@pytest.mark.parametrize("name", ["spent.json", "spent.lock"])
+def test_a_day_that_cannot_be_summed_up_needs_a_person(tmp_path: Path, name: str) -> None:
+    """Where the cap's file cannot be kept nothing is asked, with 1, and the status says so."""
+    data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
+    (data / ".locks" / name).mkdir(parents=True)
+    why = f"daily_usd 1 of site.json cannot be kept, for {name} cannot be written."
+    for arguments in (["--due"], ["--status"]):
+        done = run(data, *arguments)
+        assert (done.exit_code, why in done.output) == (1, True), arguments
+
+
+def test_the_status_of_a_spent_day_is_1(tmp_path: Path) -> None:
+    """An assistant that the day's cap keeps from being asked is paused, as in /healthz."""
+    data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=0.001)
+    done = run(data, "--status")
+    assert done.exit_code == 1
+    assert "paused until tomorrow (UTC): daily_usd 0.001 of site.json leaves too little" in (
+        done.output
+    )
+    assert "of 0.001 USD" in done.output
+
+
+def test_the_status_says_that_nothing_can_be_locked(real: Path) -> None:
+    """No schedule is promised where none could run; everything else is said."""
+    (real / ".locks").write_text("")
+    done = run(real, "--status")
+    assert done.exit_code == 1
+    assert "Nothing can be asked, for .locks cannot be used: Not a directory." in done.output
+    assert "POLL_ENABLED=1 would" not in done.output
+    assert "2 of 2 due" in done.output
 
 
 def test_failures_give_their_reason(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:

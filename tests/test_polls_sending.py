@@ -607,6 +607,17 @@ def test_redirects_are_not_followed(provider: Replaying) -> None:
     assert len(provider.seen) == 1
 
 
+def test_a_body_that_is_not_as_encoded_is_no_fault_of_the_line(provider: Replaying) -> None:
+    """The provider was reached, and may have been paid: the failure says what it sent."""
+    provider.follow({"m": [{"body": GOOD, "headers": {"Content-Encoding": "gzip"}}]})
+    sent = send(provider, sender(Waits()))
+    assert isinstance(sent, Sent)
+    failure = sent.reply.outcome
+    assert isinstance(failure, Failure)
+    assert failure.kind == "http"
+    assert "Content-Encoding" in failure.error
+
+
 def test_a_key_in_a_reply_is_taken_out(provider: Replaying) -> None:
     """A provider that echoes the key, in body or headers, echoes nothing to us."""
     step = {

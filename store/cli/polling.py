@@ -24,7 +24,7 @@ from store.files import REQUIRED, Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.last_good import FOLDER
 from store.memory import append
-from store.polls.asking import Unready, key_of, request_for
+from store.polls.asking import Unready, cost_at_most, key_of, request_for
 from store.polls.assistant_checks import mistakes
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import DuePolls, Pair, look
@@ -37,9 +37,9 @@ from store.polls.status import PollingReport, status
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from store.polls.spending import Account
+    from store.polls.spending import Account, DailyAccount
     from store.rankings.poll_states import PollStates
     from store.records import Assistant
 
@@ -171,6 +171,10 @@ class PollContext(Struct, frozen=True):
         """How polling of a category stands by its files as they are now."""
         return states_of(self.history, slug, self.catalogue, self.clock.now())
 
+    def accounts(self, stands: DuePolls) -> list[DailyAccount]:
+        """The account of the day's cap, if there is one."""
+        return daily_account(self.settings, self.catalogue, stands.usd_on, self.clock)
+
 
 def _catalogue(settings: Settings) -> Catalogue:
     """The data directory's files; those that say whom to ask and at what cost are good."""
@@ -295,11 +299,12 @@ def _ask(
     in_order: bool,
 ) -> bool:
     """Ask what can be asked, and say what came of it; whether nothing needs a person."""
-    accounts: list[Account] = [
-        *daily_account(context.settings, context.catalogue, stands.usd_on, context.clock)
-    ]
+    accounts: list[Account] = [*context.accounts(stands)]
     accounts += [RunAccount(max_usd)] if max_usd is not None else []
     _check_writable(context.settings)
+    for account in context.accounts(stands):
+        if fault := account.fault():
+            raise click.ClickException(f"Nothing was asked: {fault}")
     chosen = list({pair.assistant.name: pair.assistant for pair in pairs}.values())
     ready = _ready(context.settings, chosen, accounts)
     stop = threading.Event()
@@ -401,7 +406,10 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
     """How polling stands, from the files alone."""
     settings, catalogue, now = context.settings, context.catalogue, context.clock.now()
     stands, unread = _look(context, catalogue.categories)
-    leases = Leases(locks_in(settings))
+    locks = locks_in(settings)
+    leases = Leases(locks)
+    spent = _spent_today(context, stands)
+    faults = [*unread, context.clock.fault(), *(a.fault() for a in context.accounts(stands))]
     found = [
         status(
             assistant.name,
@@ -409,28 +417,46 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
             stands,
             every_days=catalogue.site.poll_every_days,
             now=now,
-            running=leases.held(assistant.name),
+            running=_count_of(partial(leases.held, assistant.name), faults),
             unready=_lack(settings, assistant),
+            capped=_capped(context, assistant, spent),
             expected=assistant.api != "sample",
         )
         for assistant in chosen
     ]
-    fault = context.clock.fault()
+    scheduled = _count_of(partial(held, locks / LOCK), faults) > 0
     return PollingReport(
         assistants=tuple(found),
-        wrong=(*unread, *([fault] if fault else [])),
-        usd_today=_spent_today(context, stands),
+        wrong=tuple(dict.fromkeys(filter(None, faults))),
+        usd_today=spent,
         cap_usd=catalogue.site.daily_usd,
-        scheduled=held(locks_in(settings) / LOCK) > 0,
+        scheduled=scheduled,
     )
+
+
+def _count_of(look: Callable[[], int], faults: list[str | None]) -> int:
+    """How many locks are held; none, and a fault more, where nobody can look."""
+    try:
+        return look()
+    except OSError as error:
+        faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
+        return 0
+
+
+def _capped(context: PollContext, assistant: Assistant, spent: float) -> str | None:
+    """Why the day's cap leaves an assistant no other poll, if so."""
+    cap = context.catalogue.site.daily_usd
+    category = next(iter(context.catalogue.categories.values()), None)
+    cost = cost_at_most(assistant, category) if category else None
+    if cap is None or cost is None or spent + cost <= cap:
+        return None
+    return f"until tomorrow (UTC): daily_usd {cap:g} of site.json leaves too little"
 
 
 def _spent_today(context: PollContext, stands: DuePolls) -> float:
     """What the cap counts, where there is one whose file can be read, else what history knows."""
     with suppress(OSError):
-        for account in daily_account(
-            context.settings, context.catalogue, stands.usd_on, context.clock
-        ):
+        for account in context.accounts(stands):
             return account.taken()
     return stands.usd_on(context.clock.now().date().isoformat())
 

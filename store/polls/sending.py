@@ -274,6 +274,9 @@ class Sender:
         except requests.Timeout:
             sentence = "The provider did not answer in time."
             return _lost("timeout", sentence, free=not connection.sent)
+        except requests.exceptions.ContentDecodingError:
+            sentence = "The provider's answer is not what its Content-Encoding says it is."
+            return _lost("http", sentence, free=False)
         except (requests.RequestException, HTTPError, OSError, ValueError) as error:
             sentence = f"The provider could not be reached ({_innermost(error)})."
             return _lost("network", sentence, free=not connection.sent)

@@ -8,6 +8,7 @@ counts as what was reserved. Amounts are whole micro-dollars, so that sums are e
 from __future__ import annotations
 
 import math
+import os
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Protocol
@@ -172,6 +173,14 @@ class DailyAccount:
     def taken(self) -> float:
         """What was spent or reserved today, in US dollars."""
         return self._read().micros / 1e6
+
+    def fault(self) -> str | None:
+        """Why the sum cannot be kept, so that nothing can be asked; looks and changes nothing."""
+        for name, is_folder in ((".", True), ("spent.lock", False), ("spent.json", False)):
+            path = self._directory / name
+            if path.exists() and (path.is_dir() != is_folder or not os.access(path, os.W_OK)):
+                return f"{self.name} cannot be kept, for {path.name} cannot be written."
+        return None
 
     def _locked(self) -> AbstractContextManager[bool]:
         self._directory.mkdir(exist_ok=True)

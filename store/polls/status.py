@@ -60,12 +60,10 @@ class PollingReport(Struct, frozen=True, rename="camel"):
 
     def __str__(self) -> str:
         """Lines for people."""
-        of = "" if self.cap_usd is None else f" of {self.cap_usd:.2f}"
-        server = (
-            "A server polls on schedule."
-            if self.scheduled
-            else "No server polls on schedule; one with POLL_ENABLED=1 would."
-        )
+        of = "" if self.cap_usd is None else f" of {self.cap_usd:g}"
+        server = "A server polls on schedule." if self.scheduled else "No server polls on schedule"
+        if not self.scheduled:
+            server += "." if self.wrong else "; one with POLL_ENABLED=1 would."
         spent = f"Spent today: {self.usd_today:.2f}{of} USD."
         return "\n".join([*map(str, self.assistants), *self.wrong, spent, server])
 
@@ -79,15 +77,17 @@ def status(  # noqa: PLR0913 - what is known of an assistant
     now: datetime,
     running: int,
     unready: str | None = None,
+    capped: str | None = None,
     expected: bool = True,
 ) -> Status:
     """How one assistant's pairs stand.
 
-    ``unready`` says why it cannot be asked at all, ``expected`` whether its silence is a fault.
+    ``unready`` says why it cannot be asked at all, ``capped`` why not today, ``expected`` whether
+    its silence is a fault.
     """
     states = stands.of_model(name)
     newest = max(states, key=lambda s: (s.polled_at, s.cooldown_until or ""), default=None)
-    paused = None
+    paused = capped
     if newest and newest.cooldown_until and newest.cooldown_until > now.isoformat():
         paused = f"until {newest.cooldown_until}: {newest.error}"
     answered = max((s.answered_at for s in states if s.answered_at), default=None)
