@@ -168,11 +168,9 @@ class Store:
         What cannot be made is a problem, logged once. A snapshot that is no longer the current one
         is left for the one that is.
         """
-        if self._warm is None:
-            return
         faults: Sequence[Fault] = ()
         warmed: Snapshot | None = None
-        while warmed is not self.snapshot:
+        while self._warm and warmed is not self.snapshot:
             warmed = self.snapshot
             faults = self._warm(warmed, partial(self._is_current, warmed))
         self._tell_unmade(faults)
