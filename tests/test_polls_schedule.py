@@ -212,7 +212,7 @@ def write_models(data: Path, asked: Provider, *names: str) -> None:
     (draft / "models.json").replace(data / "models.json")
 
 
-@pytest.mark.parametrize("arguments", [("check",), ("poll", "--status"), ("routes",)])
+@pytest.mark.parametrize("arguments", [("poll", "--status"), ("routes",)])
 def test_no_command_polls_on_schedule(
     tmp_path: Path, asked: Provider, arguments: tuple[str, ...]
 ) -> None:
