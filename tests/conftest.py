@@ -67,6 +67,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-snapshots", action="store_true", help="Write tests/snapshots/ anew.")
 
 
+def pytest_collection_finish() -> None:
+    """Let no full collection walk what stays to the end: every module, and hypothesis's tables."""
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def do_not_wait_for_the_disk(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nothing is synced in the suite's own process but by the tests of history."""
+    with pytest.MonkeyPatch.context() as patched:
+        if request.module.__name__ != "test_history":
+            patched.setattr(os, "fsync", lambda _: None)
+            patched.setattr(os, "sync", lambda: None)
+        yield
+
+
 @pytest.fixture
 def snapshot(pytestconfig: pytest.Config) -> Callable[[str, str], None]:
     """Compares a text with the file of that name in tests/snapshots/."""

@@ -305,12 +305,6 @@ def picture(store: Store) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is durable is another test's matter (test_history.py)."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-
-
 class ManyEdits(Edits):
     """The same machine for longer runs."""
 

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from faults import needs_root
 from processes import (
     CANARY,
     Provider,
+    environment,
     flask,
     flask_here,
     polls,
@@ -156,11 +158,25 @@ def test_a_dead_schedulers_work_is_taken_over(tmp_path: Path, asked: Provider) -
     assert [poll.failure for poll in polls(data)] == [None] * 4
 
 
-def test_a_paused_assistant_is_one_line_and_one_poll(tmp_path: Path, asked: Provider) -> None:
+@contextmanager
+def scheduled(data: Path) -> Iterator[None]:
+    """A schedule in this process, as a server over the directory would run it."""
+    app = app_over(data, poll_tick=0.1, environ=environment(data))
+    schedule = Schedule(app.extensions["store"], app.extensions["settings"])
+    schedule.start()
+    try:
+        yield
+    finally:
+        schedule.stop()
+
+
+def test_a_paused_assistant_is_one_line_and_one_poll(
+    tmp_path: Path, asked: Provider, caplog: pytest.LogCaptureFixture
+) -> None:
     """A bad key is found out once, logged once and shown by --status; the others go on."""
     data = data_of(tmp_path, asked, 4)
     asked.follow({"gpt": [{"status": 401, "body": {"error": {"message": f"bad {CANARY}"}}}]})
-    with served(data, **FAST):
+    with scheduled(data):
         until(lambda: len(polls(data)) == 13)
         status = flask_here(data, "poll", "--status").stdout
     assert Counter(poll.model for poll in polls(data)) == {
@@ -169,32 +185,36 @@ def test_a_paused_assistant_is_one_line_and_one_poll(tmp_path: Path, asked: Prov
         "Gemini": 4,
         "Grok": 4,
     }
-    paused = [line for line in log_of(data).splitlines() if "GPT is paused until" in line]
+    paused = [line for line in caplog.messages if "GPT is paused until" in line]
     assert len(paused) == 1
     assert paused[0].endswith('The provider answered HTTP 401: "bad [redacted]"')
     assert "GPT: 3 of 4 due" in status
     assert "paused until 20" in status
-    assert CANARY not in status + log_of(data)
+    assert CANARY not in status + caplog.text
 
 
-def test_a_spent_day_pauses_the_schedule(tmp_path: Path, asked: Provider) -> None:
+def test_a_spent_day_pauses_the_schedule(
+    tmp_path: Path, asked: Provider, caplog: pytest.LogCaptureFixture
+) -> None:
     """What daily_usd does not cover is not sent, by any assistant, and the log says so."""
     data = data_of(tmp_path, asked, 4, daily_usd=0.05)
-    with served(data, **FAST):
-        until(lambda: log_of(data).count("leaves too little for another poll") >= 4)
+    with scheduled(data):
+        until(lambda: caplog.text.count("leaves too little for another poll") >= 4)
     spent = sum(poll.usage.usd or 0 for poll in polls(data) if poll.usage)
     assert 0 < spent <= 0.05
     assert "of 0.05 USD." in flask_here(data, "poll", "--status").stdout
 
 
-def test_a_missing_key_stops_nobody_else(tmp_path: Path, asked: Provider) -> None:
-    """An assistant that cannot be asked is named in the log; the service serves and polls on."""
+def test_a_missing_key_stops_nobody_else(
+    tmp_path: Path, asked: Provider, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An assistant that cannot be asked is named in the log; the others are polled."""
     data = data_of(tmp_path, asked, 1)
     text = (data / "models.json").read_text().replace("POLL_TEST_KEY", "POLL_OTHER_KEY", 1)
     (data / "models.json").write_text(text)
-    with served(data, **FAST):
+    with scheduled(data):
         until(lambda: len(polls(data)) == 3)
-        until(lambda: "the environment variable that its key_env names is not set" in log_of(data))
+        until(lambda: "the environment variable that its key_env names is not set" in caplog.text)
 
 
 def test_assistants_come_and_go_while_it_runs(tmp_path: Path, asked: Provider) -> None:

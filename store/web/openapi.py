@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -73,10 +74,7 @@ def document(
         servers=[{"url": base_url}],
         security=[],
     )
-    _, components = msgspec.json.schema_components(
-        [route.resource for route in ROUTES] + [resources.ProblemDetails], ref_template=REFERENCE
-    )
-    for name, schema in components.items():
+    for name, schema in _schemas()[1].items():
         spec.components.schema(name, schema)
     for route in ROUTES:
         operation = _operation(route, models, examples.get(route.operation_id, {}))
@@ -126,9 +124,17 @@ def _parameter(parameter: Parameter, models: Sequence[str], example: Examples) -
     return described
 
 
+@cache
+def _schemas() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The schema of each operation's answer, and of each component; they follow from the code."""
+    answers = [*(route.resource for route in ROUTES), resources.ProblemDetails]
+    schemas, components = msgspec.json.schema_components(answers, ref_template=REFERENCE)
+    operations = (route.operation_id for route in ROUTES)
+    return dict(zip(operations, schemas, strict=False)), components  # the last is the errors'
+
+
 def _success(route: Route, example: Examples) -> dict[str, Any]:
-    (schema,), _ = msgspec.json.schema_components([route.resource], ref_template=REFERENCE)
-    content: dict[str, Any] = {"schema": schema}
+    content: dict[str, Any] = {"schema": _schemas()[0][route.operation_id]}
     if "answer" in example:
         content["example"] = example["answer"]
     return {
