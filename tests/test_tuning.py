@@ -70,7 +70,7 @@ class Cycle:
 
 
 def test_no_garbage_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What nobody holds when a look ends is freed; frozen it would stay, and an old snapshot too."""
+    """What nobody holds when a look ends is freed; frozen an old snapshot would stay."""
     alive: list[object] = []
     monkeypatch.setattr(gc, "freeze", lambda: alive.append(garbage()))
     background: Any = tuning.Background()
