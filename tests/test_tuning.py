@@ -6,6 +6,7 @@ import gc
 import importlib
 import subprocess
 import sys
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,6 +60,23 @@ def test_what_a_look_made_is_frozen_once(monkeypatch: pytest.MonkeyPatch) -> Non
         with background(store):
             pass
     assert frozen == [1.0, 2.0]
+
+
+class Cycle:
+    """Something that only the collector can free."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_no_garbage_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody holds when a look ends is freed; frozen an old snapshot would stay."""
+    alive: list[object] = []
+    monkeypatch.setattr(gc, "freeze", lambda: alive.append(garbage()))
+    background: Any = tuning.Background()
+    with background(Store()):
+        garbage = weakref.ref(Cycle())
+    assert alive == [None]
 
 
 IMPORTED = """
