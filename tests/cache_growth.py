@@ -21,6 +21,8 @@ if __name__ == "__main__":
 import click
 from builders import answered, app_over
 
+from store import tuning
+
 PAGE = 4096
 
 
@@ -32,18 +34,19 @@ def resident() -> float:
 def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
     """Megabytes more than at the start, and former snapshots alive at the end.
 
-    Nothing new is named, so that what the polls themselves add is little.
+    Every hundred polls a look like the watcher's makes what is asked for, and freezes it. Nothing
+    new is named, so that what the polls themselves add is little.
     """
     with click.Context(click.Command("flask")):  # so that no watcher runs beside it
         app = app_over(directory)
     store, client = app.extensions["store"], app.test_client()
     slugs = sorted(store.snapshot.leaderboards)
     models = store.snapshot.models
-    store.snapshot.overview.prepare()
+    store.snapshot.summary.prepare()
     for path in ("/best/" + slugs[0], "/api/v1/search?q=crm"):  # templates compiled, once for all
         assert client.get(path).status_code == 200
     gc.collect()
-    before, old = resident(), []
+    before, old, background = resident(), [], tuning.Background()
     for number, slug in enumerate(islice(cycle(slugs), polls)):
         snapshot = store.snapshot
         old.append(weakref.ref(snapshot))
@@ -55,8 +58,9 @@ def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
         store.record([answered(model, names[number % 2 :][:5], time, slug=slug)], time)
         del snapshot
         if number % 100 == 0:
-            store.flush()
-            store.prepare()
+            with background(store):
+                store.flush()
+                store.prepare()
         asked = (f"/best/{slug}", f"/api/v1/search?q={slug.replace('-', '+')}")
         for path in () if alone else asked:
             assert client.get(path, headers={"Accept-Encoding": "gzip"}).status_code == 200

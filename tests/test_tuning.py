@@ -72,10 +72,12 @@ class Cycle:
 def test_no_garbage_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What nobody holds when a look ends is freed; frozen an old snapshot would stay."""
     alive: list[object] = []
+    cycle = Cycle()
+    garbage = weakref.ref(cycle)
     monkeypatch.setattr(gc, "freeze", lambda: alive.append(garbage()))
     background: Any = tuning.Background()
     with background(Store()):
-        garbage = weakref.ref(Cycle())
+        del cycle
     assert alive == [None]
 
 
