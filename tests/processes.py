@@ -37,7 +37,7 @@ def until(look: Callable[[], Value], seconds: float = 30) -> Value:
     deadline = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < deadline, f"still nothing after {seconds} s"
-        time.sleep(0.02)
+        time.sleep(0.1)
     return found
 
 

@@ -148,5 +148,5 @@ def _wait_until_open(process: subprocess.Popen[bytes], port: int, log: Path) -> 
             probe.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
             if probe.recv(5) == b"HTTP/":
                 return
-        time.sleep(0.02)
+        time.sleep(0.05)
     raise TimeoutError(log.read_text(errors="replace")[-2000:])

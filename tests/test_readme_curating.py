@@ -122,7 +122,7 @@ def test_the_chapter_does_what_it_says(shell: Shell) -> None:
         printed, code = shell.run(commands)
         while "curl" in commands and expected and not _holds(printed, expected):
             assert time.monotonic() < deadline, f"{commands}\n{printed}"
-            time.sleep(0.1)
+            time.sleep(0.5)
             printed, code = shell.run(commands)
         assert _holds(printed, expected), f"{commands}\n{printed}"
         assert code == 0 or expected, f"{commands}\n{printed}"
