@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from store.rankings.leaderboards import Leaderboard
     from store.records import Poll
     from store.snapshot import Snapshot
-    from store.web.resolution import RequestView
+    from store.web.snapshot_view import SnapshotView
 
 MARKDOWN = "text/markdown; charset=utf-8"
 
@@ -40,24 +40,24 @@ class ApiDocs:
         self._body = body
         self._render = render
 
-    def openapi_document(self, view: RequestView) -> Resource:
+    def openapi_document(self, view: SnapshotView) -> Resource:
         """``/api/v1/openapi.json``: the OpenAPI document."""
 
         def make() -> bytes:
-            site, at = view.serializer.site, view.serializer.at
+            site, at = view.site, view.at
             models = list(model_names(view.snapshot))
             return json.encode(openapi.document(site, at.base, models, self._examples(view)))
 
         return _description("openapi.json", make, view, JSON)
 
-    def readme(self, view: RequestView) -> Resource:
+    def readme(self, view: SnapshotView) -> Resource:
         """``/api/v1/README.md``: the instructions for agents."""
 
         def make() -> bytes:
             text = self._render(
                 "agents.md",
-                site=view.serializer.site,
-                at=view.serializer.at,
+                site=view.site,
+                at=view.at,
                 routes=ROUTES,
                 examples=self._examples(view),
                 models=view.snapshot.models,
@@ -67,7 +67,7 @@ class ApiDocs:
 
         return _description("README.md", make, view, MARKDOWN)
 
-    def _examples(self, view: RequestView) -> dict[str, openapi.Examples]:
+    def _examples(self, view: SnapshotView) -> dict[str, openapi.Examples]:
         """Real answers by operation id, with the parameters that bring them."""
         snapshot = view.snapshot
         examples = {
@@ -99,7 +99,7 @@ class ApiDocs:
 
 
 def _description(
-    name: str, make: Callable[[], bytes], view: RequestView, media_type: str
+    name: str, make: Callable[[], bytes], view: SnapshotView, media_type: str
 ) -> Resource:
     """A resource that describes all others, so that anything new renews it."""
     return Resource(
@@ -107,7 +107,7 @@ def _description(
         generation=view.snapshot.generations.newest,
         make=lambda: EncodedBody(make(), view.snapshot.modified),
         media_type=media_type,
-        link=view.link(view.serializer.at.page()),
+        link=view.link(view.at.page()),
     )
 
 

@@ -82,6 +82,7 @@ def host_name(header: str) -> str:
     return (match[1] or match[2]) if match else ""
 
 
+@lru_cache(maxsize=256)
 def host_of(address: str) -> str:
     """The host of an address, or of a host with or without port, as a browser would send it.
 

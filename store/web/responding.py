@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.web import errors
 from store.web.http_responses import answer, moved
-from store.web.resolution import Absent, Moved, RequestView, without_history
+from store.web.resolution import Absent, Moved, without_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,24 +18,23 @@ if TYPE_CHECKING:
     from store.snapshot import Snapshot
     from store.web.cache import BodyCache, EncodedBody
     from store.web.resolution import Resolved, Resource
-    from store.web.serializer import Serializer
+    from store.web.snapshot_view import SnapshotView
 
 
 class Responder:
     """Resolves requests against a store's current snapshot; bodies are kept in one cache."""
 
     def __init__(
-        self, store: Store, serializer: Callable[[Snapshot], Serializer], cache: BodyCache
+        self, store: Store, view: Callable[[Snapshot], SnapshotView], cache: BodyCache
     ) -> None:
         self.store = store
-        self._serializer = serializer
+        self._view = view
         self._cache = cache
         self._resolvers: dict[str, Callable[..., Resolved]] = {}
 
-    def view(self) -> RequestView:
+    def view(self) -> SnapshotView:
         """What a request sees that comes now."""
-        snapshot = self.store.snapshot
-        return RequestView(snapshot, self._serializer(snapshot))
+        return self._view(self.store.snapshot)
 
     def body(self, resource: Resource) -> EncodedBody:
         """The body of a resource, kept or made."""

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from flask import Response
 
-    from store.web.resolution import RequestView
     from store.web.responding import Responder
-    from store.web.serializer import Serializer
+    from store.web.snapshot_view import SnapshotView
 
 MAX_BODY = 64 * 1024
 """Bytes that a message may have."""
@@ -64,14 +63,14 @@ class Mcp:
 
     def info(self) -> dict[str, str]:
         """Name, title and version."""
-        return _info(self._responder.view().serializer)
+        return _info(self._responder.view())
 
     def instructions(self) -> str:
         """What the data is, where to begin, how to cite; what is quoted text."""
         view = self._responder.view()
         if lost := without_history(view.snapshot):
             return lost.tool
-        site, models = view.serializer.site, view.snapshot.models
+        site, models = view.site, view.snapshot.models
         sample = (
             "THIS IS A SAMPLE: the questions are real; the assistants, products and answers are "
             "invented. Present nothing here as a recommendation. "
@@ -97,14 +96,14 @@ class Mcp:
         tool = BY_NAME.get(name)
         return tool.call(self._responder, arguments) if tool else None
 
-    def card(self, view: RequestView) -> Resource:
+    def card(self, view: SnapshotView) -> Resource:
         """``/.well-known/mcp/server-card.json``: where and how the server is reached."""
 
         def make() -> EncodedBody:
             written = view.snapshot.catalogue.modified.get("site.json", 0)
-            return EncodedBody(_card(view.serializer), last_modified([written], None))
+            return EncodedBody(_card(view), last_modified([written], None))
 
-        link = view.link(view.serializer.at.page())
+        link = view.link(view.at.page())
         return Resource(CARD_PATH, view.snapshot.generations.summary, make, CARD_TYPE, link)
 
     def blueprint(self) -> Blueprint:
@@ -141,17 +140,17 @@ def _body() -> bytes:
     raise TooLarge(f"A message may have {MAX_BODY} bytes at most.")
 
 
-def _card(serializer: Serializer) -> bytes:
+def _card(view: SnapshotView) -> bytes:
     return msgspec.json.encode(
         {
             "$schema": CARD_SCHEMA,
-            **_info(serializer),
+            **_info(view),
             "description": "What AI assistants recommend for 'best X' questions, as rankings.",
-            "websiteUrl": serializer.at.page(),
+            "websiteUrl": view.at.page(),
             "remotes": [
                 {
                     "type": "streamable-http",
-                    "url": serializer.at.page("mcp"),
+                    "url": view.at.page("mcp"),
                     "supportedProtocolVersions": SUPPORTED,
                 }
             ],
@@ -159,11 +158,11 @@ def _card(serializer: Serializer) -> bytes:
     )
 
 
-def _info(serializer: Serializer) -> dict[str, str]:
-    host = host_of(serializer.at.base)
+def _info(view: SnapshotView) -> dict[str, str]:
+    host = host_of(view.at.base)
     domain = "localhost" if is_ip(host) else ".".join(reversed(host.split(".")))
     return {
         "name": f"{domain}/consensus-rankings",
-        "title": serializer.site.name[:100],
+        "title": view.site.name[:100],
         "version": VERSION,
     }

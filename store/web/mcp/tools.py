@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from store.records import Site
     from store.web.cache import EncodedBody
-    from store.web.resolution import Absent, RequestView, Resource
+    from store.web.resolution import Absent, Resource
     from store.web.responding import Responder
+    from store.web.snapshot_view import SnapshotView
 
 _encode = msgspec.json.Encoder().encode
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -59,7 +60,7 @@ class CategoryPage(wire.JsonObject, frozen=True, kw_only=True):
 class Call(Struct, frozen=True):
     """What a tool answers from: one consistent snapshot, the bodies made from it, and history."""
 
-    view: RequestView
+    view: SnapshotView
     body: Callable[[Resource], EncodedBody]
     lines: resolution.Lines
 
@@ -108,11 +109,11 @@ class Tool(Struct, frozen=True, kw_only=True):
         except BadCall as error:
             content = [_text(str(error))]
             if error.quotes:
-                content.append(_text(notice(view.serializer.site)))
+                content.append(_text(notice(view.site)))
             return {"content": content, "isError": True}
         content = [_text(body.decode())]
         if self.quotes:
-            content.append(_text(notice(view.serializer.site)))
+            content.append(_text(notice(view.site)))
         return {"content": content, "structuredContent": Raw(body), "isError": False}
 
     def _body(self, call: Call, given: Mapping[str, Any]) -> bytes:
@@ -152,7 +153,7 @@ def listing(models: tuple[str, ...]) -> Raw:
 def search_best(call: Call, given: Mapping[str, Any]) -> bytes:
     """Categories and brands that fit a query."""
     view = call.view
-    return _encode(view.serializer.search_results(given["q"], view.snapshot, given["limit"]))
+    return _encode(view.search_results(given["q"], given["limit"]))
 
 
 def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
@@ -198,7 +199,7 @@ def list_categories(call: Call, given: Mapping[str, Any]) -> bytes:
     words = (given["q"] or "").casefold().split()
     found = [
         item
-        for item in call.view.serializer.category_items(call.view.snapshot.summary)
+        for item in call.view.category_items()
         if all(word in f"{item.title} {item.slug}".casefold() for word in words)
     ]
     end = given["offset"] + given["limit"]

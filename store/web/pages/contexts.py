@@ -10,9 +10,7 @@ from msgspec import Struct
 from store.rankings import sentences
 from store.rankings.merging import PLACES
 from store.rankings.timelines import places
-from store.web.addresses import LICENCES
 from store.web.pages import charts, discovery
-from store.web.serializer import standings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from store.rankings.timelines import Day
     from store.snapshot import Snapshot
     from store.web.resources import CategoryVerdict, ProductRecord
-    from store.web.serializer import Serializer
+    from store.web.snapshot_view import SnapshotView
 
 FEW = 6
 MOST = 10
@@ -103,10 +101,10 @@ def category(
     board: Leaderboard,
     verdict: CategoryVerdict,
     days: Sequence[Day],
-    snapshot: Snapshot,
-    serializer: Serializer,
+    view: SnapshotView,
 ) -> dict[str, Any]:
     """A category: its ranking, how sure it is, what each model said, and how it got there."""
+    snapshot = view.snapshot
     ranking = rows(board, days, snapshot)
     order = [entry.product for entry in board.entries]
     return {
@@ -115,7 +113,7 @@ def category(
         "rows": ranking,
         "votes": votes(board, snapshot),
         "points": PLACES * len(board.counted),
-        "wording": serializer.wording(board, snapshot.products),
+        "wording": view.wording(board),
         "alike": overlap_in_words(board.agreement.overlap) if board.agreement else None,
         "days": days,
         "bump": charts.bump(days, order),
@@ -123,9 +121,7 @@ def category(
         "products": snapshot.products,
         "fixes": _fixes_by_product(board, ranking),
         "caveats": [(a.model, a.answered.poll.caveat) for a in board.counted],
-        "structured": discovery.structured(
-            verdict, serializer, LICENCES.get(serializer.site.licence)
-        ),
+        "structured": discovery.structured(verdict, view),
     }
 
 
@@ -133,7 +129,7 @@ def product(
     named: ProductProfile,
     record: ProductRecord,
     mentions: Sequence[tuple[str, int, int]],
-    snapshot: Snapshot,
+    view: SnapshotView,
 ) -> dict[str, Any]:
     """A product: its leaderboards and how often it is named."""
     found = [
@@ -143,9 +139,7 @@ def product(
             place=places(board.entries)[entry.product],
             fixes=tuple((fix.model, fix.fix) for fix in told.fixes),
         )
-        for (board, entry), told in zip(
-            standings(named, snapshot.leaderboards), record.entries, strict=True
-        )
+        for (board, entry), told in zip(view.standings(named), record.entries, strict=True)
     ]
     return {
         "product": named,

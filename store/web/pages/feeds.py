@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from store.web.pages.contexts import PickChange
-    from store.web.serializer import Serializer
+    from store.web.snapshot_view import SnapshotView
 
 ENTRIES = 100
 
@@ -33,18 +33,18 @@ def identity(kind: str, key: str) -> str:
     return uuid.uuid5(uuid.NAMESPACE_OID, f"consensus-ranking:{kind}:{key}").urn
 
 
-def items(pick_changes: Iterable[PickChange], serializer: Serializer) -> list[Item]:
+def items(pick_changes: Iterable[PickChange], view: SnapshotView) -> list[Item]:
     """Changes as feed items; the id follows from the poll that brought the change."""
-    return [_item(flip, serializer) for flip in pick_changes]
+    return [_item(flip, view) for flip in pick_changes]
 
 
-def json_feed(found: Iterable[Item], serializer: Serializer) -> bytes:
+def json_feed(found: Iterable[Item], view: SnapshotView) -> bytes:
     """The JSON Feed of all changes."""
     feed: dict[str, Any] = {
         "version": "https://jsonfeed.org/version/1.1",
-        "title": f"{serializer.site.name}: changes of a #1",
-        "home_page_url": serializer.at.page("changes"),
-        "feed_url": serializer.at.page("feeds/changes.json"),
+        "title": f"{view.site.name}: changes of a #1",
+        "home_page_url": view.at.page("changes"),
+        "feed_url": view.at.page("feeds/changes.json"),
         "description": "When an assistant's #1 pick for a category becomes another product.",
         "language": "en",
         "items": [
@@ -62,7 +62,7 @@ def json_feed(found: Iterable[Item], serializer: Serializer) -> bytes:
     return msgspec.json.encode(feed)
 
 
-def _item(flip: PickChange, serializer: Serializer) -> Item:
+def _item(flip: PickChange, view: SnapshotView) -> Item:
     change = flip.change
     said = f' {change.model}\'s reason: "{change.reason}"' if change.reason else ""
     status = (
@@ -75,7 +75,7 @@ def _item(flip: PickChange, serializer: Serializer) -> Item:
             f"{change.model} moved from {flip.before.name} ({change.previous_at[:10]}) to "
             f"{flip.after.name} ({change.current_at[:10]}). {status}{said}"
         ),
-        page=serializer.at.category_page(change.slug),
+        page=view.at.category_page(change.slug),
         at=change.current_at,
         confirmed=change.confirmed,
     )

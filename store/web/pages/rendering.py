@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from store.web.pages.assets import Assets
-    from store.web.resolution import RequestView
+    from store.web.snapshot_view import SnapshotView
 
 TEMPLATES = Path(__file__).parents[3] / "templates"
 
@@ -40,7 +40,7 @@ class PageRenderer:
 
     def page(  # noqa: PLR0913 - a page has as many parts as it has
         self,
-        view: RequestView,
+        view: SnapshotView,
         path: str,
         template: str,
         context: Callable[[], Mapping[str, Any]],
@@ -57,15 +57,15 @@ class PageRenderer:
 
         return Resource(path, generation, make, media_type, page_link(view, resource))
 
-    def render(self, template: str, view: RequestView, /, **context: Any) -> bytes:
+    def render(self, template: str, view: SnapshotView, /, **context: Any) -> bytes:
         """A template filled in; ``root`` stands before every path of the site's own links."""
-        root = urlsplit(view.serializer.at.base).path
+        root = urlsplit(view.at.base).path
         text = (
             environment()
             .get_template(template)
             .render(
-                site=view.serializer.site,
-                at=view.serializer.at,
+                site=view.site,
+                at=view.at,
                 licence=view.licence,
                 root=root,
                 asset=lambda name: f"{root}/static/{name}?v={self._assets.version(name)}",
@@ -75,11 +75,11 @@ class PageRenderer:
         return _UNSHOWABLE.sub("", text).encode()
 
 
-def page_link(view: RequestView, resource: str | None = None) -> str:
+def page_link(view: SnapshotView, resource: str | None = None) -> str:
     """The ``Link`` header of a page: what every answer has, the API catalog, the same as JSON."""
-    at = view.serializer.at
+    at = view.at
     found = [
-        view.serializer.service_links,
+        view.service_links,
         f'<{at.page(".well-known/api-catalog")}>; rel="api-catalog"',
     ]
     if resource:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from store.web.api_docs import ApiDocs
     from store.web.pages.assets import Assets
     from store.web.pages.rendering import PageRenderer
-    from store.web.resolution import RequestView, Resolved
+    from store.web.resolution import Resolved
     from store.web.responding import Responder
+    from store.web.snapshot_view import SnapshotView
 
 Shape = TypeVar("Shape")
 
@@ -85,14 +86,14 @@ class Pages:
             self._responder.add(blueprint, rule, name, resolve, needs_history=needs_history)
         return blueprint
 
-    def general(self, page: General, view: RequestView) -> Resource:
+    def general(self, page: General, view: SnapshotView) -> Resource:
         """A page over everything."""
         context = partial(page.context, self, view)
         return self._over_all(
             view, page.path, page.template, context, page.resource, page.media_type
         )
 
-    def search(self, view: RequestView) -> Resolved:
+    def search(self, view: SnapshotView) -> Resolved:
         """``/search``: what fits ``q``; without it, every category."""
         if not request.args.get("q", "").strip():
             return self._over_all(
@@ -107,11 +108,11 @@ class Pages:
             view,
             f"search?q={query}",
             "search.html",
-            lambda: {"results": view.serializer.search_results(query, view.snapshot)},
+            lambda: {"results": view.search_results(query)},
             "search?" + urlencode({"q": query}),
         )
 
-    def suggest(self, view: RequestView) -> Resolved:
+    def suggest(self, view: SnapshotView) -> Resolved:
         """``/search/suggest``: titles and paths for what is being typed."""
         snapshot, query = view.snapshot, _query()
 
@@ -127,42 +128,42 @@ class Pages:
 
         return _small(view, "search/suggest", make, JSON)
 
-    def category(self, view: RequestView, slug: str) -> Resolved:
+    def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
         snapshot = view.snapshot
         board = snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.serializer.at.category_page)
+            return resolution.no_category(path_slug(slug), view, view.at.category_page)
 
         found = resolution.verdict(board, view)
 
         def context() -> dict[str, Any]:
             verdict = self._decoded(found, wire.CategoryVerdict)
             days = Evidence(self._responder.store, snapshot).days(slug)
-            return contexts.category(board, verdict, days, snapshot, view.serializer)
+            return contexts.category(board, verdict, days, view)
 
         return self._about(found, view, f"best/{slug}", "category.html", context)
 
-    def product(self, view: RequestView, slug: str) -> Resolved:
+    def product(self, view: SnapshotView, slug: str) -> Resolved:
         """``/product/<slug>``: a product on every leaderboard."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.serializer.at.product_page)
+            return resolution.no_product(path_slug(slug), view, view.at.product_page)
 
         found = resolution.record(product, view)
 
         def context() -> dict[str, Any]:
             record = self._decoded(found, wire.ProductRecord)
             mentions = Evidence(self._responder.store, view.snapshot).mentions(product)
-            return contexts.product(product, record, mentions, view.snapshot)
+            return contexts.product(product, record, mentions, view)
 
         return self._about(found, view, f"product/{slug}", "product.html", context)
 
-    def polls(self, view: RequestView, slug: str) -> Resolved:
+    def polls(self, view: SnapshotView, slug: str) -> Resolved:
         """``/product/<slug>/polls``: the newest polls that named a product."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.serializer.at.evidence_page)
+            return resolution.no_product(path_slug(slug), view, view.at.evidence_page)
 
         def context() -> dict[str, Any]:
             product_mentions = Evidence(self._responder.store, view.snapshot).product_mentions(
@@ -173,7 +174,7 @@ class Pages:
         found = resolution.record(product, view)
         return self._about(found, view, f"product/{slug}/polls", "evidence.html", context)
 
-    def experiment(self, view: RequestView, slug: str) -> Resolved:
+    def experiment(self, view: SnapshotView, slug: str) -> Resolved:
         """``/labs/<slug>``: the write-up of an experiment."""
         experiments = self.labs(view).experiments
         found = next((e for e in experiments if e.slug == path_slug(slug)), None)
@@ -184,22 +185,20 @@ class Pages:
         shown = {"experiment": found, "body": written.body if written else None}
         return self._over_all(view, f"labs/{slug}", "experiment.html", lambda: shown, "labs.json")
 
-    def api_catalog(self, view: RequestView) -> Resolved:
+    def api_catalog(self, view: SnapshotView) -> Resolved:
         """``/.well-known/api-catalog``: where the API and its descriptions are (RFC 9727)."""
-        return _small(view, API_CATALOG, lambda: discovery.api_catalog(view.serializer), LINK_SET)
+        return _small(view, API_CATALOG, lambda: discovery.api_catalog(view), LINK_SET)
 
-    def changes_json(self, view: RequestView) -> Resolved:
+    def changes_json(self, view: SnapshotView) -> Resolved:
         """``/feeds/changes.json``: the same as a JSON Feed."""
         path = "feeds/changes.json"
-        return _small(
-            view, path, lambda: feeds.json_feed(_newest_items(view), view.serializer), JSON_FEED
-        )
+        return _small(view, path, lambda: feeds.json_feed(_newest_items(view), view), JSON_FEED)
 
-    def category_atom(self, view: RequestView, slug: str) -> Resolved:
+    def category_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/best/<slug>.atom``: the changes of one category."""
         board = view.snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.serializer.at.category_feed)
+            return resolution.no_category(path_slug(slug), view, view.at.category_feed)
 
         def context() -> dict[str, Any]:
             changes = view.snapshot.aggregates[slug].changes[-feeds.ENTRIES :]
@@ -209,7 +208,7 @@ class Pages:
         found, path = resolution.verdict(board, view), f"feeds/best/{slug}.atom"
         return self._about(found, view, path, "category.atom.xml", context, ATOM)
 
-    def asset(self, view: RequestView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
+    def asset(self, view: SnapshotView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
         """``/static/<name>``: the style sheet, the script, the icon."""
         found = self._assets.get(name)
         if found is None:
@@ -219,15 +218,15 @@ class Pages:
             return msgspec.structs.replace(named, cache_control=KEEP)
         return named
 
-    def labs(self, view: RequestView) -> wire.Labs:
+    def labs(self, view: SnapshotView) -> wire.Labs:
         """The service's own experiments."""
         return self._decoded(resolution.document("labs.json", view), wire.Labs)
 
-    def mentions(self, view: RequestView) -> wire.MentionList:
+    def mentions(self, view: SnapshotView) -> wire.MentionList:
         """The most mentioned products."""
         return self._decoded(resolution.document("mentions.json", view), wire.MentionList)
 
-    def described(self, view: RequestView) -> dict[str, Any]:
+    def described(self, view: SnapshotView) -> dict[str, Any]:
         """The API, from its own description."""
         document = self._decoded(self._api_docs.openapi_document(view), dict[str, Any])
         return {"document": document, "endpoints": list(docs.endpoints(document))}
@@ -235,7 +234,7 @@ class Pages:
     def _about(
         self,
         found: Resource,
-        view: RequestView,
+        view: SnapshotView,
         path: str,
         template: str,
         context: Callable[[], Mapping[str, Any]],
@@ -255,7 +254,7 @@ class Pages:
 
     def _over_all(
         self,
-        view: RequestView,
+        view: SnapshotView,
         path: str,
         template: str,
         context: Callable[[], Mapping[str, Any]],
@@ -279,7 +278,7 @@ class Pages:
         return msgspec.json.decode(self._responder.body(found).body, type=shape)
 
 
-def _small(view: RequestView, path: str, make: Callable[[], bytes], media_type: str) -> Resource:
+def _small(view: SnapshotView, path: str, make: Callable[[], bytes], media_type: str) -> Resource:
     """A resource that no template makes, so quickly that it is not kept."""
 
     def encoded() -> EncodedBody:
@@ -295,12 +294,12 @@ def _query() -> str:
     return query
 
 
-def _newest_items(view: RequestView) -> list[feeds.Item]:
+def _newest_items(view: SnapshotView) -> list[feeds.Item]:
     return _items(islice(view.snapshot.summary.changes, feeds.ENTRIES), view)
 
 
-def _items(changes: Iterable[Change], view: RequestView) -> list[feeds.Item]:
-    return feeds.items(contexts.pick_changes(changes, view.snapshot), view.serializer)
+def _items(changes: Iterable[Change], view: SnapshotView) -> list[feeds.Item]:
+    return feeds.items(contexts.pick_changes(changes, view.snapshot), view)
 
 
 class General(Struct, frozen=True):
@@ -311,7 +310,7 @@ class General(Struct, frozen=True):
 
     path: str
     template: str
-    context: Callable[[Pages, RequestView], Mapping[str, Any]]
+    context: Callable[[Pages, SnapshotView], Mapping[str, Any]]
     resource: str | None = None
     media_type: str = HTML
 
@@ -338,9 +337,7 @@ GENERAL = (
     General(
         "sitemap.xml",
         "sitemap.xml",
-        lambda pages, view: {
-            "places": discovery.site_map(view.snapshot, pages.labs(view), view.serializer)
-        },
+        lambda pages, view: {"places": discovery.site_map(pages.labs(view), view)},
         media_type=XML,
     ),
     General(
