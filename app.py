@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from flask.helpers import get_debug_flag
@@ -16,12 +16,15 @@ from store.history import HistoryError
 from store.memory import Store
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 from store.watcher import Watcher
-from store.web import canonical, crossorigin, errors, hosts, pages
+from store.web import canonical, crossorigin, errors, hosts
 from store.web.api import Api
 from store.web.api_docs import ApiDocs
 from store.web.cache import BodyCache
 from store.web.mcp.endpoint import Mcp
-from store.web.pages.rendering import environment
+from store.web.pages import headers
+from store.web.pages.assets import Assets
+from store.web.pages.rendering import PageRenderer
+from store.web.pages.views import Pages
 from store.web.responding import Responder
 from store.web.snapshot_view import SnapshotView
 from store.web.warming import CacheWarmer
@@ -50,9 +53,6 @@ def create_app(settings: Settings | None = None) -> Flask:
     def base_url(catalogue: Catalogue) -> str:
         return (settings.base_url or catalogue.site.base_url or reached_at).rstrip("/")
 
-    def render(template: str, /, **context: Any) -> str:
-        return environment().get_template(template).render(**context)
-
     def view(snapshot: Snapshot) -> SnapshotView:
         return SnapshotView(snapshot, base_url(snapshot.catalogue))
 
@@ -64,7 +64,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     cache = BodyCache()
     store = Store(settings.data_dir, CacheWarmer(cache, view).warm)
     responder = Responder(store, view, cache)
-    api_docs = ApiDocs(responder.body, render)
+    api_docs, renderer = ApiDocs(responder.body), PageRenderer(Assets())
     app.extensions["settings"] = settings
     app.extensions["store"] = store
     app.extensions["responder"] = responder
@@ -74,7 +74,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     canonical.register(app, lambda: base_url(store.snapshot.catalogue), responder.leads_somewhere)
     app.register_blueprint(Api(responder, api_docs).blueprint())
     app.register_blueprint(Mcp(responder).blueprint())
-    pages.register(app, responder, api_docs)
+    app.register_blueprint(Pages(responder, renderer, api_docs).blueprint())
+    headers.register(app, responder, renderer)
     cli.register(app)
     if _is_served(settings):
         if settings.poll_enabled and not settings.has_own_data:

@@ -10,7 +10,7 @@ import msgspec
 from flask import Blueprint, Response, current_app, request
 
 from store.web import health, resolution
-from store.web.parameters import Parameters, model_names, path_slug
+from store.web.parameters import Parameters, asked_query, model_names, path_slug
 from store.web.routes import ROUTES
 
 if TYPE_CHECKING:
@@ -52,10 +52,7 @@ class Api:
 
     def search(self, view: SnapshotView) -> Resolved:
         """``/api/v1/search``: categories and brands that fit ``q``."""
-        parameters = Parameters(request.args)
-        query = parameters.query()
-        parameters.check()
-        return resolution.search(query, view)
+        return resolution.search(asked_query(request.args), view)
 
     def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/api/v1/best/{slug}.json``: the verdict."""

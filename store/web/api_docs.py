@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import json, to_builtins
 
 from store.web import openapi
 from store.web.cache import EncodedBody
+from store.web.pages.rendering import environment
 from store.web.parameters import model_names
 from store.web.resolution import JSON, Resource, document, record, search, verdict
 from store.web.routes import ROUTES
@@ -26,19 +27,11 @@ EXAMPLE_ROWS = 5
 """Elements of any list that an example shows at most."""
 
 
-class Render(Protocol):
-    """Renders a template by name."""
-
-    def __call__(self, template: str, /, **context: Any) -> str:
-        """The rendered text."""
-
-
 class ApiDocs:
     """Describes the service as it is; its examples are the bodies that readers get."""
 
-    def __init__(self, body: Callable[[Resource], EncodedBody], render: Render) -> None:
+    def __init__(self, body: Callable[[Resource], EncodedBody]) -> None:
         self._body = body
-        self._render = render
 
     def openapi_document(self, view: SnapshotView) -> Resource:
         """``/api/v1/openapi.json``: the OpenAPI document."""
@@ -54,14 +47,17 @@ class ApiDocs:
         """``/api/v1/README.md``: the instructions for agents."""
 
         def make() -> bytes:
-            text = self._render(
-                "agents.md",
-                site=view.site,
-                at=view.at,
-                routes=ROUTES,
-                examples=self._examples(view),
-                models=view.snapshot.models,
-                snapshot=view.snapshot,
+            text = (
+                environment()
+                .get_template("agents.md")
+                .render(
+                    site=view.site,
+                    at=view.at,
+                    routes=ROUTES,
+                    examples=self._examples(view),
+                    models=view.snapshot.models,
+                    snapshot=view.snapshot,
+                )
             )
             return text.encode()
 

@@ -11,6 +11,7 @@ from store.rankings import sentences
 from store.rankings.merging import PLACES
 from store.rankings.timelines import places
 from store.web.pages import charts, discovery
+from store.web.snapshot_view import quoted_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,15 +45,6 @@ class Row(Struct, frozen=True):
     new: bool
 
 
-class Vote(Struct, frozen=True):
-    """One model's #1; ``agrees`` when it is the product with most first places."""
-
-    model: str
-    product: ProductProfile | None
-    agrees: bool
-    stale: bool
-
-
 class PickChange(Struct, frozen=True):
     """A change with the products it is between."""
 
@@ -62,28 +54,11 @@ class PickChange(Struct, frozen=True):
     after: ProductProfile
 
 
-class CategorySummary(Struct, frozen=True):
-    """A category in one line: the product that most of its models rank first."""
-
-    board: Leaderboard
-    top: ProductProfile
-
-
-class Placement(Struct, frozen=True):
-    """A product's place on one leaderboard, and what the models say of it there."""
-
-    board: Leaderboard
-    entry: Entry
-    place: int
-    fixes: tuple[tuple[str, str], ...]
-
-
-def home(snapshot: Snapshot) -> dict[str, Any]:
+def home(view: SnapshotView) -> dict[str, Any]:
     """The home page: what is new, what is named most, where models agree and where not."""
-    summary = snapshot.summary
+    snapshot, summary = view.snapshot, view.snapshot.summary
     confirmed = (change for change in summary.changes if change.confirmed)
     return {
-        "snapshot": snapshot,
         "confirmed": list(islice(pick_changes(confirmed, snapshot), FEW)),
         "mentioned": summary.mentioned[:MOST],
         "together": _labelled(summary.ranked, "unanimous", -1, snapshot),
@@ -111,14 +86,13 @@ def category(
         "board": board,
         "verdict": verdict,
         "rows": ranking,
-        "votes": votes(board, snapshot),
+        "votes": votes(board),
         "points": PLACES * len(board.counted),
         "wording": view.wording(board),
         "alike": overlap_in_words(board.agreement.overlap) if board.agreement else None,
         "days": days,
         "bump": charts.bump(days, order),
         "strips": charts.strips(days, snapshot.models, order, snapshot.products),
-        "products": snapshot.products,
         "fixes": _fixes_by_product(board, ranking),
         "caveats": [(a.model, a.answered.poll.caveat) for a in board.counted],
         "structured": discovery.structured(verdict, view),
@@ -132,28 +106,25 @@ def product(
     view: SnapshotView,
 ) -> dict[str, Any]:
     """A product: its leaderboards and how often it is named."""
+    standings = view.standings(named)
     found = [
-        Placement(
-            board=board,
-            entry=entry,
-            place=places(board.entries)[entry.product],
-            fixes=tuple((fix.model, fix.fix) for fix in told.fixes),
-        )
-        for (board, entry), told in zip(view.standings(named), record.entries, strict=True)
+        {"board": board, "entry": entry, "place": places(board.entries)[named.id]}
+        for board, entry in standings
     ]
+    best = min(standings, key=quoted_first, default=None)
     return {
         "product": named,
         "record": record,
         "standings": found,
-        "best": min(found, key=_verdict_order, default=None),
+        "best": found[standings.index(best)] if best else None,
         "bars": charts.bars(mentions),
     }
 
 
-def changes(snapshot: Snapshot) -> dict[str, Any]:
+def changes(view: SnapshotView) -> dict[str, Any]:
     """The newest flips of a #1, by day."""
-    summary = snapshot.summary
-    newest = list(pick_changes(summary.changes[:SHOWN_CHANGES], snapshot))
+    summary = view.snapshot.summary
+    newest = list(pick_changes(summary.changes[:SHOWN_CHANGES], view.snapshot))
     return {
         "summary": summary,
         "shown": len(newest),
@@ -165,12 +136,11 @@ def changes(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def methodology(snapshot: Snapshot) -> dict[str, Any]:
+def methodology(view: SnapshotView) -> dict[str, Any]:
     """The figures that the methodology quotes."""
-    labels = [b.agreement.label for b in snapshot.summary.ranked if b.agreement]
-    leaderboards = snapshot.summary.ranked
+    snapshot, leaderboards = view.snapshot, view.snapshot.summary.ranked
+    labels = [board.agreement.label for board in leaderboards if board.agreement]
     return {
-        "snapshot": snapshot,
         "labels": {label: labels.count(label) for label in ("unanimous", "majority", "split")},
         "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
@@ -198,16 +168,15 @@ def rows(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> list[Ro
     ]
 
 
-def votes(board: Leaderboard, snapshot: Snapshot) -> list[Vote]:
-    """Every configured model's #1, the missing ones last; one vote alone is no agreement."""
+def votes(board: Leaderboard) -> list[str]:
+    """Whether each configured model's #1 has most first places; one vote alone is no agreement.
+
+    The missing ones, ``none``, come last.
+    """
     shared = board.agreement and board.agreement.votes > 1
     top = board.agreement.product if board.agreement and shared else None
-    firsts = [(answer, answer.answered.first) for answer in board.counted]
-    found = [
-        Vote(answer.model, snapshot.products[first], agrees=first == top, stale=answer.stale)
-        for answer, first in firsts
-    ]
-    return found + [Vote(model, None, agrees=False, stale=False) for model in board.missing]
+    given = ["yes" if answer.answered.first == top else "no" for answer in board.counted]
+    return given + ["none"] * len(board.missing)
 
 
 def pick_changes(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[PickChange]:
@@ -233,11 +202,6 @@ def overlap_in_words(overlap: float) -> str:
     return "hardly alike"
 
 
-def _verdict_order(standing: Placement) -> tuple[int, int, str]:
-    """The place that a product's verdict quotes: best rank, then most entries, then slug."""
-    return (standing.entry.rank, -len(standing.board.entries), standing.board.slug)
-
-
 def _letter(board: Leaderboard) -> str:
     first = board.category.subject[0].upper()
     return first if first.isalpha() else "0\N{EN DASH}9"
@@ -245,10 +209,10 @@ def _letter(board: Leaderboard) -> str:
 
 def _labelled(
     leaderboards: Iterable[Leaderboard], label: str, sign: int, snapshot: Snapshot
-) -> list[CategorySummary]:
-    """A few categories of one label, those first whose lists are most alike (or least)."""
+) -> list[tuple[Leaderboard, ProductProfile]]:
+    """A few categories of one label and their #1, most alike first, or least."""
     found = [
-        (sign * board.agreement.overlap, board.slug, CategorySummary(board, top))
+        (sign * board.agreement.overlap, board.slug, (board, top))
         for board in leaderboards
         if board.agreement and board.agreement.label == label
         if (top := snapshot.products.get(board.agreement.product))

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from store.web.resources import CategoryVerdict, Labs
     from store.web.snapshot_view import SnapshotView
 
@@ -19,21 +16,17 @@ MOST_URLS = 50_000
 PAGES = ("", "changes", "mentions", "labs", "methodology", "docs", "search")
 
 
-class Place(Struct, frozen=True):
-    """An address of the site map; ``date`` is that of its newest answer."""
+def site_map(labs: Labs, view: SnapshotView) -> list[tuple[str, str | None]]:
+    """Every page worth finding, and the date of its newest answer.
 
-    url: str
-    date: str | None
-
-
-def site_map(labs: Labs, view: SnapshotView) -> list[Place]:
-    """Every page worth finding: the general ones, all ranked categories, all ranked products."""
+    The general ones, all ranked categories, all ranked products.
+    """
     snapshot = view.snapshot
     newest = (snapshot.summary.last_poll or "")[:10] or None
-    places = [Place(view.at.page(page), newest) for page in PAGES]
-    places += [Place(experiment.url, experiment.date) for experiment in labs.experiments]
+    places: list[tuple[str, str | None]] = [(view.at.page(page), newest) for page in PAGES]
+    places += [(experiment.url, experiment.date) for experiment in labs.experiments]
     places += [
-        Place(view.at.category_page(board.slug), board.updated) for board in snapshot.summary.ranked
+        (view.at.category_page(board.slug), board.updated) for board in snapshot.summary.ranked
     ]
     dates: dict[str, str] = {}
     for board in snapshot.summary.ranked:
@@ -41,7 +34,7 @@ def site_map(labs: Labs, view: SnapshotView) -> list[Place]:
             dates[entry.product] = max(board.updated, dates.get(entry.product, ""))
     named = ((snapshot.products.get(id_), date) for id_, date in dates.items())
     products = sorted((product.slug, date) for product, date in named if product)
-    places += [Place(view.at.product_page(slug), date) for slug, date in products]
+    places += [(view.at.product_page(slug), date) for slug, date in products]
     return places[:MOST_URLS]
 
 
@@ -49,7 +42,7 @@ def api_catalog(view: SnapshotView) -> bytes:
     """The API catalog of RFC 9727, as a link set (RFC 9264)."""
     at = view.at
     description = {"href": at.api("openapi.json"), "type": "application/json"}
-    catalog: dict[str, Any] = {
+    catalog = {
         "linkset": [
             {
                 "anchor": at.api(""),
@@ -90,7 +83,10 @@ def structured(verdict: CategoryVerdict, view: SnapshotView) -> dict[str, Any]:
         "dateModified": verdict.updated,
         "isAccessibleForFree": True,
         "creator": {"@type": "Organization", "name": view.site.name, "url": at.page()},
-        "distribution": list(_distributions(verdict, view)),
+        "distribution": [
+            {"@type": "DataDownload", "contentUrl": address, "encodingFormat": "application/json"}
+            for address in (at.category(verdict.slug), at.history(verdict.slug))
+        ],
         **({"license": view.licence} if view.licence else {}),
     }
     ranking = {
@@ -102,12 +98,3 @@ def structured(verdict: CategoryVerdict, view: SnapshotView) -> dict[str, Any]:
         "itemListElement": elements,
     }
     return {"@context": "https://schema.org", "@graph": [ranking, dataset]}
-
-
-def _distributions(verdict: CategoryVerdict, view: SnapshotView) -> Iterator[dict[str, str]]:
-    for address in (view.at.category(verdict.slug), view.at.history(verdict.slug)):
-        yield {
-            "@type": "DataDownload",
-            "contentUrl": address,
-            "encodingFormat": "application/json",
-        }

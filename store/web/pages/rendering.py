@@ -13,12 +13,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from store.records import DOMAIN_PATTERN
-from store.web.cache import EncodedBody
-from store.web.resolution import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from store.web.pages.assets import Assets
     from store.web.snapshot_view import SnapshotView
 
@@ -36,26 +32,7 @@ class PageRenderer:
     """Makes pages from templates; names, reasons and all other data are escaped."""
 
     def __init__(self, assets: Assets) -> None:
-        self._assets = assets
-
-    def page(  # noqa: PLR0913 - a page has as many parts as it has
-        self,
-        view: SnapshotView,
-        path: str,
-        template: str,
-        context: Callable[[], Mapping[str, Any]],
-        *,
-        generation: int | None,
-        modified: Callable[[], int],
-        resource: str | None = None,
-        media_type: str = HTML,
-    ) -> Resource:
-        """A page by its path; ``resource`` is the path of the same as JSON."""
-
-        def make() -> EncodedBody:
-            return EncodedBody(self.render(template, view, **context()), modified())
-
-        return Resource(path, generation, make, media_type, page_link(view, resource))
+        self.assets = assets
 
     def render(self, template: str, view: SnapshotView, /, **context: Any) -> bytes:
         """A template filled in; ``root`` stands before every path of the site's own links."""
@@ -66,9 +43,10 @@ class PageRenderer:
             .render(
                 site=view.site,
                 at=view.at,
+                snapshot=view.snapshot,
                 licence=view.licence,
                 root=root,
-                asset=lambda name: f"{root}/static/{name}?v={self._assets.version(name)}",
+                asset=lambda name: f"{root}/static/{name}?v={self.assets.version(name)}",
                 **context,
             )
         )

@@ -18,7 +18,7 @@ from store.web.cache import EncodedBody
 from store.web.pages import contexts, discovery, docs, feeds
 from store.web.pages.evidence import Evidence
 from store.web.pages.rendering import HTML, page_link
-from store.web.parameters import Parameters, path_slug
+from store.web.parameters import asked_query, path_slug
 from store.web.resolution import JSON, Absent, Resource
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from store.rankings.changes import Change
     from store.web.api_docs import ApiDocs
-    from store.web.pages.assets import Assets
     from store.web.pages.rendering import PageRenderer
     from store.web.resolution import Resolved
     from store.web.responding import Responder
@@ -50,26 +49,34 @@ SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
 
+class General(Struct, frozen=True):
+    """A page over everything.
+
+    ``context`` is what its template is given beside what every page has, ``same`` the same as JSON,
+    below ``/api/v1/``.
+    """
+
+    path: str
+    template: str
+    context: Callable[[SnapshotView], Mapping[str, Any]] = lambda _: {}
+    same: str | None = None
+    media_type: str = HTML
+
+
 class Pages:
     """Every page, feed and crawler's file."""
 
-    def __init__(
-        self,
-        responder: Responder,
-        renderer: PageRenderer,
-        assets: Assets,
-        api_docs: ApiDocs,
-    ) -> None:
+    def __init__(self, responder: Responder, renderer: PageRenderer, api_docs: ApiDocs) -> None:
         self._responder = responder
         self._renderer = renderer
-        self._assets = assets
+        self._assets = renderer.assets
         self._api_docs = api_docs
 
     def blueprint(self) -> Blueprint:
         """Every rule with its resolver; what does not follow from history needs none."""
         blueprint = Blueprint("pages", __name__)
         resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
-            *((f"/{general.path}", partial(self.general, general)) for general in GENERAL),
+            *((f"/{page.path}", partial(self.general, page)) for page in self._generals()),
             ("/search", self.search),
             ("/search/suggest", self.suggest),
             ("/best/<slug>", self.category),
@@ -88,33 +95,37 @@ class Pages:
 
     def general(self, page: General, view: SnapshotView) -> Resource:
         """A page over everything."""
-        context = partial(page.context, self, view)
-        return self._over_all(
-            view, page.path, page.template, context, page.resource, page.media_type
+        return self._page(
+            view,
+            page.path,
+            page.template,
+            lambda: page.context(view),
+            same=page.same,
+            media_type=page.media_type,
         )
 
     def search(self, view: SnapshotView) -> Resolved:
         """``/search``: what fits ``q``; without it, every category."""
         if not request.args.get("q", "").strip():
-            return self._over_all(
+            return self._page(
                 view,
                 "search",
                 "categories.html",
                 lambda: {"groups": contexts.by_letter(view.snapshot.summary.ranked)},
-                "categories.json",
+                same="categories.json",
             )
-        query = _query()
-        return self._over_all(
+        query = asked_query(request.args)
+        return self._page(
             view,
             f"search?q={query}",
             "search.html",
             lambda: {"results": view.search_results(query)},
-            "search?" + urlencode({"q": query}),
+            same="search?" + urlencode({"q": query}),
         )
 
     def suggest(self, view: SnapshotView) -> Resolved:
         """``/search/suggest``: titles and paths for what is being typed."""
-        snapshot, query = view.snapshot, _query()
+        snapshot, query = view.snapshot, asked_query(request.args)
 
         def make() -> bytes:
             hits = snapshot.summary.index.complete(query)
@@ -142,7 +153,7 @@ class Pages:
             days = Evidence(self._responder.store, snapshot).days(slug)
             return contexts.category(board, verdict, days, view)
 
-        return self._about(found, view, f"best/{slug}", "category.html", context)
+        return self._page(view, f"best/{slug}", "category.html", context, about=found)
 
     def product(self, view: SnapshotView, slug: str) -> Resolved:
         """``/product/<slug>``: a product on every leaderboard."""
@@ -157,7 +168,7 @@ class Pages:
             mentions = Evidence(self._responder.store, view.snapshot).mentions(product)
             return contexts.product(product, record, mentions, view)
 
-        return self._about(found, view, f"product/{slug}", "product.html", context)
+        return self._page(view, f"product/{slug}", "product.html", context, about=found)
 
     def polls(self, view: SnapshotView, slug: str) -> Resolved:
         """``/product/<slug>/polls``: the newest polls that named a product."""
@@ -166,24 +177,22 @@ class Pages:
             return resolution.no_product(path_slug(slug), view, view.at.evidence_page)
 
         def context() -> dict[str, Any]:
-            product_mentions = Evidence(self._responder.store, view.snapshot).product_mentions(
-                product
-            )
-            return {"product": product, "namings": product_mentions}
+            evidence = Evidence(self._responder.store, view.snapshot)
+            return {"product": product, "namings": evidence.product_mentions(product)}
 
         found = resolution.record(product, view)
-        return self._about(found, view, f"product/{slug}/polls", "evidence.html", context)
+        return self._page(view, f"product/{slug}/polls", "evidence.html", context, about=found)
 
     def experiment(self, view: SnapshotView, slug: str) -> Resolved:
         """``/labs/<slug>``: the write-up of an experiment."""
-        experiments = self.labs(view).experiments
+        experiments = self._labs(view).experiments
         found = next((e for e in experiments if e.slug == path_slug(slug)), None)
         if found is None:
             why = f'No experiment with the slug "{slug}". /labs lists them all.'
             return Absent.because(HTTPStatus.NOT_FOUND, why)
         written = view.snapshot.catalogue.labs.get(slug)
         shown = {"experiment": found, "body": written.body if written else None}
-        return self._over_all(view, f"labs/{slug}", "experiment.html", lambda: shown, "labs.json")
+        return self._page(view, f"labs/{slug}", "experiment.html", lambda: shown, same="labs.json")
 
     def api_catalog(self, view: SnapshotView) -> Resolved:
         """``/.well-known/api-catalog``: where the API and its descriptions are (RFC 9727)."""
@@ -206,7 +215,7 @@ class Pages:
             return {"board": board, "items": items, "id": feeds.identity("feed", slug)}
 
         found, path = resolution.verdict(board, view), f"feeds/best/{slug}.atom"
-        return self._about(found, view, path, "category.atom.xml", context, ATOM)
+        return self._page(view, path, "category.atom.xml", context, about=found, media_type=ATOM)
 
     def asset(self, view: SnapshotView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
         """``/static/<name>``: the style sheet, the script, the icon."""
@@ -218,60 +227,62 @@ class Pages:
             return msgspec.structs.replace(named, cache_control=KEEP)
         return named
 
-    def labs(self, view: SnapshotView) -> wire.Labs:
-        """The service's own experiments."""
+    def _labs(self, view: SnapshotView) -> wire.Labs:
         return self._decoded(resolution.document("labs.json", view), wire.Labs)
 
-    def mentions(self, view: SnapshotView) -> wire.MentionList:
-        """The most mentioned products."""
-        return self._decoded(resolution.document("mentions.json", view), wire.MentionList)
+    def _mentions(self, view: SnapshotView) -> dict[str, Any]:
+        document = resolution.document("mentions.json", view)
+        return {"mentions": self._decoded(document, wire.MentionList)}
 
-    def described(self, view: SnapshotView) -> dict[str, Any]:
+    def _described(self, view: SnapshotView) -> dict[str, Any]:
         """The API, from its own description."""
         document = self._decoded(self._api_docs.openapi_document(view), dict[str, Any])
         return {"document": document, "endpoints": list(docs.endpoints(document))}
 
-    def _about(
-        self,
-        found: Resource,
-        view: SnapshotView,
-        path: str,
-        template: str,
-        context: Callable[[], Mapping[str, Any]],
-        media_type: str = HTML,
-    ) -> Resource:
-        """A page of what a resource of the API is about."""
-        return self._renderer.page(
-            view,
-            path,
-            template,
-            context,
-            generation=found.generation,
-            modified=lambda: self._responder.body(found).modified,
-            resource=found.path,
-            media_type=media_type,
+    def _generals(self) -> tuple[General, ...]:
+        """The pages over everything that take no parameter."""
+        return (
+            General("", "home.html", contexts.home),
+            General("changes", "changes.html", contexts.changes, "changes.json"),
+            General("mentions", "mentions.html", self._mentions, "mentions.json"),
+            General("labs", "labs.html", lambda view: {"labs": self._labs(view)}, "labs.json"),
+            General("methodology", "methodology.html", contexts.methodology),
+            General("docs", "docs.html", self._described, "openapi.json"),
+            General("llms.txt", "llms.txt", media_type=TEXT),
+            General(ROBOTS, "robots.txt", media_type=TEXT),
+            General(
+                "sitemap.xml",
+                "sitemap.xml",
+                lambda view: {"places": discovery.site_map(self._labs(view), view)},
+                media_type=XML,
+            ),
+            General("feeds/changes.atom", "changes.atom.xml", _newest_changes, media_type=ATOM),
         )
 
-    def _over_all(
+    def _page(
         self,
         view: SnapshotView,
         path: str,
         template: str,
         context: Callable[[], Mapping[str, Any]],
-        resource: str | None,
+        *,
+        about: Resource | None = None,
+        same: str | None = None,
         media_type: str = HTML,
     ) -> Resource:
-        """A page over everything; ``resource`` is the path of the same below ``/api/v1/``."""
-        return self._renderer.page(
-            view,
-            path,
-            template,
-            context,
-            generation=view.snapshot.generations.summary,
-            modified=lambda: view.snapshot.modified,
-            resource=resource and f"api/v1/{resource}",
-            media_type=media_type,
-        )
+        """A page of what a resource of the API is ``about``, or over everything.
+
+        ``same`` is the path below ``/api/v1/`` of what a page over everything shows, if anything.
+        """
+
+        def make() -> EncodedBody:
+            body = self._renderer.render(template, view, **context())
+            found = self._responder.body(about) if about else view.snapshot
+            return EncodedBody(body, found.modified)
+
+        generation = about.generation if about else view.snapshot.generations.summary
+        resource = about.path if about else same and f"api/v1/{same}"
+        return Resource(path, generation, make, media_type, page_link(view, resource))
 
     def _decoded(self, found: Resource, shape: type[Shape]) -> Shape:
         """What a resource says; decoding its body costs a tenth of making it."""
@@ -287,68 +298,17 @@ def _small(view: SnapshotView, path: str, make: Callable[[], bytes], media_type:
     return Resource(path, None, encoded, media_type, page_link(view))
 
 
-def _query() -> str:
-    parameters = Parameters(request.args)
-    query = parameters.query()
-    parameters.check()
-    return query
-
-
-def _newest_items(view: SnapshotView) -> list[feeds.Item]:
+def _newest_items(view: SnapshotView) -> list[dict[str, Any]]:
     return _items(islice(view.snapshot.summary.changes, feeds.ENTRIES), view)
 
 
-def _items(changes: Iterable[Change], view: SnapshotView) -> list[feeds.Item]:
-    return feeds.items(contexts.pick_changes(changes, view.snapshot), view)
+def _newest_changes(view: SnapshotView) -> dict[str, Any]:
+    return {
+        "items": _newest_items(view),
+        "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
+        "id": feeds.identity("feed", "changes"),
+    }
 
 
-class General(Struct, frozen=True):
-    """A page over everything.
-
-    ``context`` is what its template is given, ``resource`` the same as JSON, below ``/api/v1/``.
-    """
-
-    path: str
-    template: str
-    context: Callable[[Pages, SnapshotView], Mapping[str, Any]]
-    resource: str | None = None
-    media_type: str = HTML
-
-
-GENERAL = (
-    General("", "home.html", lambda _, view: contexts.home(view.snapshot)),
-    General(
-        "changes",
-        "changes.html",
-        lambda _, view: contexts.changes(view.snapshot),
-        "changes.json",
-    ),
-    General(
-        "mentions",
-        "mentions.html",
-        lambda pages, view: {"mentions": pages.mentions(view)},
-        "mentions.json",
-    ),
-    General("labs", "labs.html", lambda pages, view: {"labs": pages.labs(view)}, "labs.json"),
-    General("methodology", "methodology.html", lambda _, view: contexts.methodology(view.snapshot)),
-    General("docs", "docs.html", Pages.described, "openapi.json"),
-    General("llms.txt", "llms.txt", lambda _, view: {"snapshot": view.snapshot}, media_type=TEXT),
-    General(ROBOTS, "robots.txt", lambda *_: {}, media_type=TEXT),
-    General(
-        "sitemap.xml",
-        "sitemap.xml",
-        lambda pages, view: {"places": discovery.site_map(pages.labs(view), view)},
-        media_type=XML,
-    ),
-    General(
-        "feeds/changes.atom",
-        "changes.atom.xml",
-        lambda _, view: {
-            "items": _newest_items(view),
-            "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
-            "id": feeds.identity("feed", "changes"),
-        },
-        media_type=ATOM,
-    ),
-)
-"""The pages over everything that take no parameter."""
+def _items(changes: Iterable[Change], view: SnapshotView) -> list[dict[str, Any]]:
+    return [feeds.item(flip, view) for flip in contexts.pick_changes(changes, view.snapshot)]
