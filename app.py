@@ -22,7 +22,6 @@ from store.web.api_docs import ApiDocs
 from store.web.cache import BodyCache
 from store.web.mcp.endpoint import Mcp
 from store.web.pages import headers
-from store.web.pages.assets import Assets
 from store.web.pages.rendering import PageRenderer
 from store.web.pages.views import Pages
 from store.web.responding import Responder
@@ -64,7 +63,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     cache = BodyCache()
     store = Store(settings.data_dir, CacheWarmer(cache, view).warm)
     responder = Responder(store, view, cache)
-    api_docs, renderer = ApiDocs(responder.body), PageRenderer(Assets())
+    api_docs, renderer = ApiDocs(responder.body), PageRenderer()
     app.extensions["settings"] = settings
     app.extensions["store"] = store
     app.extensions["responder"] = responder

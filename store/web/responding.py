@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from store.web import errors
+from store.web.errors import ProblemResponse
 from store.web.http_responses import answer, moved
 from store.web.resolution import Absent, Moved, without_history
 
@@ -63,10 +63,10 @@ class Responder:
             found = lost or resolve(view, **given)
             if isinstance(found, Absent):
                 detail = found.page if blueprint.name == "pages" else found.api
-                return errors.problem(
-                    found.status, detail, errors.instance(), suggestions=found.closest
-                )
-            return moved(found.address) if isinstance(found, Moved) else self._answer(found)
+                return ProblemResponse(found.status, detail, suggestions=found.closest)
+            if isinstance(found, Moved):
+                return moved(found.address)
+            return answer(self.body(found), found.media_type, found.link, found.cache_control)
 
         blueprint.add_url_rule(rule, name, respond)
 
@@ -74,12 +74,9 @@ class Responder:
         """Whether an endpoint has an answer for the variables of its rule.
 
         That something moved, is gone or cannot be shown just now is an answer.
-        """
-        try:
-            found = self._resolvers[endpoint](self.view(), **given)
-        except errors.BadParameters:
-            return False
-        return not (isinstance(found, Absent) and found.status == HTTPStatus.NOT_FOUND)
 
-    def _answer(self, found: Resource) -> Response:
-        return answer(self.body(found), found.media_type, found.link, found.cache_control)
+        Raises:
+            BadParameters: a variable is none that the rule may have.
+        """
+        found = self._resolvers[endpoint](self.view(), **given)
+        return not (isinstance(found, Absent) and found.status == HTTPStatus.NOT_FOUND)

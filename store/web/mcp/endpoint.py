@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from flask import Blueprint, request
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import NotAcceptable, RequestEntityTooLarge, UnsupportedMediaType
 
 from store.snapshot import last_modified
 from store.web import crossorigin
 from store.web.cache import EncodedBody
-from store.web.errors import ApiError
 from store.web.hosts import host_of, is_ip
 from store.web.http_responses import Answer
 from store.web.mcp.protocol import SUPPORTED, Dispatcher
@@ -35,24 +33,6 @@ MAX_BODY = 64 * 1024
 CARD_PATH = ".well-known/mcp/server-card.json"
 CARD_TYPE = "application/mcp-server-card+json"
 CARD_SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
-
-
-class NotJson(ApiError):
-    """The body is not declared as JSON."""
-
-    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
-
-
-class NotAccepted(ApiError):
-    """The client accepts no JSON, and this server answers nothing else."""
-
-    status = HTTPStatus.NOT_ACCEPTABLE
-
-
-class TooLarge(ApiError):
-    """The body is longer than any message to this server has to be."""
-
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 class Mcp:
@@ -127,9 +107,9 @@ def _body() -> bytes:
     chunked body Werkzeug reads no more than it may, and says nothing: one byte more tells it apart.
     """
     if request.mimetype != "application/json":
-        raise NotJson("Send a JSON-RPC message with Content-Type: application/json.")
+        raise UnsupportedMediaType("Send a JSON-RPC message with Content-Type: application/json.")
     if request.headers.get("Accept") and not request.accept_mimetypes["application/json"]:
-        raise NotAccepted(
+        raise NotAcceptable(
             "Answers are JSON: send Accept: application/json, text/event-stream, as MCP asks."
         )
     request.max_content_length = MAX_BODY + 1
@@ -137,7 +117,7 @@ def _body() -> bytes:
         body = request.get_data(cache=False)
         if len(body) <= MAX_BODY:
             return body
-    raise TooLarge(f"A message may have {MAX_BODY} bytes at most.")
+    raise RequestEntityTooLarge(f"A message may have {MAX_BODY} bytes at most.")
 
 
 def _card(view: SnapshotView) -> bytes:

@@ -23,24 +23,19 @@ class Asset(Struct, frozen=True):
     encoded: EncodedBody
     media_type: str
 
-
-class Assets:
-    """Every file of the static directory, by name."""
-
-    def __init__(self, directory: Path = DIRECTORY) -> None:
-        self._files = {
-            path.name: Asset(
-                EncodedBody(path.read_bytes(), last_modified([path.stat().st_mtime_ns], None)),
-                MEDIA_TYPES[path.suffix],
-            )
-            for path in sorted(directory.iterdir())
-            if path.suffix in MEDIA_TYPES
-        }
-
-    def get(self, name: str) -> Asset | None:
-        """A file by its name."""
-        return self._files.get(name)
-
-    def version(self, name: str) -> str:
+    @property
+    def version(self) -> str:
         """What changes in an address when the file does, so that caches may keep it for good."""
-        return self._files[name].encoded.etag[3:-1]
+        return self.encoded.etag[3:-1]
+
+
+def read_assets() -> dict[str, Asset]:
+    """Every file of the static directory, by name."""
+    return {
+        path.name: Asset(
+            EncodedBody(path.read_bytes(), last_modified([path.stat().st_mtime_ns], None)),
+            MEDIA_TYPES[path.suffix],
+        )
+        for path in sorted(DIRECTORY.iterdir())
+        if path.suffix in MEDIA_TYPES
+    }

@@ -13,9 +13,9 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from store.records import DOMAIN_PATTERN
+from store.web.pages.assets import read_assets
 
 if TYPE_CHECKING:
-    from store.web.pages.assets import Assets
     from store.web.snapshot_view import SnapshotView
 
 TEMPLATES = Path(__file__).parents[3] / "templates"
@@ -31,8 +31,8 @@ HTML = "text/html; charset=utf-8"
 class PageRenderer:
     """Makes pages from templates; names, reasons and all other data are escaped."""
 
-    def __init__(self, assets: Assets) -> None:
-        self.assets = assets
+    def __init__(self) -> None:
+        self.assets = read_assets()
 
     def render(self, template: str, view: SnapshotView, /, **context: Any) -> bytes:
         """A template filled in; ``root`` stands before every path of the site's own links."""
@@ -46,7 +46,7 @@ class PageRenderer:
                 snapshot=view.snapshot,
                 licence=view.licence,
                 root=root,
-                asset=lambda name: f"{root}/static/{name}?v={self.assets.version(name)}",
+                asset=lambda name: f"{root}/static/{name}?v={self.assets[name].version}",
                 **context,
             )
         )

@@ -223,7 +223,7 @@ class Pages:
         if found is None:
             return Absent.because(HTTPStatus.NOT_FOUND, "There is no such file.")
         named = Resource(f"static/{name}", None, lambda: found.encoded, found.media_type, link="")
-        if request.args.get("v") == self._assets.version(name):
+        if request.args.get("v") == found.version:
             return msgspec.structs.replace(named, cache_control=KEEP)
         return named
 
