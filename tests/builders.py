@@ -224,7 +224,7 @@ def _held(store: Store, resources: Iterable[Resource]) -> dict[str, EncodedBody]
     cache = _CACHES.setdefault(store, BodyCache())
     return {
         resource.path.removeprefix("api/v1/"): cache.get(
-            resource.path, resource.generation or 0, resource.make
+            resource.path, resource.generation, resource.make
         )
         for resource in resources
     }

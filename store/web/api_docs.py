@@ -10,7 +10,7 @@ from store.web import openapi
 from store.web.cache import EncodedBody
 from store.web.pages.rendering import environment
 from store.web.parameters import model_names
-from store.web.resolution import JSON, Resource, document, record, search, verdict
+from store.web.resolution import DOCUMENTS, JSON, Resource, document, record, search, verdict
 from store.web.routes import ROUTES
 
 if TYPE_CHECKING:
@@ -67,13 +67,9 @@ class ApiDocs:
         """Real answers by operation id, with the parameters that bring them."""
         snapshot = view.snapshot
         examples = {
-            operation: self._example({}, document(name, view))
-            for operation, name in (
-                ("listCategories", "categories.json"),
-                ("getChanges", "changes.json"),
-                ("getMentions", "mentions.json"),
-                ("getLabs", "labs.json"),
-            )
+            route.operation_id: self._example({}, document(name, view))
+            for route in ROUTES
+            if (name := route.path.removeprefix("/api/v1/")) in DOCUMENTS
         }
         ranked = (b for b in snapshot.summary.ranked if snapshot.leaderboards.get(b.slug) is b)
         if board := next(ranked, None):  # while the overview is behind, its first may be gone

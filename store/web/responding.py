@@ -38,8 +38,6 @@ class Responder:
 
     def body(self, resource: Resource) -> EncodedBody:
         """The body of a resource, kept or made."""
-        if resource.generation is None:
-            return resource.make()
         return self._cache.get(resource.path, resource.generation, resource.make)
 
     def add(

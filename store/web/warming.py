@@ -63,4 +63,4 @@ class CacheWarmer:
                 yield f"the record of {product.slug}", self._make(found)
 
     def _make(self, found: Resource) -> Callable[[], object]:
-        return partial(self._cache.get, found.path, found.generation or 0, found.make)
+        return partial(self._cache.get, found.path, found.generation, found.make)

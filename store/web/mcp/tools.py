@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from store.records import Site
-    from store.web.cache import EncodedBody
-    from store.web.resolution import Absent, Resource
+    from store.web.resolution import Absent
     from store.web.responding import Responder
     from store.web.snapshot_view import SnapshotView
 
@@ -58,11 +57,10 @@ class CategoryPage(wire.JsonObject, frozen=True, kw_only=True):
 
 
 class Call(Struct, frozen=True):
-    """What a tool answers from: one consistent snapshot, the bodies made from it, and history."""
+    """What a tool answers from: one consistent snapshot, and what makes and keeps its bodies."""
 
     view: SnapshotView
-    body: Callable[[Resource], EncodedBody]
-    lines: resolution.Lines
+    responder: Responder
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -105,7 +103,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         """The result of a call; what is wrong with the call is a result too, marked ``isError``."""
         view = responder.view()
         try:
-            body = self._body(Call(view, responder.body, responder.store.lines), given)
+            body = self._body(Call(view, responder), given)
         except BadCall as error:
             content = [_text(str(error))]
             if error.quotes:
@@ -163,7 +161,7 @@ def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
     board = snapshot.leaderboards.get(current)
     if board is None:
         raise _refused(resolution.absent_category(slug, call.view))
-    body = call.body(resolution.verdict(board, call.view)).body
+    body = call.responder.body(resolution.verdict(board, call.view)).body
     if given["detail"] == "full":
         return body
     return _encode({k: v for k, v in _members(body).items() if k not in LEFT_OUT})
@@ -177,7 +175,7 @@ def get_product(call: Call, given: Mapping[str, Any]) -> bytes:
         product = snapshot.product(current)
     if product is None:
         raise _refused(resolution.absent_product(slug, call.view), quotes=True)
-    return call.body(resolution.record(product, call.view)).body
+    return call.responder.body(resolution.record(product, call.view)).body
 
 
 def get_poll_history(call: Call, given: Mapping[str, Any]) -> bytes:
@@ -185,12 +183,12 @@ def get_poll_history(call: Call, given: Mapping[str, Any]) -> bytes:
     snapshot = call.view.snapshot
     model = model_names(snapshot).get(given["model"])
     slug = snapshot.summary.category_redirects.get(given["slug"], given["slug"])
-    found = resolution.history(slug, model, given["limit"], call.view, call.lines)
+    found = resolution.history(slug, model, given["limit"], call.view, call.responder.store.lines)
     if found is None:
         raise _refused(resolution.absent_category(slug, call.view))
     models = snapshot.line_indexes[slug].models
     total = len(models) if model is None else models.count(model)
-    polls = Raw(call.body(found).body)
+    polls = Raw(call.responder.body(found).body)
     return _encode({"slug": slug, "model": model, "total": total, "polls": polls})
 
 

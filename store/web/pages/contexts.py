@@ -94,7 +94,6 @@ def category(
         "bump": charts.bump(days, order),
         "strips": charts.strips(days, snapshot.models, order, snapshot.products),
         "fixes": _fixes_by_product(board, ranking),
-        "caveats": [(a.model, a.answered.poll.caveat) for a in board.counted],
         "structured": discovery.structured(verdict, view),
     }
 

@@ -1,4 +1,4 @@
-"""Rendering: the template environment of pages, what every page is given, and text made safe."""
+"""Rendering: templates and assets, what every page is given, and text made safe."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markdown_it import MarkdownIt
 from markupsafe import Markup
+from msgspec import Struct
 
 from store.records import DOMAIN_PATTERN
-from store.web.pages.assets import read_assets
+from store.snapshot import last_modified
+from store.web.cache import EncodedBody
 
 if TYPE_CHECKING:
     from store.web.snapshot_view import SnapshotView
 
+STATIC = Path(__file__).parents[1] / "static"
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 TEMPLATES = Path(__file__).parents[3] / "templates"
 
 _DOMAIN = re.compile(DOMAIN_PATTERN)
@@ -26,6 +34,30 @@ _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufff
 
 
 HTML = "text/html; charset=utf-8"
+
+
+class Asset(Struct, frozen=True):
+    """A file as it is sent."""
+
+    encoded: EncodedBody
+    media_type: str
+
+    @property
+    def version(self) -> str:
+        """What changes in an address when the file does, so that caches may keep it for good."""
+        return self.encoded.etag[3:-1]
+
+
+def read_assets() -> dict[str, Asset]:
+    """Every file of the static directory, by name."""
+    return {
+        path.name: Asset(
+            EncodedBody(path.read_bytes(), last_modified([path.stat().st_mtime_ns], None)),
+            MEDIA_TYPES[path.suffix],
+        )
+        for path in sorted(STATIC.iterdir())
+        if path.suffix in MEDIA_TYPES
+    }
 
 
 class PageRenderer:
@@ -80,7 +112,7 @@ def environment() -> Environment:
         "website": website,
         "markdown": markdown,
         "percent": percent,
-        "thousands": thousands,
+        "thousands": "{:,}".format,
     }
     return templates
 
@@ -95,11 +127,6 @@ def website(domain: str | None) -> str | None:
 def percent(share: float) -> str:
     """A share from 0 to 1 in words: ``52 %``."""
     return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
-
-
-def thousands(number: int) -> str:
-    """A whole number with its thousands set apart: ``1,425``."""
-    return f"{number:,}"
 
 
 def markdown(text: str) -> Markup:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,7 +9,6 @@ from urllib.parse import urlencode
 
 import msgspec
 from flask import Blueprint, request
-from msgspec import Struct
 
 from store.web import resolution
 from store.web import resources as wire
@@ -49,20 +47,6 @@ SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
 
-class General(Struct, frozen=True):
-    """A page over everything.
-
-    ``context`` is what its template is given beside what every page has, ``same`` the same as JSON,
-    below ``/api/v1/``.
-    """
-
-    path: str
-    template: str
-    context: Callable[[SnapshotView], Mapping[str, Any]] = lambda _: {}
-    same: str | None = None
-    media_type: str = HTML
-
-
 class Pages:
     """Every page, feed and crawler's file."""
 
@@ -76,7 +60,7 @@ class Pages:
         """Every rule with its resolver; what does not follow from history needs none."""
         blueprint = Blueprint("pages", __name__)
         resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
-            *((f"/{page.path}", partial(self.general, page)) for page in self._generals()),
+            *self._over_all(),
             ("/search", self.search),
             ("/search/suggest", self.suggest),
             ("/best/<slug>", self.category),
@@ -92,17 +76,6 @@ class Pages:
             name, needs_history = rule.replace(".", "_"), rule not in WITHOUT_HISTORY
             self._responder.add(blueprint, rule, name, resolve, needs_history=needs_history)
         return blueprint
-
-    def general(self, page: General, view: SnapshotView) -> Resource:
-        """A page over everything."""
-        return self._page(
-            view,
-            page.path,
-            page.template,
-            lambda: page.context(view),
-            same=page.same,
-            media_type=page.media_type,
-        )
 
     def search(self, view: SnapshotView) -> Resolved:
         """``/search``: what fits ``q``; without it, every category."""
@@ -239,25 +212,44 @@ class Pages:
         document = self._decoded(self._api_docs.openapi_document(view), dict[str, Any])
         return {"document": document, "endpoints": list(docs.endpoints(document))}
 
-    def _generals(self) -> tuple[General, ...]:
-        """The pages over everything that take no parameter."""
+    def _over_all(self) -> tuple[tuple[str, Callable[[SnapshotView], Resource]], ...]:
+        """The rules of pages over everything, with their resolvers."""
         return (
-            General("", "home.html", contexts.home),
-            General("changes", "changes.html", contexts.changes, "changes.json"),
-            General("mentions", "mentions.html", self._mentions, "mentions.json"),
-            General("labs", "labs.html", lambda view: {"labs": self._labs(view)}, "labs.json"),
-            General("methodology", "methodology.html", contexts.methodology),
-            General("docs", "docs.html", self._described, "openapi.json"),
-            General("llms.txt", "llms.txt", media_type=TEXT),
-            General(ROBOTS, "robots.txt", media_type=TEXT),
-            General(
+            self._general("", "home.html", contexts.home),
+            self._general("changes", "changes.html", contexts.changes, "changes.json"),
+            self._general("mentions", "mentions.html", self._mentions, "mentions.json"),
+            self._general(
+                "labs", "labs.html", lambda view: {"labs": self._labs(view)}, "labs.json"
+            ),
+            self._general("methodology", "methodology.html", contexts.methodology),
+            self._general("docs", "docs.html", self._described, "openapi.json"),
+            self._general("llms.txt", "llms.txt", media_type=TEXT),
+            self._general(ROBOTS, "robots.txt", media_type=TEXT),
+            self._general(
                 "sitemap.xml",
                 "sitemap.xml",
                 lambda view: {"places": discovery.site_map(self._labs(view), view)},
                 media_type=XML,
             ),
-            General("feeds/changes.atom", "changes.atom.xml", _newest_changes, media_type=ATOM),
+            self._general(
+                "feeds/changes.atom", "changes.atom.xml", _newest_changes, media_type=ATOM
+            ),
         )
+
+    def _general(
+        self,
+        path: str,
+        template: str,
+        context: Callable[[SnapshotView], Mapping[str, Any]] = lambda _: {},
+        same: str | None = None,
+        media_type: str = HTML,
+    ) -> tuple[str, Callable[[SnapshotView], Resource]]:
+        def resolve(view: SnapshotView) -> Resource:
+            return self._page(
+                view, path, template, lambda: context(view), same=same, media_type=media_type
+            )
+
+        return f"/{path}", resolve
 
     def _page(
         self,
