@@ -55,10 +55,9 @@ def create_app(settings: Settings | None = None) -> Flask:
     def view(snapshot: Snapshot) -> SnapshotView:
         return SnapshotView(snapshot, base_url(snapshot.catalogue))
 
-    def host_names() -> set[str]:
+    def host_names() -> frozenset[str]:
         catalogue = store.snapshot.catalogue
-        given = (base_url(catalogue), *catalogue.site.hosts, *settings.hosts)
-        return {"localhost", *map(hosts.host_of, given)} - {""}
+        return hosts.host_names((base_url(catalogue), *catalogue.site.hosts, *settings.hosts))
 
     cache = BodyCache()
     store = Store(settings.data_dir, CacheWarmer(cache, view).warm)

@@ -81,7 +81,12 @@ def host_name(header: str) -> str:
     return (match[1] or match[2]) if match else ""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4)
+def host_names(given: tuple[str, ...]) -> frozenset[str]:
+    """The hosts of all addresses and hosts of ours, with ``localhost``."""
+    return frozenset({"localhost", *map(host_of, given)} - {""})
+
+
 def host_of(address: str) -> str:
     """The host of an address, or of a host with or without port, as a browser would send it.
 
