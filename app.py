@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 from flask.helpers import get_debug_flag
@@ -16,27 +16,25 @@ from store.history import HistoryError
 from store.memory import Store
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 from store.watcher import Watcher
-from store.web import canonical, crossorigin, errors, hosts, pages
+from store.web import canonical, crossorigin, errors, hosts
 from store.web.api import Api
 from store.web.api_docs import ApiDocs
 from store.web.cache import BodyCache
 from store.web.mcp.endpoint import Mcp
-from store.web.pages.rendering import environment
+from store.web.pages import headers
+from store.web.pages.rendering import PageRenderer
+from store.web.pages.views import Pages
 from store.web.responding import Responder
-from store.web.serializer import Serializer
+from store.web.snapshot_view import SnapshotView
 from store.web.warming import CacheWarmer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from flask import Flask
 
     from store.files import Catalogue
     from store.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
-
-Part = TypeVar("Part")
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -54,29 +52,28 @@ def create_app(settings: Settings | None = None) -> Flask:
     def base_url(catalogue: Catalogue) -> str:
         return (settings.base_url or catalogue.site.base_url or reached_at).rstrip("/")
 
-    def render(template: str, /, **context: Any) -> str:
-        return environment().get_template(template).render(**context)
+    def view(snapshot: Snapshot) -> SnapshotView:
+        return SnapshotView(snapshot, base_url(snapshot.catalogue))
 
-    def host_names(catalogue: Catalogue) -> frozenset[str]:
-        given = (base_url(catalogue), *catalogue.site.hosts, *settings.hosts)
-        return frozenset({"localhost", *map(hosts.host_of, given)} - {""})
+    def host_names() -> frozenset[str]:
+        catalogue = store.snapshot.catalogue
+        return hosts.host_names((base_url(catalogue), *catalogue.site.hosts, *settings.hosts))
 
-    serializer = _PerCatalogue(lambda found: Serializer(found.site, base_url(found)))
-    trusted = _PerCatalogue(host_names)
     cache = BodyCache()
-    store = Store(settings.data_dir, CacheWarmer(cache, serializer).warm)
-    responder = Responder(store, serializer, cache)
-    api_docs = ApiDocs(responder.body, render)
+    store = Store(settings.data_dir, CacheWarmer(cache, view).warm)
+    responder = Responder(store, view, cache)
+    api_docs, renderer = ApiDocs(responder.body), PageRenderer()
     app.extensions["settings"] = settings
     app.extensions["store"] = store
     app.extensions["responder"] = responder
     errors.register(app)
-    hosts.register(app, lambda: trusted(store.snapshot))
+    hosts.register(app, host_names)
     crossorigin.register(app)
     canonical.register(app, lambda: base_url(store.snapshot.catalogue), responder.leads_somewhere)
     app.register_blueprint(Api(responder, api_docs).blueprint())
     app.register_blueprint(Mcp(responder).blueprint())
-    pages.register(app, responder, api_docs)
+    app.register_blueprint(Pages(responder, renderer, api_docs).blueprint())
+    headers.register(app, responder, renderer)
     cli.register(app)
     if _is_served(settings):
         if settings.poll_enabled and not settings.has_own_data:
@@ -101,20 +98,6 @@ def _begin(app: Flask, settings: Settings) -> None:
         app.extensions["scheduler"] = schedule.status
         schedule.stop_on(signal.SIGTERM, signal.SIGINT)
         schedule.start()
-
-
-class _PerCatalogue(Generic[Part]):
-    """What follows from a snapshot's catalogue alone, made once for each catalogue."""
-
-    def __init__(self, make: Callable[[Catalogue], Part]) -> None:
-        self._make = make
-        self._held: tuple[Catalogue, Part] | None = None
-
-    def __call__(self, snapshot: Snapshot) -> Part:
-        catalogue, held = snapshot.catalogue, self._held
-        if held is None or held[0] is not catalogue:
-            self._held = held = (catalogue, self._make(catalogue))
-        return held[1]
 
 
 def _settings() -> Settings:

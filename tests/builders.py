@@ -21,8 +21,7 @@ from store.records import Category, NearMiss, Pick, Poll, Site
 from store.settings import Settings
 from store.web import resolution
 from store.web.cache import BodyCache
-from store.web.resolution import RequestView
-from store.web.serializer import Serializer
+from store.web.snapshot_view import SnapshotView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -216,16 +215,16 @@ def bodies(store: Store) -> dict[str, bytes]:
     return {path: held.body for path, held in {**prepared(store), **documents(store)}.items()}
 
 
-def view_of(snapshot: Snapshot) -> RequestView:
+def view_of(snapshot: Snapshot) -> SnapshotView:
     """What a request sees of a snapshot."""
-    return RequestView(snapshot, Serializer(snapshot.catalogue.site, BASE_URL))
+    return SnapshotView(snapshot, BASE_URL)
 
 
 def _held(store: Store, resources: Iterable[Resource]) -> dict[str, EncodedBody]:
     cache = _CACHES.setdefault(store, BodyCache())
     return {
         resource.path.removeprefix("api/v1/"): cache.get(
-            resource.path, resource.generation or 0, resource.make
+            resource.path, resource.generation, resource.make
         )
         for resource in resources
     }

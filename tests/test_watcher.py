@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from store.rankings.search import Index
 from store.watcher import Watcher
 from store.web import resolution
-from store.web.serializer import Serializer
+from store.web.snapshot_view import SnapshotView
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -239,15 +239,15 @@ def test_preparing_turns_to_the_snapshot_that_polls_have_made_current(
 
     What failed for the one before is not told of it.
     """
-    first, make = store.snapshot, Serializer.product_record
+    first, make = store.snapshot, SnapshotView.product_record
 
     def make_while_a_poll_comes_in(*given: Any) -> Any:
-        monkeypatch.setattr(Serializer, "product_record", make)
+        monkeypatch.setattr(SnapshotView, "product_record", make)
         store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
         store.flush()
         raise KeyError
 
-    monkeypatch.setattr(Serializer, "product_record", make_while_a_poll_comes_in)
+    monkeypatch.setattr(SnapshotView, "product_record", make_while_a_poll_comes_in)
     store.prepare()
     assert store.snapshot is not first
     assert is_all_made(app)
@@ -311,15 +311,15 @@ def test_a_body_that_cannot_be_made_is_a_problem_until_it_can(
     store: Store, app: Flask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It has a name, is logged once, and all others are made."""
-    make = Serializer.product_record
+    make = SnapshotView.product_record
 
-    def fail(serializer: Serializer, product: ProductProfile, *given: Any) -> Any:
+    def fail(view: SnapshotView, product: ProductProfile, *given: Any) -> Any:
         if product.slug == "zoho-crm":
             raise KeyError
-        return make(serializer, product, *given)
+        return make(view, product, *given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Serializer, "product_record", fail)
+        patched.setattr(SnapshotView, "product_record", fail)
         for _ in range(3):
             store.prepare()
             store.keep_current()

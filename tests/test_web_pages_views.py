@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
+from builders import BASE_URL, answered, app_over, append, failed, view_of, write_data, write_json
 
 from store.web.pages import contexts
 from store.web.pages.rendering import PageRenderer
@@ -345,4 +345,4 @@ def test_an_overview_behind_the_rest_is_survived(directory: Path) -> None:
     assert len(list(contexts.pick_changes(snapshot.summary.changes, snapshot))) == 2
     gone = msgspec.structs.replace(snapshot, products={})
     assert list(contexts.pick_changes(snapshot.summary.changes, gone)) == []
-    assert contexts.home(gone)["together"] == []
+    assert contexts.home(view_of(gone))["together"] == []

@@ -14,11 +14,11 @@ from store.web.resolution import Absent, Moved
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from store.web.resolution import RequestView
+    from store.web.snapshot_view import SnapshotView
 
 
 @pytest.fixture
-def view(tmp_path: Path) -> RequestView:
+def view(tmp_path: Path) -> SnapshotView:
     """A category that had another slug, and one that nobody has answered."""
     categories: dict[str, dict[str, Any]] = {
         "crm-software": {"title": "Best CRM software", "former_slugs": ["crm"]},
@@ -28,25 +28,25 @@ def view(tmp_path: Path) -> RequestView:
     return view_of(app_over(data).extensions["store"].snapshot)
 
 
-def test_a_former_slug_has_moved(view: RequestView) -> None:
+def test_a_former_slug_has_moved(view: SnapshotView) -> None:
     """The caller says which kind of address it has now."""
-    found = resolution.no_category("crm", view, view.serializer.at.category_page)
-    assert found == Moved(view.serializer.at.category_page("crm-software"))
+    found = resolution.no_category("crm", view, view.at.category_page)
+    assert found == Moved(view.at.category_page("crm-software"))
 
 
-def test_nothing_says_why_to_each_kind_of_reader(view: RequestView) -> None:
+def test_nothing_says_why_to_each_kind_of_reader(view: SnapshotView) -> None:
     """An unknown slug names the closest ones; an unranked category is none to suggest for."""
     unknown = resolution.absent_product("zoho-crn", view)
     assert unknown.status == HTTPStatus.NOT_FOUND
     assert [suggestion.slug for suggestion in unknown.closest or ()] == ["zoho-crm"]
     assert len({unknown.api, unknown.page, unknown.tool}) == 3
-    unranked = resolution.no_category("unpolled", view, view.serializer.at.category)
+    unranked = resolution.no_category("unpolled", view, view.at.category)
     assert isinstance(unranked, Absent)
     assert unranked.closest is None
     assert "no successful poll yet" in unranked.page
 
 
-def test_every_resource_has_an_address_and_a_generation_of_its_part(view: RequestView) -> None:
+def test_every_resource_has_an_address_and_a_generation_of_its_part(view: SnapshotView) -> None:
     """What was made for one part stands as long as that part does."""
     snapshot = view.snapshot
     verdict = resolution.verdict(snapshot.leaderboards["crm-software"], view)

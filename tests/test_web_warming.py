@@ -8,14 +8,13 @@ import pytest
 from builders import answered, app_over, view_of, write_data
 
 from store.web.cache import BodyCache
-from store.web.serializer import Serializer
+from store.web.snapshot_view import SnapshotView
 from store.web.warming import CacheWarmer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from store.memory import Store
-    from store.snapshot import Snapshot
 
 
 @pytest.fixture
@@ -35,18 +34,14 @@ class Counting:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[str] = []
         for name in ("category_verdict", "product_record"):
-            monkeypatch.setattr(Serializer, name, self._counted(getattr(Serializer, name)))
+            monkeypatch.setattr(SnapshotView, name, self._counted(getattr(SnapshotView, name)))
 
     def _counted(self, make: Any) -> Any:
-        def counted(serializer: Serializer, subject: Any, *given: Any) -> Any:
+        def counted(view: SnapshotView, subject: Any, *given: Any) -> Any:
             self.made.append(subject.slug)
-            return make(serializer, subject, *given)
+            return make(view, subject, *given)
 
         return counted
-
-
-def payloads_of(snapshot: Snapshot) -> Serializer:
-    return view_of(snapshot).serializer
 
 
 @pytest.mark.parametrize("budget", [1 << 20, 0])
@@ -55,7 +50,7 @@ def test_each_generation_is_made_once(
 ) -> None:
     """A poll renews its category and products alone; what finds no room is not made for ever."""
     counting = Counting(monkeypatch)
-    warmer = CacheWarmer(BodyCache(budget), payloads_of)
+    warmer = CacheWarmer(BodyCache(budget), view_of)
     for _ in range(2):
         assert warmer.warm(store.snapshot, lambda: True) == []
     assert sorted(counting.made) == ["crm-software", "help-desk", "x", "y"]
@@ -71,7 +66,7 @@ def test_what_was_interrupted_is_taken_up_again(
 ) -> None:
     """Once the snapshot is no longer current the rest is left, and made the next time."""
     counting = Counting(monkeypatch)
-    warmer = CacheWarmer(BodyCache(), payloads_of)
+    warmer = CacheWarmer(BodyCache(), view_of)
     assert warmer.warm(store.snapshot, lambda: False) == []
     assert counting.made == []
     warmer.warm(store.snapshot, lambda: True)

@@ -10,15 +10,16 @@ import msgspec
 from flask import Blueprint, Response, current_app, request
 
 from store.web import health, resolution
-from store.web.parameters import Parameters, model_names, path_slug
+from store.web.parameters import Parameters, asked_query, model_names, path_slug
 from store.web.routes import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from store.web.api_docs import ApiDocs
-    from store.web.resolution import RequestView, Resolved
+    from store.web.resolution import Resolved
     from store.web.responding import Responder
+    from store.web.snapshot_view import SnapshotView
 
 
 class Api:
@@ -49,26 +50,23 @@ class Api:
         blueprint.add_url_rule("/readyz", "ready", self.ready)
         return blueprint
 
-    def search(self, view: RequestView) -> Resolved:
+    def search(self, view: SnapshotView) -> Resolved:
         """``/api/v1/search``: categories and brands that fit ``q``."""
-        parameters = Parameters(request.args)
-        query = parameters.query()
-        parameters.check()
-        return resolution.search(query, view)
+        return resolution.search(asked_query(request.args), view)
 
-    def category(self, view: RequestView, slug: str) -> Resolved:
+    def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/api/v1/best/{slug}.json``: the verdict."""
         if board := view.snapshot.leaderboards.get(slug):
             return resolution.verdict(board, view)
-        return resolution.no_category(path_slug(slug), view, view.serializer.at.category)
+        return resolution.no_category(path_slug(slug), view, view.at.category)
 
-    def product(self, view: RequestView, slug: str) -> Resolved:
+    def product(self, view: SnapshotView, slug: str) -> Resolved:
         """``/api/v1/product/{slug}.json``: the record."""
         if product := view.snapshot.product(slug):
             return resolution.record(product, view)
-        return resolution.no_product(path_slug(slug), view, view.serializer.at.product)
+        return resolution.no_product(path_slug(slug), view, view.at.product)
 
-    def history(self, view: RequestView) -> Resolved:
+    def history(self, view: SnapshotView) -> Resolved:
         """``/api/v1/history``: the newest polls of a category, as they stand in the files."""
         parameters = Parameters(request.args)
         slug = parameters.slug()
@@ -80,7 +78,7 @@ class Api:
         if found is None:
             asked = request.args
             given = {name: asked[name] for name in ("model", "limit") if name in asked}
-            address = partial(view.serializer.at.history, **given)
+            address = partial(view.at.history, **given)
             return resolution.no_category(slug, view, address)
         return found
 

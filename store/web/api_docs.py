@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import json, to_builtins
 
 from store.web import openapi
 from store.web.cache import EncodedBody
+from store.web.pages.rendering import environment
 from store.web.parameters import model_names
-from store.web.resolution import JSON, Resource, document, record, search, verdict
+from store.web.resolution import DOCUMENTS, JSON, Resource, document, record, search, verdict
 from store.web.routes import ROUTES
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from store.rankings.leaderboards import Leaderboard
     from store.records import Poll
     from store.snapshot import Snapshot
-    from store.web.resolution import RequestView
+    from store.web.snapshot_view import SnapshotView
 
 MARKDOWN = "text/markdown; charset=utf-8"
 
@@ -26,58 +27,49 @@ EXAMPLE_ROWS = 5
 """Elements of any list that an example shows at most."""
 
 
-class Render(Protocol):
-    """Renders a template by name."""
-
-    def __call__(self, template: str, /, **context: Any) -> str:
-        """The rendered text."""
-
-
 class ApiDocs:
     """Describes the service as it is; its examples are the bodies that readers get."""
 
-    def __init__(self, body: Callable[[Resource], EncodedBody], render: Render) -> None:
+    def __init__(self, body: Callable[[Resource], EncodedBody]) -> None:
         self._body = body
-        self._render = render
 
-    def openapi_document(self, view: RequestView) -> Resource:
+    def openapi_document(self, view: SnapshotView) -> Resource:
         """``/api/v1/openapi.json``: the OpenAPI document."""
 
         def make() -> bytes:
-            site, at = view.serializer.site, view.serializer.at
+            site, at = view.site, view.at
             models = list(model_names(view.snapshot))
             return json.encode(openapi.document(site, at.base, models, self._examples(view)))
 
         return _description("openapi.json", make, view, JSON)
 
-    def readme(self, view: RequestView) -> Resource:
+    def readme(self, view: SnapshotView) -> Resource:
         """``/api/v1/README.md``: the instructions for agents."""
 
         def make() -> bytes:
-            text = self._render(
-                "agents.md",
-                site=view.serializer.site,
-                at=view.serializer.at,
-                routes=ROUTES,
-                examples=self._examples(view),
-                models=view.snapshot.models,
-                snapshot=view.snapshot,
+            text = (
+                environment()
+                .get_template("agents.md")
+                .render(
+                    site=view.site,
+                    at=view.at,
+                    routes=ROUTES,
+                    examples=self._examples(view),
+                    models=view.snapshot.models,
+                    snapshot=view.snapshot,
+                )
             )
             return text.encode()
 
         return _description("README.md", make, view, MARKDOWN)
 
-    def _examples(self, view: RequestView) -> dict[str, openapi.Examples]:
+    def _examples(self, view: SnapshotView) -> dict[str, openapi.Examples]:
         """Real answers by operation id, with the parameters that bring them."""
         snapshot = view.snapshot
         examples = {
-            operation: self._example({}, document(name, view))
-            for operation, name in (
-                ("listCategories", "categories.json"),
-                ("getChanges", "changes.json"),
-                ("getMentions", "mentions.json"),
-                ("getLabs", "labs.json"),
-            )
+            route.operation_id: self._example({}, document(name, view))
+            for route in ROUTES
+            if (name := route.path.removeprefix("/api/v1/")) in DOCUMENTS
         }
         ranked = (b for b in snapshot.summary.ranked if snapshot.leaderboards.get(b.slug) is b)
         if board := next(ranked, None):  # while the overview is behind, its first may be gone
@@ -99,7 +91,7 @@ class ApiDocs:
 
 
 def _description(
-    name: str, make: Callable[[], bytes], view: RequestView, media_type: str
+    name: str, make: Callable[[], bytes], view: SnapshotView, media_type: str
 ) -> Resource:
     """A resource that describes all others, so that anything new renews it."""
     return Resource(
@@ -107,7 +99,7 @@ def _description(
         generation=view.snapshot.generations.newest,
         make=lambda: EncodedBody(make(), view.snapshot.modified),
         media_type=media_type,
-        link=view.link(view.serializer.at.page()),
+        link=view.link(view.at.page()),
     )
 
 

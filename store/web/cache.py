@@ -78,17 +78,18 @@ class BodyCache:
         """Bytes kept now."""
         return int(self._kept.currsize)
 
-    def get(self, path: str, generation: int, make: Callable[[], EncodedBody]) -> EncodedBody:
-        """The body at a path, made if none of this generation is kept.
+    def get(
+        self, path: str, generation: int | None, make: Callable[[], EncodedBody]
+    ) -> EncodedBody:
+        """The body at a path, made if none of this generation is kept; ``None`` is never kept.
 
         Two threads may make the same body. One that reads an older snapshot does not replace what
         is kept of a newer one.
         """
+        if generation is None:
+            return make()
         with self._lock:
-            try:
-                kept = self._kept[path]
-            except KeyError:
-                kept = None
+            kept = self._kept.get(path)
         if kept is not None and kept.generation == generation:
             return kept.body
         made = make()

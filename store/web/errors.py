@@ -1,4 +1,4 @@
-"""Every error answer: one class for each failure, one place that turns them into problem details.
+"""Every error answer: one place that turns what is raised into problem details.
 
 Bodies follow RFC 9457. None shows a stack trace or a path of the machine.
 """
@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 import msgspec
 from flask import Flask, Response, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import BadRequest, HTTPException
 
 from store.history import HistoryError
 from store.web.resources import ParameterError, ProblemDetails, Suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from werkzeug.wrappers import Response as BaseResponse
 
@@ -27,83 +27,54 @@ log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 
 
-class ApiError(Exception):
-    """A failure a reader can understand; ``detail`` says what to do about it."""
-
-    status = HTTPStatus.BAD_REQUEST
-
-    def __init__(
-        self,
-        detail: str,
-        errors: Iterable[ParameterError] = (),
-    ) -> None:
-        super().__init__(detail)
-        self.detail = detail
-        self.errors = list(errors)
-
-
-class BadParameters(ApiError):
+class BadParameters(BadRequest):
     """One or more parameters are missing or wrong."""
 
     def __init__(self, errors: Sequence[ParameterError]) -> None:
-        super().__init__(" ".join(f"{e.parameter} {e.detail}" for e in errors), errors)
-
-
-class UntrustedHost(ApiError):
-    """The Host header names a host that is not this service."""
+        super().__init__(" ".join(f"{e.parameter} {e.detail}" for e in errors))
+        self.errors = list(errors)
 
 
 class ProblemResponse(Response):
-    """A problem detail as an answer that no cache keeps."""
-
-    def __init__(self, details: ProblemDetails) -> None:
-        super().__init__(msgspec.json.encode(details), details.status, mimetype=MEDIA_TYPE)
-        self.details = details
-        self.headers["Cache-Control"] = "no-store"
-
-
-def problem(
-    status: HTTPStatus,
-    detail: str,
-    instance: str,
-    errors: list[ParameterError] | None = None,
-    suggestions: list[Suggestion] | None = None,
-) -> ProblemResponse:
-    """A problem detail as an answer.
+    """A problem detail as an answer that no cache keeps.
 
     Its type is ``about:blank``, so its title is the status's own phrase (RFC 9457, section 4.2.1):
     status, ``errors`` and ``suggestions`` tell all of our problems apart.
     """
-    return ProblemResponse(
-        ProblemDetails(
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        detail: str,
+        errors: list[ParameterError] | None = None,
+        suggestions: list[Suggestion] | None = None,
+    ) -> None:
+        self.details = ProblemDetails(
             type="about:blank",
             title=status.phrase,
             status=status.value,
             detail=detail,
-            instance=instance,
+            instance=_instance(),
             errors=errors,
             suggestions=suggestions,
         )
-    )
+        super().__init__(msgspec.json.encode(self.details), status.value, mimetype=MEDIA_TYPE)
+        self.headers["Cache-Control"] = "no-store"
 
 
-def instance() -> str:
+def _instance() -> str:
     """The path of the request as a URI reference: percent-encoded, and never a host's (``//x``)."""
     path = quote(request.environ["PATH_INFO"].encode("latin-1")) or "/"
     return f"/.{path}" if path.startswith("//") else path
 
 
-def handle_api_error(error: ApiError) -> Response:
-    """Answer one of our own failures."""
-    return problem(error.status, error.detail, instance(), error.errors or None)
-
-
 def handle_http_exception(error: HTTPException) -> BaseResponse:
-    """Answer what Werkzeug refused, keeping the headers it wants sent (``Allow``)."""
+    """Answer what Werkzeug or we refused, keeping the headers it wants sent (``Allow``)."""
     status = HTTPStatus(error.code or 500)
     if status < HTTPStatus.BAD_REQUEST:
         return error.get_response()
-    response = problem(status, _DETAILS.get(status, error.description or ""), instance())
+    wrong = error.errors if isinstance(error, BadParameters) else None
+    response = ProblemResponse(status, _DETAILS.get(status, error.description or ""), wrong)
     for name, value in error.get_headers():
         if name.lower() == "allow":
             response.headers[name] = ", ".join(sorted(value.split(", ")))
@@ -123,18 +94,17 @@ def unreadable(error: HistoryError) -> str:
 
 def handle_history_error(error: HistoryError) -> Response:
     """Answer while a history file cannot be read."""
-    return problem(HTTPStatus.SERVICE_UNAVAILABLE, unreadable(error), instance())
+    return ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, unreadable(error))
 
 
 def handle_malformed_body(_: Exception) -> Response:
     """Answer a body that the server that runs us could not take apart."""
     detail = "The body of the request is malformed: its chunks are not as HTTP has them."
-    return problem(HTTPStatus.BAD_REQUEST, detail, instance())
+    return ProblemResponse(HTTPStatus.BAD_REQUEST, detail)
 
 
 def register(app: Flask) -> None:
     """Answer every failure of the app as a problem detail; the unexpected ones are logged."""
-    app.register_error_handler(ApiError, handle_api_error)
     app.register_error_handler(HistoryError, handle_history_error)
     app.register_error_handler(HTTPException, handle_http_exception)
 

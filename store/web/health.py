@@ -13,9 +13,10 @@ from store.rankings.outages import outage
 from store.records import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from store.memory import Store
+    from store.rankings.poll_states import PollState
     from store.snapshot import Snapshot
 
 UNSEEN_AFTER = 60
@@ -104,12 +105,13 @@ def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -
     damaged = [
         found for slug, found in snapshot.damage.items() if found and slug in snapshot.line_indexes
     ]
-    assistants = _assistants(snapshot)
+    states = _states(snapshot)
     state = schedule() if schedule else None
     reasons = [*_of_files(problems, looked_ago)]
     if state:
         reasons += state.reasons
-        reasons += _silent(snapshot, assistants, datetime.fromisoformat(state.since), time)
+        every_days = snapshot.catalogue.site.poll_every_days
+        reasons += _silent(states, every_days, datetime.fromisoformat(state.since), time)
     return Health(
         status="degraded" if reasons else "ok",
         reasons=tuple(reasons),
@@ -119,7 +121,7 @@ def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -
         last_poll=snapshot.summary.last_poll,
         snapshot_age=int(now - store.made_at),
         looked_ago=looked_ago,
-        assistants=assistants,
+        assistants=tuple(_assistant(name, each) for name, each in states.items()),
         damage=Damage(len(damaged), sum(map(len, damaged))),
         problem_count=len(problems),
         problems=tuple(map(str, problems[:SHOWN])),
@@ -151,29 +153,25 @@ def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
             yield msgspec.structs.replace(found, severity="notice") if sample else found
 
 
+def _states(snapshot: Snapshot) -> dict[str, list[PollState]]:
+    """Where each configured assistant stands in every category that it was ever asked."""
+    return {
+        name: [a.states[name] for a in snapshot.aggregates.values() if name in a.states]
+        for name in snapshot.models
+    }
+
+
+def _assistant(name: str, states: Sequence[PollState]) -> AssistantHealth:
+    answered = [state.answered_at for state in states if state.answered_at]
+    polled = max((state.polled_at for state in states), default=None)
+    return AssistantHealth(name, polled, max(answered, default=None))
+
+
 def _silent(
-    snapshot: Snapshot, assistants: Sequence[AssistantHealth], since: datetime, now: datetime
+    states: Mapping[str, Sequence[PollState]], every_days: int, since: datetime, now: datetime
 ) -> Iterator[str]:
     """A sentence for each assistant that no longer answers."""
-    every_days = snapshot.catalogue.site.poll_every_days
-    failed: dict[str, list[str]] = {}
-    for reading in snapshot.aggregates.values():
-        for name, state in reading.states.items():
-            failed.setdefault(name, []).extend(state.failed_at)
-    for assistant in assistants:
-        in_vain = failed.get(assistant.name, [])
-        if why := outage(assistant.last_answer, in_vain, every_days, since, now):
-            yield f"{assistant.name} {why}."
-
-
-def _assistants(snapshot: Snapshot) -> tuple[AssistantHealth, ...]:
-    polled: dict[str, str] = {}
-    answered: dict[str, str] = {}
-    for reading in snapshot.aggregates.values():
-        for name, state in reading.states.items():
-            polled[name] = max(state.polled_at, polled.get(name, ""))
-            if state.answered_at:
-                answered[name] = max(state.answered_at, answered.get(name, ""))
-    return tuple(
-        AssistantHealth(name, polled.get(name), answered.get(name)) for name in snapshot.models
-    )
+    for name, each in states.items():
+        failed = [time for state in each for time in state.failed_at]
+        if why := outage(_assistant(name, each).last_answer, failed, every_days, since, now):
+            yield f"{name} {why}."

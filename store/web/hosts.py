@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 import idna
 from flask import Flask, request
-
-from store.web.errors import UntrustedHost
+from werkzeug.exceptions import BadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -57,7 +56,7 @@ def register(app: Flask, names: Callable[[], Collection[str]]) -> None:
     @app.before_request
     def refuse_other_hosts() -> None:
         if request.path not in PROBES and not is_trusted(request.environ, names()):
-            raise UntrustedHost(
+            raise BadRequest(
                 "The Host header names a host that is not this service. Its operator can add it "
                 "to HOSTS, or to hosts in site.json."
             )
@@ -80,6 +79,12 @@ def host_name(header: str) -> str:
     """The host of a Host header, lower case, without port and final dot; empty if malformed."""
     match = _HOST.fullmatch(header.lower())
     return (match[1] or match[2]) if match else ""
+
+
+@lru_cache(maxsize=4)
+def host_names(given: tuple[str, ...]) -> frozenset[str]:
+    """The hosts of all addresses and hosts of ours, with ``localhost``."""
+    return frozenset({"localhost", *map(host_of, given)} - {""})
 
 
 def host_of(address: str) -> str:

@@ -79,6 +79,14 @@ class Parameters:
             self._errors.append(ParameterError(parameter=name, detail=detail))
 
 
+def asked_query(given: MultiDict[str, str]) -> str:
+    """``q`` alone, trimmed; raises :class:`BadParameters` when it is missing or too long."""
+    parameters = Parameters(given)
+    query = parameters.query()
+    parameters.check()
+    return query
+
+
 def model_names(snapshot: Snapshot) -> dict[str, str]:
     """The present name by every one that ``model`` may give: present, retired and former ones."""
     present = (*snapshot.models, *snapshot.summary.retired)

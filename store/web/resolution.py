@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.web.addresses import LICENCES, category_path, product_path
+from store.web.addresses import category_path, product_path
 from store.web.cache import EncodedBody
 from store.web.http_responses import CACHE_CONTROL
+from store.web.snapshot_view import SnapshotView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from store.rankings.products import ProductProfile
     from store.snapshot import LineIndex, Snapshot
     from store.web.resources import Suggestion
-    from store.web.serializer import Serializer
 
     Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
 
@@ -79,90 +79,75 @@ class Absent(Struct, frozen=True):
 Resolved = Resource | Moved | Absent
 
 
-class RequestView(Struct, frozen=True):
-    """What one request sees: a snapshot, and what makes its wire shapes."""
-
-    snapshot: Snapshot
-    serializer: Serializer
-
-    @property
-    def licence(self) -> str | None:
-        """The address of the licence, if it is a well-known one."""
-        return LICENCES.get(self.serializer.site.licence)
-
-    def json(
-        self,
-        path: str,
-        generation: int,
-        shape: Callable[[], object],
-        modified: Callable[[], int],
-        *,
-        page: str,
-        level: int = 6,
-    ) -> Resource:
-        """A resource of the API: the ``shape`` at a path below ``/api/v1/``, as JSON."""
-
-        def make() -> EncodedBody:
-            return EncodedBody(_encode(shape()), modified(), level)
-
-        return Resource(f"api/v1/{path}", generation, make, JSON, self.link(page))
-
-    def link(self, page: str) -> str:
-        """The ``Link`` header of a JSON answer: ``page`` is the address that shows the same."""
-        return f'{self.serializer.service_links}, <{page}>; rel="alternate"; type="text/html"'
-
-
-def verdict(board: Leaderboard, view: RequestView) -> Resource:
+def verdict(board: Leaderboard, view: SnapshotView) -> Resource:
     """The verdict of a category."""
-    snapshot, serializer = view.snapshot, view.serializer
-    return view.json(
+    return _json(
+        view,
         category_path(board.slug),
-        snapshot.generations.categories[board.slug],
-        lambda: serializer.category_verdict(board, snapshot.products),
-        lambda: snapshot.category_modified(board),
-        page=serializer.at.category_page(board.slug),
+        view.snapshot.generations.categories[board.slug],
+        lambda: view.category_verdict(board),
+        lambda: view.snapshot.category_modified(board),
+        page=view.at.category_page(board.slug),
     )
 
 
-def record(product: ProductProfile, view: RequestView) -> Resource:
+def record(product: ProductProfile, view: SnapshotView) -> Resource:
     """The record of a product."""
-    snapshot, serializer = view.snapshot, view.serializer
-    return view.json(
+    return _json(
+        view,
         product_path(product.slug),
-        snapshot.generations.products[product.id],
-        lambda: serializer.product_record(product, snapshot.leaderboards),
-        lambda: snapshot.product_modified(product),
-        page=serializer.at.product_page(product.slug),
+        view.snapshot.generations.products[product.id],
+        lambda: view.product_record(product),
+        lambda: view.snapshot.product_modified(product),
+        page=view.at.product_page(product.slug),
     )
 
 
-def document(name: str, view: RequestView) -> Resource:
+def document(name: str, view: SnapshotView) -> Resource:
     """A resource that is over everything, by its path below ``/api/v1/``."""
-    snapshot = view.snapshot
-    return view.json(
+    return _json(
+        view,
         name,
-        snapshot.generations.summary,
+        view.snapshot.generations.summary,
         lambda: DOCUMENTS[name](view),
-        lambda: snapshot.modified,
-        page=view.serializer.at.page(PAGES.get(name, "")),
+        lambda: view.snapshot.modified,
+        page=view.at.page(PAGES.get(name, "")),
     )
 
 
-def search(query: str, view: RequestView) -> Resource:
+def search(query: str, view: SnapshotView) -> Resource:
     """What fits a query."""
-    snapshot, serializer = view.snapshot, view.serializer
-    return view.json(
+    return _json(
+        view,
         f"search?q={query}",
-        snapshot.generations.newest,
-        lambda: serializer.search_results(query, snapshot),
-        lambda: snapshot.modified,
-        page=serializer.at.search_page(query),
+        view.snapshot.generations.newest,
+        lambda: view.search_results(query),
+        lambda: view.snapshot.modified,
+        page=view.at.search_page(query),
         level=PER_REQUEST,
     )
 
 
+def _json(
+    view: SnapshotView,
+    path: str,
+    generation: int,
+    shape: Callable[[], object],
+    modified: Callable[[], int],
+    *,
+    page: str,
+    level: int = 6,
+) -> Resource:
+    """A resource of the API: the ``shape`` at a path below ``/api/v1/``, as JSON."""
+
+    def make() -> EncodedBody:
+        return EncodedBody(_encode(shape()), modified(), level)
+
+    return Resource(f"api/v1/{path}", generation, make, JSON, view.link(page))
+
+
 def history(
-    slug: str, model: str | None, limit: int, view: RequestView, lines: Lines
+    slug: str, model: str | None, limit: int, view: SnapshotView, lines: Lines
 ) -> Resource | None:
     """The newest polls of a category as they stand in its files, which ``lines`` reads.
 
@@ -186,18 +171,18 @@ def history(
         generation=snapshot.generations.newest,
         make=make,
         media_type=JSON,
-        link=view.link(view.serializer.at.category_page(slug)),
+        link=view.link(view.at.category_page(slug)),
     )
 
 
-def no_category(slug: str, view: RequestView, address: Callable[[str], str]) -> Moved | Absent:
+def no_category(slug: str, view: SnapshotView, address: Callable[[str], str]) -> Moved | Absent:
     """Where an unknown category's slug leads: to its new ``address``, or nowhere."""
     if current := view.snapshot.summary.category_redirects.get(slug):
         return Moved(address(current))
     return absent_category(slug, view)
 
 
-def no_product(slug: str, view: RequestView, address: Callable[[str], str]) -> Moved | Absent:
+def no_product(slug: str, view: SnapshotView, address: Callable[[str], str]) -> Moved | Absent:
     """Where an unknown product's slug leads: to its new ``address``, or nowhere."""
     if current := view.snapshot.summary.product_redirects.get(slug):
         return Moved(address(current))
@@ -217,7 +202,7 @@ def without_history(snapshot: Snapshot) -> Absent | None:
     return None
 
 
-def absent_product(slug: str, view: RequestView) -> Absent:
+def absent_product(slug: str, view: SnapshotView) -> Absent:
     """Why there is no product; it may be named in history that is lost."""
     if view.snapshot.lost:
         return Absent.because(
@@ -230,11 +215,11 @@ def absent_product(slug: str, view: RequestView) -> Absent:
         api=f'No product with the slug "{slug}". Resolve names through /api/v1/search?q=.',
         page=f'There is no product with the slug "{slug}".',
         tool=f'No product has the slug "{slug}".',
-        closest=view.serializer.suggested_products(slug, view.snapshot),
+        closest=view.suggested_products(slug),
     )
 
 
-def absent_category(slug: str, view: RequestView) -> Absent:
+def absent_category(slug: str, view: SnapshotView) -> Absent:
     """Why there is no ranking of a category.
 
     Deleted is what nobody broke: history holds the slug and its file is gone (CONTRACT section 9).
@@ -269,7 +254,7 @@ def absent_category(slug: str, view: RequestView) -> Absent:
         api=f'No category with the slug "{slug}". Resolve slugs through /api/v1/search?q=.',
         page=f'There is no category with the slug "{slug}".',
         tool=f'No category has the slug "{slug}".',
-        closest=view.serializer.suggested_categories(slug, snapshot),
+        closest=view.suggested_categories(slug),
     )
 
 
@@ -280,10 +265,10 @@ class _Stamp(Struct, rename="camel"):
     withheld: bool = False
 
 
-DOCUMENTS: dict[str, Callable[[RequestView], object]] = {
-    "categories.json": lambda view: view.serializer.category_items(view.snapshot.summary),
-    "changes.json": lambda view: view.serializer.change_list(view.snapshot.summary),
-    "mentions.json": lambda view: view.serializer.mention_list(view.snapshot.summary),
-    "labs.json": lambda view: view.serializer.labs(view.snapshot),
+DOCUMENTS: dict[str, Callable[[SnapshotView], object]] = {
+    "categories.json": SnapshotView.category_items,
+    "changes.json": SnapshotView.change_list,
+    "mentions.json": SnapshotView.mention_list,
+    "labs.json": SnapshotView.labs,
 }
 """The resources that are over everything, by their path below ``/api/v1/``."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from store.web import errors
+from store.web.errors import ProblemResponse
 from store.web.http_responses import answer, moved
-from store.web.resolution import Absent, Moved, RequestView, without_history
+from store.web.resolution import Absent, Moved, without_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,29 +18,26 @@ if TYPE_CHECKING:
     from store.snapshot import Snapshot
     from store.web.cache import BodyCache, EncodedBody
     from store.web.resolution import Resolved, Resource
-    from store.web.serializer import Serializer
+    from store.web.snapshot_view import SnapshotView
 
 
 class Responder:
     """Resolves requests against a store's current snapshot; bodies are kept in one cache."""
 
     def __init__(
-        self, store: Store, serializer: Callable[[Snapshot], Serializer], cache: BodyCache
+        self, store: Store, view: Callable[[Snapshot], SnapshotView], cache: BodyCache
     ) -> None:
         self.store = store
-        self._serializer = serializer
+        self._view = view
         self._cache = cache
         self._resolvers: dict[str, Callable[..., Resolved]] = {}
 
-    def view(self) -> RequestView:
+    def view(self) -> SnapshotView:
         """What a request sees that comes now."""
-        snapshot = self.store.snapshot
-        return RequestView(snapshot, self._serializer(snapshot))
+        return self._view(self.store.snapshot)
 
     def body(self, resource: Resource) -> EncodedBody:
         """The body of a resource, kept or made."""
-        if resource.generation is None:
-            return resource.make()
         return self._cache.get(resource.path, resource.generation, resource.make)
 
     def add(
@@ -64,10 +61,10 @@ class Responder:
             found = lost or resolve(view, **given)
             if isinstance(found, Absent):
                 detail = found.page if blueprint.name == "pages" else found.api
-                return errors.problem(
-                    found.status, detail, errors.instance(), suggestions=found.closest
-                )
-            return moved(found.address) if isinstance(found, Moved) else self._answer(found)
+                return ProblemResponse(found.status, detail, suggestions=found.closest)
+            if isinstance(found, Moved):
+                return moved(found.address)
+            return answer(self.body(found), found.media_type, found.link, found.cache_control)
 
         blueprint.add_url_rule(rule, name, respond)
 
@@ -75,12 +72,9 @@ class Responder:
         """Whether an endpoint has an answer for the variables of its rule.
 
         That something moved, is gone or cannot be shown just now is an answer.
-        """
-        try:
-            found = self._resolvers[endpoint](self.view(), **given)
-        except errors.BadParameters:
-            return False
-        return not (isinstance(found, Absent) and found.status == HTTPStatus.NOT_FOUND)
 
-    def _answer(self, found: Resource) -> Response:
-        return answer(self.body(found), found.media_type, found.link, found.cache_control)
+        Raises:
+            BadParameters: a variable is none that the rule may have.
+        """
+        found = self._resolvers[endpoint](self.view(), **given)
+        return not (isinstance(found, Absent) and found.status == HTTPStatus.NOT_FOUND)

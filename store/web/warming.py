@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from store.web import resolution
-from store.web.resolution import RequestView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from store.snapshot import Snapshot
     from store.web.cache import BodyCache
     from store.web.resolution import Resource
-    from store.web.serializer import Serializer
+    from store.web.snapshot_view import SnapshotView
 
 
 class CacheWarmer:
@@ -23,9 +22,9 @@ class CacheWarmer:
     Each generation is made once: what the cache had no room to keep is made when it is asked for.
     """
 
-    def __init__(self, cache: BodyCache, serializer: Callable[[Snapshot], Serializer]) -> None:
+    def __init__(self, cache: BodyCache, view: Callable[[Snapshot], SnapshotView]) -> None:
         self._cache = cache
-        self._serializer = serializer
+        self._view = view
         self._warmed = 0
 
     def warm(
@@ -49,7 +48,7 @@ class CacheWarmer:
 
     def _steps(self, snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], object]]]:
         yield "what searches and old addresses need", snapshot.summary.prepare
-        made, view = snapshot.generations, RequestView(snapshot, self._serializer(snapshot))
+        made, view = snapshot.generations, self._view(snapshot)
         if made.summary > self._warmed:
             for name in resolution.DOCUMENTS:
                 yield name, self._make(resolution.document(name, view))
@@ -64,4 +63,4 @@ class CacheWarmer:
                 yield f"the record of {product.slug}", self._make(found)
 
     def _make(self, found: Resource) -> Callable[[], object]:
-        return partial(self._cache.get, found.path, found.generation or 0, found.make)
+        return partial(self._cache.get, found.path, found.generation, found.make)

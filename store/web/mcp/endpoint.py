@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from flask import Blueprint, request
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import NotAcceptable, RequestEntityTooLarge, UnsupportedMediaType
 
 from store.snapshot import last_modified
 from store.web import crossorigin
 from store.web.cache import EncodedBody
-from store.web.errors import ApiError
 from store.web.hosts import host_of, is_ip
 from store.web.http_responses import Answer
 from store.web.mcp.protocol import SUPPORTED, Dispatcher
@@ -27,33 +25,14 @@ if TYPE_CHECKING:
 
     from flask import Response
 
-    from store.web.resolution import RequestView
     from store.web.responding import Responder
-    from store.web.serializer import Serializer
+    from store.web.snapshot_view import SnapshotView
 
 MAX_BODY = 64 * 1024
 """Bytes that a message may have."""
 CARD_PATH = ".well-known/mcp/server-card.json"
 CARD_TYPE = "application/mcp-server-card+json"
 CARD_SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
-
-
-class NotJson(ApiError):
-    """The body is not declared as JSON."""
-
-    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
-
-
-class NotAccepted(ApiError):
-    """The client accepts no JSON, and this server answers nothing else."""
-
-    status = HTTPStatus.NOT_ACCEPTABLE
-
-
-class TooLarge(ApiError):
-    """The body is longer than any message to this server has to be."""
-
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 class Mcp:
@@ -64,14 +43,14 @@ class Mcp:
 
     def info(self) -> dict[str, str]:
         """Name, title and version."""
-        return _info(self._responder.view().serializer)
+        return _info(self._responder.view())
 
     def instructions(self) -> str:
         """What the data is, where to begin, how to cite; what is quoted text."""
         view = self._responder.view()
         if lost := without_history(view.snapshot):
             return lost.tool
-        site, models = view.serializer.site, view.snapshot.models
+        site, models = view.site, view.snapshot.models
         sample = (
             "THIS IS A SAMPLE: the questions are real; the assistants, products and answers are "
             "invented. Present nothing here as a recommendation. "
@@ -97,14 +76,14 @@ class Mcp:
         tool = BY_NAME.get(name)
         return tool.call(self._responder, arguments) if tool else None
 
-    def card(self, view: RequestView) -> Resource:
+    def card(self, view: SnapshotView) -> Resource:
         """``/.well-known/mcp/server-card.json``: where and how the server is reached."""
 
         def make() -> EncodedBody:
             written = view.snapshot.catalogue.modified.get("site.json", 0)
-            return EncodedBody(_card(view.serializer), last_modified([written], None))
+            return EncodedBody(_card(view), last_modified([written], None))
 
-        link = view.link(view.serializer.at.page())
+        link = view.link(view.at.page())
         return Resource(CARD_PATH, view.snapshot.generations.summary, make, CARD_TYPE, link)
 
     def blueprint(self) -> Blueprint:
@@ -128,9 +107,9 @@ def _body() -> bytes:
     chunked body Werkzeug reads no more than it may, and says nothing: one byte more tells it apart.
     """
     if request.mimetype != "application/json":
-        raise NotJson("Send a JSON-RPC message with Content-Type: application/json.")
+        raise UnsupportedMediaType("Send a JSON-RPC message with Content-Type: application/json.")
     if request.headers.get("Accept") and not request.accept_mimetypes["application/json"]:
-        raise NotAccepted(
+        raise NotAcceptable(
             "Answers are JSON: send Accept: application/json, text/event-stream, as MCP asks."
         )
     request.max_content_length = MAX_BODY + 1
@@ -138,20 +117,20 @@ def _body() -> bytes:
         body = request.get_data(cache=False)
         if len(body) <= MAX_BODY:
             return body
-    raise TooLarge(f"A message may have {MAX_BODY} bytes at most.")
+    raise RequestEntityTooLarge(f"A message may have {MAX_BODY} bytes at most.")
 
 
-def _card(serializer: Serializer) -> bytes:
+def _card(view: SnapshotView) -> bytes:
     return msgspec.json.encode(
         {
             "$schema": CARD_SCHEMA,
-            **_info(serializer),
+            **_info(view),
             "description": "What AI assistants recommend for 'best X' questions, as rankings.",
-            "websiteUrl": serializer.at.page(),
+            "websiteUrl": view.at.page(),
             "remotes": [
                 {
                     "type": "streamable-http",
-                    "url": serializer.at.page("mcp"),
+                    "url": view.at.page("mcp"),
                     "supportedProtocolVersions": SUPPORTED,
                 }
             ],
@@ -159,11 +138,11 @@ def _card(serializer: Serializer) -> bytes:
     )
 
 
-def _info(serializer: Serializer) -> dict[str, str]:
-    host = host_of(serializer.at.base)
+def _info(view: SnapshotView) -> dict[str, str]:
+    host = host_of(view.at.base)
     domain = "localhost" if is_ip(host) else ".".join(reversed(host.split(".")))
     return {
         "name": f"{domain}/consensus-rankings",
-        "title": serializer.site.name[:100],
+        "title": view.site.name[:100],
         "version": VERSION,
     }

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from store.records import Site
-    from store.web.cache import EncodedBody
-    from store.web.resolution import Absent, RequestView, Resource
+    from store.web.resolution import Absent
     from store.web.responding import Responder
+    from store.web.snapshot_view import SnapshotView
 
 _encode = msgspec.json.Encoder().encode
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -57,11 +57,10 @@ class CategoryPage(wire.JsonObject, frozen=True, kw_only=True):
 
 
 class Call(Struct, frozen=True):
-    """What a tool answers from: one consistent snapshot, the bodies made from it, and history."""
+    """What a tool answers from: one consistent snapshot, and what makes and keeps its bodies."""
 
-    view: RequestView
-    body: Callable[[Resource], EncodedBody]
-    lines: resolution.Lines
+    view: SnapshotView
+    responder: Responder
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -104,15 +103,15 @@ class Tool(Struct, frozen=True, kw_only=True):
         """The result of a call; what is wrong with the call is a result too, marked ``isError``."""
         view = responder.view()
         try:
-            body = self._body(Call(view, responder.body, responder.store.lines), given)
+            body = self._body(Call(view, responder), given)
         except BadCall as error:
             content = [_text(str(error))]
             if error.quotes:
-                content.append(_text(notice(view.serializer.site)))
+                content.append(_text(notice(view.site)))
             return {"content": content, "isError": True}
         content = [_text(body.decode())]
         if self.quotes:
-            content.append(_text(notice(view.serializer.site)))
+            content.append(_text(notice(view.site)))
         return {"content": content, "structuredContent": Raw(body), "isError": False}
 
     def _body(self, call: Call, given: Mapping[str, Any]) -> bytes:
@@ -152,7 +151,7 @@ def listing(models: tuple[str, ...]) -> Raw:
 def search_best(call: Call, given: Mapping[str, Any]) -> bytes:
     """Categories and brands that fit a query."""
     view = call.view
-    return _encode(view.serializer.search_results(given["q"], view.snapshot, given["limit"]))
+    return _encode(view.search_results(given["q"], given["limit"]))
 
 
 def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
@@ -162,7 +161,7 @@ def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
     board = snapshot.leaderboards.get(current)
     if board is None:
         raise _refused(resolution.absent_category(slug, call.view))
-    body = call.body(resolution.verdict(board, call.view)).body
+    body = call.responder.body(resolution.verdict(board, call.view)).body
     if given["detail"] == "full":
         return body
     return _encode({k: v for k, v in _members(body).items() if k not in LEFT_OUT})
@@ -176,7 +175,7 @@ def get_product(call: Call, given: Mapping[str, Any]) -> bytes:
         product = snapshot.product(current)
     if product is None:
         raise _refused(resolution.absent_product(slug, call.view), quotes=True)
-    return call.body(resolution.record(product, call.view)).body
+    return call.responder.body(resolution.record(product, call.view)).body
 
 
 def get_poll_history(call: Call, given: Mapping[str, Any]) -> bytes:
@@ -184,12 +183,12 @@ def get_poll_history(call: Call, given: Mapping[str, Any]) -> bytes:
     snapshot = call.view.snapshot
     model = model_names(snapshot).get(given["model"])
     slug = snapshot.summary.category_redirects.get(given["slug"], given["slug"])
-    found = resolution.history(slug, model, given["limit"], call.view, call.lines)
+    found = resolution.history(slug, model, given["limit"], call.view, call.responder.store.lines)
     if found is None:
         raise _refused(resolution.absent_category(slug, call.view))
     models = snapshot.line_indexes[slug].models
     total = len(models) if model is None else models.count(model)
-    polls = Raw(call.body(found).body)
+    polls = Raw(call.responder.body(found).body)
     return _encode({"slug": slug, "model": model, "total": total, "polls": polls})
 
 
@@ -198,7 +197,7 @@ def list_categories(call: Call, given: Mapping[str, Any]) -> bytes:
     words = (given["q"] or "").casefold().split()
     found = [
         item
-        for item in call.view.serializer.category_items(call.view.snapshot.summary)
+        for item in call.view.category_items()
         if all(word in f"{item.title} {item.slug}".casefold() for word in words)
     ]
     end = given["offset"] + given["limit"]

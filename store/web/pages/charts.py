@@ -66,13 +66,6 @@ class Bump(Struct, frozen=True):
     dates: tuple[str, ...]
 
 
-class Strip(Struct, frozen=True):
-    """One model's #1 on every day, failed polls marked."""
-
-    model: str
-    dots: tuple[Dot, ...]
-
-
 class Bar(Struct, frozen=True):
     """A column: ``part`` of ``whole`` on a date; ``height`` of :data:`BARS` pixels."""
 
@@ -115,21 +108,18 @@ def strips(
     models: Sequence[str],
     products: Sequence[ProductId],
     named: Mapping[ProductId, ProductProfile],
-) -> tuple[Strip, ...]:
-    """Each model's #1 on days, coloured like the lines of the chart above."""
+) -> dict[str, list[Dot]]:
+    """Each model's #1 on every day, failed polls marked, in the colours of the bump."""
     numbers = {product: number for number, product in enumerate(products[:LINES], 1)}
-    xs = places(len(days))
-    found = []
-    for model in models:
-        dots = []
-        for x, day in zip(xs, days, strict=True):
-            if mark := day.marks.get(model):
+    found: dict[str, list[Dot]] = {model: [] for model in models}
+    for x, day in zip(places(len(days)), days, strict=True):
+        for model, mark in day.marks.items():
+            if model in found:
                 said = named[mark.product].name if mark.product else mark.poll.failure or mark.kind
-                title = f"{day.date}: {said}"
                 number = numbers.get(mark.product or "", 0)
-                dots.append(Dot(x, STRIP_ROW / 2, title, mark.kind, number))
-        found.append(Strip(model, tuple(dots)))
-    return tuple(found)
+                dot = Dot(x, STRIP_ROW / 2, f"{day.date}: {said}", mark.kind, number)
+                found[model].append(dot)
+    return found
 
 
 def bars(counts: Sequence[tuple[str, int, int]]) -> tuple[Bar, ...]:

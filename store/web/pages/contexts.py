@@ -10,9 +10,8 @@ from msgspec import Struct
 from store.rankings import sentences
 from store.rankings.merging import PLACES
 from store.rankings.timelines import places
-from store.web.addresses import LICENCES
 from store.web.pages import charts, discovery
-from store.web.serializer import standings
+from store.web.snapshot_view import quoted_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from store.rankings.timelines import Day
     from store.snapshot import Snapshot
     from store.web.resources import CategoryVerdict, ProductRecord
-    from store.web.serializer import Serializer
+    from store.web.snapshot_view import SnapshotView
 
 FEW = 6
 MOST = 10
@@ -46,15 +45,6 @@ class Row(Struct, frozen=True):
     new: bool
 
 
-class Vote(Struct, frozen=True):
-    """One model's #1; ``agrees`` when it is the product with most first places."""
-
-    model: str
-    product: ProductProfile | None
-    agrees: bool
-    stale: bool
-
-
 class PickChange(Struct, frozen=True):
     """A change with the products it is between."""
 
@@ -64,28 +54,11 @@ class PickChange(Struct, frozen=True):
     after: ProductProfile
 
 
-class CategorySummary(Struct, frozen=True):
-    """A category in one line: the product that most of its models rank first."""
-
-    board: Leaderboard
-    top: ProductProfile
-
-
-class Placement(Struct, frozen=True):
-    """A product's place on one leaderboard, and what the models say of it there."""
-
-    board: Leaderboard
-    entry: Entry
-    place: int
-    fixes: tuple[tuple[str, str], ...]
-
-
-def home(snapshot: Snapshot) -> dict[str, Any]:
+def home(view: SnapshotView) -> dict[str, Any]:
     """The home page: what is new, what is named most, where models agree and where not."""
-    summary = snapshot.summary
+    snapshot, summary = view.snapshot, view.snapshot.summary
     confirmed = (change for change in summary.changes if change.confirmed)
     return {
-        "snapshot": snapshot,
         "confirmed": list(islice(pick_changes(confirmed, snapshot), FEW)),
         "mentioned": summary.mentioned[:MOST],
         "together": _labelled(summary.ranked, "unanimous", -1, snapshot),
@@ -103,29 +76,25 @@ def category(
     board: Leaderboard,
     verdict: CategoryVerdict,
     days: Sequence[Day],
-    snapshot: Snapshot,
-    serializer: Serializer,
+    view: SnapshotView,
 ) -> dict[str, Any]:
     """A category: its ranking, how sure it is, what each model said, and how it got there."""
+    snapshot = view.snapshot
     ranking = rows(board, days, snapshot)
     order = [entry.product for entry in board.entries]
     return {
         "board": board,
         "verdict": verdict,
         "rows": ranking,
-        "votes": votes(board, snapshot),
+        "votes": votes(board),
         "points": PLACES * len(board.counted),
-        "wording": serializer.wording(board, snapshot.products),
+        "wording": view.wording(board),
         "alike": overlap_in_words(board.agreement.overlap) if board.agreement else None,
         "days": days,
         "bump": charts.bump(days, order),
         "strips": charts.strips(days, snapshot.models, order, snapshot.products),
-        "products": snapshot.products,
         "fixes": _fixes_by_product(board, ranking),
-        "caveats": [(a.model, a.answered.poll.caveat) for a in board.counted],
-        "structured": discovery.structured(
-            verdict, serializer, LICENCES.get(serializer.site.licence)
-        ),
+        "structured": discovery.structured(verdict, view),
     }
 
 
@@ -133,33 +102,28 @@ def product(
     named: ProductProfile,
     record: ProductRecord,
     mentions: Sequence[tuple[str, int, int]],
-    snapshot: Snapshot,
+    view: SnapshotView,
 ) -> dict[str, Any]:
     """A product: its leaderboards and how often it is named."""
+    standings = view.standings(named)
     found = [
-        Placement(
-            board=board,
-            entry=entry,
-            place=places(board.entries)[entry.product],
-            fixes=tuple((fix.model, fix.fix) for fix in told.fixes),
-        )
-        for (board, entry), told in zip(
-            standings(named, snapshot.leaderboards), record.entries, strict=True
-        )
+        {"board": board, "entry": entry, "place": places(board.entries)[named.id]}
+        for board, entry in standings
     ]
+    best = min(standings, key=quoted_first, default=None)
     return {
         "product": named,
         "record": record,
         "standings": found,
-        "best": min(found, key=_verdict_order, default=None),
+        "best": found[standings.index(best)] if best else None,
         "bars": charts.bars(mentions),
     }
 
 
-def changes(snapshot: Snapshot) -> dict[str, Any]:
+def changes(view: SnapshotView) -> dict[str, Any]:
     """The newest flips of a #1, by day."""
-    summary = snapshot.summary
-    newest = list(pick_changes(summary.changes[:SHOWN_CHANGES], snapshot))
+    summary = view.snapshot.summary
+    newest = list(pick_changes(summary.changes[:SHOWN_CHANGES], view.snapshot))
     return {
         "summary": summary,
         "shown": len(newest),
@@ -171,12 +135,11 @@ def changes(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def methodology(snapshot: Snapshot) -> dict[str, Any]:
+def methodology(view: SnapshotView) -> dict[str, Any]:
     """The figures that the methodology quotes."""
-    labels = [b.agreement.label for b in snapshot.summary.ranked if b.agreement]
-    leaderboards = snapshot.summary.ranked
+    snapshot, leaderboards = view.snapshot, view.snapshot.summary.ranked
+    labels = [board.agreement.label for board in leaderboards if board.agreement]
     return {
-        "snapshot": snapshot,
         "labels": {label: labels.count(label) for label in ("unanimous", "majority", "split")},
         "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
@@ -204,16 +167,15 @@ def rows(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> list[Ro
     ]
 
 
-def votes(board: Leaderboard, snapshot: Snapshot) -> list[Vote]:
-    """Every configured model's #1, the missing ones last; one vote alone is no agreement."""
+def votes(board: Leaderboard) -> list[str]:
+    """Whether each configured model's #1 has most first places; one vote alone is no agreement.
+
+    The missing ones, ``none``, come last.
+    """
     shared = board.agreement and board.agreement.votes > 1
     top = board.agreement.product if board.agreement and shared else None
-    firsts = [(answer, answer.answered.first) for answer in board.counted]
-    found = [
-        Vote(answer.model, snapshot.products[first], agrees=first == top, stale=answer.stale)
-        for answer, first in firsts
-    ]
-    return found + [Vote(model, None, agrees=False, stale=False) for model in board.missing]
+    given = ["yes" if answer.answered.first == top else "no" for answer in board.counted]
+    return given + ["none"] * len(board.missing)
 
 
 def pick_changes(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[PickChange]:
@@ -239,11 +201,6 @@ def overlap_in_words(overlap: float) -> str:
     return "hardly alike"
 
 
-def _verdict_order(standing: Placement) -> tuple[int, int, str]:
-    """The place that a product's verdict quotes: best rank, then most entries, then slug."""
-    return (standing.entry.rank, -len(standing.board.entries), standing.board.slug)
-
-
 def _letter(board: Leaderboard) -> str:
     first = board.category.subject[0].upper()
     return first if first.isalpha() else "0\N{EN DASH}9"
@@ -251,10 +208,10 @@ def _letter(board: Leaderboard) -> str:
 
 def _labelled(
     leaderboards: Iterable[Leaderboard], label: str, sign: int, snapshot: Snapshot
-) -> list[CategorySummary]:
-    """A few categories of one label, those first whose lists are most alike (or least)."""
+) -> list[tuple[Leaderboard, ProductProfile]]:
+    """A few categories of one label and their #1, most alike first, or least."""
     found = [
-        (sign * board.agreement.overlap, board.slug, CategorySummary(board, top))
+        (sign * board.agreement.overlap, board.slug, (board, top))
         for board in leaderboards
         if board.agreement and board.agreement.label == label
         if (top := snapshot.products.get(board.agreement.product))

@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from store.snapshot import Snapshot
     from store.web.resources import CategoryVerdict, Labs
-    from store.web.serializer import Serializer
+    from store.web.snapshot_view import SnapshotView
 
 MOST_URLS = 50_000
 """Addresses one site map may hold (sitemaps.org)."""
@@ -20,21 +16,17 @@ MOST_URLS = 50_000
 PAGES = ("", "changes", "mentions", "labs", "methodology", "docs", "search")
 
 
-class Place(Struct, frozen=True):
-    """An address of the site map; ``date`` is that of its newest answer."""
+def site_map(labs: Labs, view: SnapshotView) -> list[tuple[str, str | None]]:
+    """Every page worth finding, and the date of its newest answer.
 
-    url: str
-    date: str | None
-
-
-def site_map(snapshot: Snapshot, labs: Labs, serializer: Serializer) -> list[Place]:
-    """Every page worth finding: the general ones, all ranked categories, all ranked products."""
+    The general ones, all ranked categories, all ranked products.
+    """
+    snapshot = view.snapshot
     newest = (snapshot.summary.last_poll or "")[:10] or None
-    places = [Place(serializer.at.page(page), newest) for page in PAGES]
-    places += [Place(experiment.url, experiment.date) for experiment in labs.experiments]
+    places: list[tuple[str, str | None]] = [(view.at.page(page), newest) for page in PAGES]
+    places += [(experiment.url, experiment.date) for experiment in labs.experiments]
     places += [
-        Place(serializer.at.category_page(board.slug), board.updated)
-        for board in snapshot.summary.ranked
+        (view.at.category_page(board.slug), board.updated) for board in snapshot.summary.ranked
     ]
     dates: dict[str, str] = {}
     for board in snapshot.summary.ranked:
@@ -42,15 +34,15 @@ def site_map(snapshot: Snapshot, labs: Labs, serializer: Serializer) -> list[Pla
             dates[entry.product] = max(board.updated, dates.get(entry.product, ""))
     named = ((snapshot.products.get(id_), date) for id_, date in dates.items())
     products = sorted((product.slug, date) for product, date in named if product)
-    places += [Place(serializer.at.product_page(slug), date) for slug, date in products]
+    places += [(view.at.product_page(slug), date) for slug, date in products]
     return places[:MOST_URLS]
 
 
-def api_catalog(serializer: Serializer) -> bytes:
+def api_catalog(view: SnapshotView) -> bytes:
     """The API catalog of RFC 9727, as a link set (RFC 9264)."""
-    at = serializer.at
+    at = view.at
     description = {"href": at.api("openapi.json"), "type": "application/json"}
-    catalog: dict[str, Any] = {
+    catalog = {
         "linkset": [
             {
                 "anchor": at.api(""),
@@ -70,11 +62,9 @@ def api_catalog(serializer: Serializer) -> bytes:
     return msgspec.json.encode(catalog)
 
 
-def structured(
-    verdict: CategoryVerdict, serializer: Serializer, licence: str | None
-) -> dict[str, Any]:
+def structured(verdict: CategoryVerdict, view: SnapshotView) -> dict[str, Any]:
     """A category in the words of schema.org: a list, and the data set it comes from."""
-    at = serializer.at
+    at = view.at
     elements = [
         {
             "@type": "ListItem",
@@ -92,9 +82,12 @@ def structured(
         "url": verdict.url,
         "dateModified": verdict.updated,
         "isAccessibleForFree": True,
-        "creator": {"@type": "Organization", "name": serializer.site.name, "url": at.page()},
-        "distribution": list(_distributions(verdict, serializer)),
-        **({"license": licence} if licence else {}),
+        "creator": {"@type": "Organization", "name": view.site.name, "url": at.page()},
+        "distribution": [
+            {"@type": "DataDownload", "contentUrl": address, "encodingFormat": "application/json"}
+            for address in (at.category(verdict.slug), at.history(verdict.slug))
+        ],
+        **({"license": view.licence} if view.licence else {}),
     }
     ranking = {
         "@type": "ItemList",
@@ -105,12 +98,3 @@ def structured(
         "itemListElement": elements,
     }
     return {"@context": "https://schema.org", "@graph": [ranking, dataset]}
-
-
-def _distributions(verdict: CategoryVerdict, serializer: Serializer) -> Iterator[dict[str, str]]:
-    for address in (serializer.at.category(verdict.slug), serializer.at.history(verdict.slug)):
-        yield {
-            "@type": "DataDownload",
-            "contentUrl": address,
-            "encodingFormat": "application/json",
-        }

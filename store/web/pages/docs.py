@@ -6,94 +6,30 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from msgspec import Struct
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-class Parameter(Struct, frozen=True):
-    """A parameter with its rule in words."""
+def endpoints(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every operation of an OpenAPI document: what it takes, what it answers, how to call it.
 
-    name: str
-    place: str
-    required: bool
-    description: str
-    rule: str
-
-
-class Field(Struct, frozen=True):
-    """A member of an answer."""
-
-    name: str
-    type: str
-    description: str
-
-
-class Endpoint(Struct, frozen=True):
-    """One operation: what it takes, what it answers, and how to call it."""
-
-    path: str
-    name: str
-    summary: str
-    description: str
-    parameters: tuple[Parameter, ...]
-    fields: tuple[Field, ...]
-    statuses: tuple[tuple[str, str], ...]
-    address: str
-    example: str | None
-
-    @property
-    def curl(self) -> str:
-        """A call from a shell."""
-        return f"curl '{self.address}'"
-
-    @property
-    def python(self) -> str:
-        """A call from Python's standard library."""
-        read = "json.load(answer)" if self.path != "/api/v1/README.md" else "answer.read().decode()"
-        lines = ["import json", "from urllib.request import urlopen", ""]
-        if read.startswith("answer"):
-            lines.pop(0)
-        opened = f'with urlopen("{self.address}") as answer:'
-        return "\n".join([*lines, opened, f"    print({read})"])
-
-    @property
-    def javascript(self) -> str:
-        """A call from a browser or Node."""
-        read = "text" if self.path == "/api/v1/README.md" else "json"
-        return f'const answer = await fetch("{self.address}");\nconsole.log(await answer.{read}());'
-
-
-def endpoints(document: Mapping[str, Any]) -> Iterator[Endpoint]:
-    """Every operation of an OpenAPI document."""
+    Parameters have their ``rule`` in words; ``fields`` are name, type and description of each
+    member of the answer.
+    """
     base = document["servers"][0]["url"]
     schemas = document.get("components", {}).get("schemas", {})
     for path, operations in document["paths"].items():
         operation = operations["get"]
         media = next(iter(operation["responses"]["200"]["content"].values()))
         example = media.get("example")
-        yield Endpoint(
-            path=path,
-            name=operation["operationId"],
-            summary=operation["summary"],
-            description=operation["description"],
-            parameters=tuple(_parameter(p) for p in operation["parameters"]),
-            fields=tuple(_fields(media["schema"], schemas)),
-            statuses=tuple((s, r["description"]) for s, r in operation["responses"].items()),
-            address=base + _filled(path, operation["parameters"]),
-            example=json.dumps(example, indent=2, ensure_ascii=False) if example else None,
-        )
-
-
-def _parameter(parameter: Mapping[str, Any]) -> Parameter:
-    return Parameter(
-        name=parameter["name"],
-        place=parameter["in"],
-        required=parameter["required"],
-        description=parameter["description"],
-        rule=_rule(parameter["schema"]),
-    )
+        yield {
+            **operation,
+            "path": path,
+            "parameters": [{**p, "rule": _rule(p["schema"])} for p in operation["parameters"]],
+            "fields": list(_fields(media["schema"], schemas)),
+            "address": base + _filled(path, operation["parameters"]),
+            "example": json.dumps(example, indent=2, ensure_ascii=False) if example else None,
+        }
 
 
 def _rule(schema: Mapping[str, Any]) -> str:
@@ -122,7 +58,7 @@ def _filled(path: str, parameters: list[Mapping[str, Any]]) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _fields(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[Field]:
+def _fields(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """The members of an answer, or of its elements when it is a list."""
     resolved = _resolved(schema, schemas)
     if resolved.get("type") == "array":
@@ -130,7 +66,7 @@ def _fields(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[F
     for name, member in resolved.get("properties", {}).items():
         options = member.get("anyOf", [member])
         told = (_resolved(option, schemas).get("description", "") for option in options)
-        yield Field(name, _type(member), next(filter(None, told), ""))
+        yield name, _type(member), next(filter(None, told), "")
 
 
 def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,26 +6,14 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from store.web.pages.contexts import PickChange
-    from store.web.serializer import Serializer
+    from store.web.snapshot_view import SnapshotView
 
 ENTRIES = 100
-
-
-class Item(Struct, frozen=True):
-    """A change as a feed tells it."""
-
-    id: str
-    title: str
-    text: str
-    page: str
-    at: str
-    confirmed: bool
 
 
 def identity(kind: str, key: str) -> str:
@@ -33,49 +21,35 @@ def identity(kind: str, key: str) -> str:
     return uuid.uuid5(uuid.NAMESPACE_OID, f"consensus-ranking:{kind}:{key}").urn
 
 
-def items(pick_changes: Iterable[PickChange], serializer: Serializer) -> list[Item]:
-    """Changes as feed items; the id follows from the poll that brought the change."""
-    return [_item(flip, serializer) for flip in pick_changes]
-
-
-def json_feed(found: Iterable[Item], serializer: Serializer) -> bytes:
+def json_feed(items: Iterable[Mapping[str, Any]], view: SnapshotView) -> bytes:
     """The JSON Feed of all changes."""
     feed: dict[str, Any] = {
         "version": "https://jsonfeed.org/version/1.1",
-        "title": f"{serializer.site.name}: changes of a #1",
-        "home_page_url": serializer.at.page("changes"),
-        "feed_url": serializer.at.page("feeds/changes.json"),
+        "title": f"{view.site.name}: changes of a #1",
+        "home_page_url": view.at.page("changes"),
+        "feed_url": view.at.page("feeds/changes.json"),
         "description": "When an assistant's #1 pick for a category becomes another product.",
         "language": "en",
-        "items": [
-            {
-                "id": item.id,
-                "url": item.page,
-                "title": item.title,
-                "content_text": item.text,
-                "date_published": item.at,
-                "tags": ["confirmed" if item.confirmed else "unconfirmed"],
-            }
-            for item in found
-        ],
+        "items": items,
     }
     return msgspec.json.encode(feed)
 
 
-def _item(flip: PickChange, serializer: Serializer) -> Item:
+def item(flip: PickChange, view: SnapshotView) -> dict[str, Any]:
+    """A change as an item of a JSON Feed; its id follows from the poll that brought the change."""
     change = flip.change
     said = f' {change.model}\'s reason: "{change.reason}"' if change.reason else ""
     status = (
         "Confirmed by its next answer." if change.confirmed else "Not confirmed by a second answer."
     )
-    return Item(
-        id=identity("change", change.poll),
-        title=f"{flip.title}: {change.model} now ranks {flip.after.name} #1",
-        text=(
+    return {
+        "id": identity("change", change.poll),
+        "url": view.at.category_page(change.slug),
+        "title": f"{flip.title}: {change.model} now ranks {flip.after.name} #1",
+        "content_text": (
             f"{change.model} moved from {flip.before.name} ({change.previous_at[:10]}) to "
             f"{flip.after.name} ({change.current_at[:10]}). {status}{said}"
         ),
-        page=serializer.at.category_page(change.slug),
-        at=change.current_at,
-        confirmed=change.confirmed,
-    )
+        "date_published": change.current_at,
+        "tags": ["confirmed" if change.confirmed else "unconfirmed"],
+    }

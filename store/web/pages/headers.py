@@ -13,9 +13,9 @@ from store.web.pages.rendering import HTML
 
 if TYPE_CHECKING:
     from store.web.pages.rendering import PageRenderer
-    from store.web.resolution import RequestView
     from store.web.resources import ProblemDetails, Suggestion
     from store.web.responding import Responder
+    from store.web.snapshot_view import SnapshotView
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -57,11 +57,11 @@ def _is_for_people() -> bool:
     return request.blueprint == "pages" or "text/html" in request.headers.get("Accept", "")
 
 
-def _show(response: ProblemResponse, view: RequestView, renderer: PageRenderer) -> None:
+def _show(response: ProblemResponse, view: SnapshotView, renderer: PageRenderer) -> None:
     """Turn a problem detail into a page that says the same, status and headers kept."""
     problem = response.details
     found = problem.suggestions or _suggestions(problem, view)
-    api = view.serializer.at.api("")
+    api = view.at.api("")
     body = renderer.render(
         "error.html",
         view,
@@ -74,7 +74,7 @@ def _show(response: ProblemResponse, view: RequestView, renderer: PageRenderer) 
     response.content_type = HTML
 
 
-def _suggestions(problem: ProblemDetails, view: RequestView) -> list[Suggestion]:
+def _suggestions(problem: ProblemDetails, view: SnapshotView) -> list[Suggestion]:
     """The categories or products that a mistyped path may have meant."""
     kind, _, wanted = request.path.strip("/").rpartition("/")
     malformed = problem.status == HTTPStatus.BAD_REQUEST and kind in ("best", "product")
@@ -82,5 +82,5 @@ def _suggestions(problem: ProblemDetails, view: RequestView) -> list[Suggestion]
         return []
     wanted = wanted[:MAX_SLUG].casefold()
     if kind == "product":
-        return view.serializer.suggested_products(wanted, view.snapshot)
-    return view.serializer.suggested_categories(wanted, view.snapshot)
+        return view.suggested_products(wanted)
+    return view.suggested_categories(wanted)

@@ -1,4 +1,4 @@
-"""Rendering: the template environment of pages, what every page is given, and text made safe."""
+"""Rendering: templates and assets, what every page is given, and text made safe."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markdown_it import MarkdownIt
 from markupsafe import Markup
+from msgspec import Struct
 
 from store.records import DOMAIN_PATTERN
+from store.snapshot import last_modified
 from store.web.cache import EncodedBody
-from store.web.resolution import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from store.web.snapshot_view import SnapshotView
 
-    from store.web.pages.assets import Assets
-    from store.web.resolution import RequestView
-
+STATIC = Path(__file__).parents[1] / "static"
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 TEMPLATES = Path(__file__).parents[3] / "templates"
 
 _DOMAIN = re.compile(DOMAIN_PATTERN)
@@ -32,54 +36,60 @@ _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufff
 HTML = "text/html; charset=utf-8"
 
 
+class Asset(Struct, frozen=True):
+    """A file as it is sent."""
+
+    encoded: EncodedBody
+    media_type: str
+
+    @property
+    def version(self) -> str:
+        """What changes in an address when the file does, so that caches may keep it for good."""
+        return self.encoded.etag[3:-1]
+
+
+def read_assets() -> dict[str, Asset]:
+    """Every file of the static directory, by name."""
+    return {
+        path.name: Asset(
+            EncodedBody(path.read_bytes(), last_modified([path.stat().st_mtime_ns], None)),
+            MEDIA_TYPES[path.suffix],
+        )
+        for path in sorted(STATIC.iterdir())
+        if path.suffix in MEDIA_TYPES
+    }
+
+
 class PageRenderer:
     """Makes pages from templates; names, reasons and all other data are escaped."""
 
-    def __init__(self, assets: Assets) -> None:
-        self._assets = assets
+    def __init__(self) -> None:
+        self.assets = read_assets()
 
-    def page(  # noqa: PLR0913 - a page has as many parts as it has
-        self,
-        view: RequestView,
-        path: str,
-        template: str,
-        context: Callable[[], Mapping[str, Any]],
-        *,
-        generation: int | None,
-        modified: Callable[[], int],
-        resource: str | None = None,
-        media_type: str = HTML,
-    ) -> Resource:
-        """A page by its path; ``resource`` is the path of the same as JSON."""
-
-        def make() -> EncodedBody:
-            return EncodedBody(self.render(template, view, **context()), modified())
-
-        return Resource(path, generation, make, media_type, page_link(view, resource))
-
-    def render(self, template: str, view: RequestView, /, **context: Any) -> bytes:
+    def render(self, template: str, view: SnapshotView, /, **context: Any) -> bytes:
         """A template filled in; ``root`` stands before every path of the site's own links."""
-        root = urlsplit(view.serializer.at.base).path
+        root = urlsplit(view.at.base).path
         text = (
             environment()
             .get_template(template)
             .render(
-                site=view.serializer.site,
-                at=view.serializer.at,
+                site=view.site,
+                at=view.at,
+                snapshot=view.snapshot,
                 licence=view.licence,
                 root=root,
-                asset=lambda name: f"{root}/static/{name}?v={self._assets.version(name)}",
+                asset=lambda name: f"{root}/static/{name}?v={self.assets[name].version}",
                 **context,
             )
         )
         return _UNSHOWABLE.sub("", text).encode()
 
 
-def page_link(view: RequestView, resource: str | None = None) -> str:
+def page_link(view: SnapshotView, resource: str | None = None) -> str:
     """The ``Link`` header of a page: what every answer has, the API catalog, the same as JSON."""
-    at = view.serializer.at
+    at = view.at
     found = [
-        view.serializer.service_links,
+        view.service_links,
         f'<{at.page(".well-known/api-catalog")}>; rel="api-catalog"',
     ]
     if resource:
@@ -102,7 +112,7 @@ def environment() -> Environment:
         "website": website,
         "markdown": markdown,
         "percent": percent,
-        "thousands": thousands,
+        "thousands": "{:,}".format,
     }
     return templates
 
@@ -117,11 +127,6 @@ def website(domain: str | None) -> str | None:
 def percent(share: float) -> str:
     """A share from 0 to 1 in words: ``52 %``."""
     return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
-
-
-def thousands(number: int) -> str:
-    """A whole number with its thousands set apart: ``1,425``."""
-    return f"{number:,}"
 
 
 def markdown(text: str) -> Markup:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,7 +9,6 @@ from urllib.parse import urlencode
 
 import msgspec
 from flask import Blueprint, request
-from msgspec import Struct
 
 from store.web import resolution
 from store.web import resources as wire
@@ -18,7 +16,7 @@ from store.web.cache import EncodedBody
 from store.web.pages import contexts, discovery, docs, feeds
 from store.web.pages.evidence import Evidence
 from store.web.pages.rendering import HTML, page_link
-from store.web.parameters import Parameters, path_slug
+from store.web.parameters import asked_query, path_slug
 from store.web.resolution import JSON, Absent, Resource
 
 if TYPE_CHECKING:
@@ -26,10 +24,10 @@ if TYPE_CHECKING:
 
     from store.rankings.changes import Change
     from store.web.api_docs import ApiDocs
-    from store.web.pages.assets import Assets
     from store.web.pages.rendering import PageRenderer
-    from store.web.resolution import RequestView, Resolved
+    from store.web.resolution import Resolved
     from store.web.responding import Responder
+    from store.web.snapshot_view import SnapshotView
 
 Shape = TypeVar("Shape")
 
@@ -52,23 +50,17 @@ SUGGESTED = 5, 3
 class Pages:
     """Every page, feed and crawler's file."""
 
-    def __init__(
-        self,
-        responder: Responder,
-        renderer: PageRenderer,
-        assets: Assets,
-        api_docs: ApiDocs,
-    ) -> None:
+    def __init__(self, responder: Responder, renderer: PageRenderer, api_docs: ApiDocs) -> None:
         self._responder = responder
         self._renderer = renderer
-        self._assets = assets
+        self._assets = renderer.assets
         self._api_docs = api_docs
 
     def blueprint(self) -> Blueprint:
         """Every rule with its resolver; what does not follow from history needs none."""
         blueprint = Blueprint("pages", __name__)
         resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
-            *((f"/{general.path}", partial(self.general, general)) for general in GENERAL),
+            *self._over_all(),
             ("/search", self.search),
             ("/search/suggest", self.suggest),
             ("/best/<slug>", self.category),
@@ -85,35 +77,28 @@ class Pages:
             self._responder.add(blueprint, rule, name, resolve, needs_history=needs_history)
         return blueprint
 
-    def general(self, page: General, view: RequestView) -> Resource:
-        """A page over everything."""
-        context = partial(page.context, self, view)
-        return self._over_all(
-            view, page.path, page.template, context, page.resource, page.media_type
-        )
-
-    def search(self, view: RequestView) -> Resolved:
+    def search(self, view: SnapshotView) -> Resolved:
         """``/search``: what fits ``q``; without it, every category."""
         if not request.args.get("q", "").strip():
-            return self._over_all(
+            return self._page(
                 view,
                 "search",
                 "categories.html",
                 lambda: {"groups": contexts.by_letter(view.snapshot.summary.ranked)},
-                "categories.json",
+                same="categories.json",
             )
-        query = _query()
-        return self._over_all(
+        query = asked_query(request.args)
+        return self._page(
             view,
             f"search?q={query}",
             "search.html",
-            lambda: {"results": view.serializer.search_results(query, view.snapshot)},
-            "search?" + urlencode({"q": query}),
+            lambda: {"results": view.search_results(query)},
+            same="search?" + urlencode({"q": query}),
         )
 
-    def suggest(self, view: RequestView) -> Resolved:
+    def suggest(self, view: SnapshotView) -> Resolved:
         """``/search/suggest``: titles and paths for what is being typed."""
-        snapshot, query = view.snapshot, _query()
+        snapshot, query = view.snapshot, asked_query(request.args)
 
         def make() -> bytes:
             hits = snapshot.summary.index.complete(query)
@@ -127,79 +112,75 @@ class Pages:
 
         return _small(view, "search/suggest", make, JSON)
 
-    def category(self, view: RequestView, slug: str) -> Resolved:
+    def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
         snapshot = view.snapshot
         board = snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.serializer.at.category_page)
+            return resolution.no_category(path_slug(slug), view, view.at.category_page)
 
         found = resolution.verdict(board, view)
 
         def context() -> dict[str, Any]:
             verdict = self._decoded(found, wire.CategoryVerdict)
             days = Evidence(self._responder.store, snapshot).days(slug)
-            return contexts.category(board, verdict, days, snapshot, view.serializer)
+            return contexts.category(board, verdict, days, view)
 
-        return self._about(found, view, f"best/{slug}", "category.html", context)
+        return self._page(view, f"best/{slug}", "category.html", context, about=found)
 
-    def product(self, view: RequestView, slug: str) -> Resolved:
+    def product(self, view: SnapshotView, slug: str) -> Resolved:
         """``/product/<slug>``: a product on every leaderboard."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.serializer.at.product_page)
+            return resolution.no_product(path_slug(slug), view, view.at.product_page)
 
         found = resolution.record(product, view)
 
         def context() -> dict[str, Any]:
             record = self._decoded(found, wire.ProductRecord)
             mentions = Evidence(self._responder.store, view.snapshot).mentions(product)
-            return contexts.product(product, record, mentions, view.snapshot)
+            return contexts.product(product, record, mentions, view)
 
-        return self._about(found, view, f"product/{slug}", "product.html", context)
+        return self._page(view, f"product/{slug}", "product.html", context, about=found)
 
-    def polls(self, view: RequestView, slug: str) -> Resolved:
+    def polls(self, view: SnapshotView, slug: str) -> Resolved:
         """``/product/<slug>/polls``: the newest polls that named a product."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.serializer.at.evidence_page)
+            return resolution.no_product(path_slug(slug), view, view.at.evidence_page)
 
         def context() -> dict[str, Any]:
-            product_mentions = Evidence(self._responder.store, view.snapshot).product_mentions(
-                product
-            )
-            return {"product": product, "namings": product_mentions}
+            evidence = Evidence(self._responder.store, view.snapshot)
+            return {"product": product, "namings": evidence.product_mentions(product)}
 
         found = resolution.record(product, view)
-        return self._about(found, view, f"product/{slug}/polls", "evidence.html", context)
+        return self._page(view, f"product/{slug}/polls", "evidence.html", context, about=found)
 
-    def experiment(self, view: RequestView, slug: str) -> Resolved:
+    def experiment(self, view: SnapshotView, slug: str) -> Resolved:
         """``/labs/<slug>``: the write-up of an experiment."""
-        experiments = self.labs(view).experiments
+        experiments = self._labs(view).experiments
         found = next((e for e in experiments if e.slug == path_slug(slug)), None)
         if found is None:
             why = f'No experiment with the slug "{slug}". /labs lists them all.'
             return Absent.because(HTTPStatus.NOT_FOUND, why)
         written = view.snapshot.catalogue.labs.get(slug)
         shown = {"experiment": found, "body": written.body if written else None}
-        return self._over_all(view, f"labs/{slug}", "experiment.html", lambda: shown, "labs.json")
+        return self._page(view, f"labs/{slug}", "experiment.html", lambda: shown, same="labs.json")
 
-    def api_catalog(self, view: RequestView) -> Resolved:
+    def api_catalog(self, view: SnapshotView) -> Resolved:
         """``/.well-known/api-catalog``: where the API and its descriptions are (RFC 9727)."""
-        return _small(view, API_CATALOG, lambda: discovery.api_catalog(view.serializer), LINK_SET)
+        return _small(view, API_CATALOG, lambda: discovery.api_catalog(view), LINK_SET)
 
-    def changes_json(self, view: RequestView) -> Resolved:
+    def changes_json(self, view: SnapshotView) -> Resolved:
         """``/feeds/changes.json``: the same as a JSON Feed."""
         path = "feeds/changes.json"
-        return _small(
-            view, path, lambda: feeds.json_feed(_newest_items(view), view.serializer), JSON_FEED
-        )
+        return _small(view, path, lambda: feeds.json_feed(_newest_items(view), view), JSON_FEED)
 
-    def category_atom(self, view: RequestView, slug: str) -> Resolved:
+    def category_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/best/<slug>.atom``: the changes of one category."""
         board = view.snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.serializer.at.category_feed)
+            return resolution.no_category(path_slug(slug), view, view.at.category_feed)
 
         def context() -> dict[str, Any]:
             changes = view.snapshot.aggregates[slug].changes[-feeds.ENTRIES :]
@@ -207,79 +188,100 @@ class Pages:
             return {"board": board, "items": items, "id": feeds.identity("feed", slug)}
 
         found, path = resolution.verdict(board, view), f"feeds/best/{slug}.atom"
-        return self._about(found, view, path, "category.atom.xml", context, ATOM)
+        return self._page(view, path, "category.atom.xml", context, about=found, media_type=ATOM)
 
-    def asset(self, view: RequestView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
+    def asset(self, view: SnapshotView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
         """``/static/<name>``: the style sheet, the script, the icon."""
         found = self._assets.get(name)
         if found is None:
             return Absent.because(HTTPStatus.NOT_FOUND, "There is no such file.")
         named = Resource(f"static/{name}", None, lambda: found.encoded, found.media_type, link="")
-        if request.args.get("v") == self._assets.version(name):
+        if request.args.get("v") == found.version:
             return msgspec.structs.replace(named, cache_control=KEEP)
         return named
 
-    def labs(self, view: RequestView) -> wire.Labs:
-        """The service's own experiments."""
+    def _labs(self, view: SnapshotView) -> wire.Labs:
         return self._decoded(resolution.document("labs.json", view), wire.Labs)
 
-    def mentions(self, view: RequestView) -> wire.MentionList:
-        """The most mentioned products."""
-        return self._decoded(resolution.document("mentions.json", view), wire.MentionList)
+    def _mentions(self, view: SnapshotView) -> dict[str, Any]:
+        document = resolution.document("mentions.json", view)
+        return {"mentions": self._decoded(document, wire.MentionList)}
 
-    def described(self, view: RequestView) -> dict[str, Any]:
+    def _described(self, view: SnapshotView) -> dict[str, Any]:
         """The API, from its own description."""
         document = self._decoded(self._api_docs.openapi_document(view), dict[str, Any])
         return {"document": document, "endpoints": list(docs.endpoints(document))}
 
-    def _about(
-        self,
-        found: Resource,
-        view: RequestView,
-        path: str,
-        template: str,
-        context: Callable[[], Mapping[str, Any]],
-        media_type: str = HTML,
-    ) -> Resource:
-        """A page of what a resource of the API is about."""
-        return self._renderer.page(
-            view,
-            path,
-            template,
-            context,
-            generation=found.generation,
-            modified=lambda: self._responder.body(found).modified,
-            resource=found.path,
-            media_type=media_type,
+    def _over_all(self) -> tuple[tuple[str, Callable[[SnapshotView], Resource]], ...]:
+        """The rules of pages over everything, with their resolvers."""
+        return (
+            self._general("", "home.html", contexts.home),
+            self._general("changes", "changes.html", contexts.changes, "changes.json"),
+            self._general("mentions", "mentions.html", self._mentions, "mentions.json"),
+            self._general(
+                "labs", "labs.html", lambda view: {"labs": self._labs(view)}, "labs.json"
+            ),
+            self._general("methodology", "methodology.html", contexts.methodology),
+            self._general("docs", "docs.html", self._described, "openapi.json"),
+            self._general("llms.txt", "llms.txt", media_type=TEXT),
+            self._general(ROBOTS, "robots.txt", media_type=TEXT),
+            self._general(
+                "sitemap.xml",
+                "sitemap.xml",
+                lambda view: {"places": discovery.site_map(self._labs(view), view)},
+                media_type=XML,
+            ),
+            self._general(
+                "feeds/changes.atom", "changes.atom.xml", _newest_changes, media_type=ATOM
+            ),
         )
 
-    def _over_all(
+    def _general(
         self,
-        view: RequestView,
+        path: str,
+        template: str,
+        context: Callable[[SnapshotView], Mapping[str, Any]] = lambda _: {},
+        same: str | None = None,
+        media_type: str = HTML,
+    ) -> tuple[str, Callable[[SnapshotView], Resource]]:
+        def resolve(view: SnapshotView) -> Resource:
+            return self._page(
+                view, path, template, lambda: context(view), same=same, media_type=media_type
+            )
+
+        return f"/{path}", resolve
+
+    def _page(
+        self,
+        view: SnapshotView,
         path: str,
         template: str,
         context: Callable[[], Mapping[str, Any]],
-        resource: str | None,
+        *,
+        about: Resource | None = None,
+        same: str | None = None,
         media_type: str = HTML,
     ) -> Resource:
-        """A page over everything; ``resource`` is the path of the same below ``/api/v1/``."""
-        return self._renderer.page(
-            view,
-            path,
-            template,
-            context,
-            generation=view.snapshot.generations.summary,
-            modified=lambda: view.snapshot.modified,
-            resource=resource and f"api/v1/{resource}",
-            media_type=media_type,
-        )
+        """A page of what a resource of the API is ``about``, or over everything.
+
+        ``same`` is the path below ``/api/v1/`` of what a page over everything shows, if anything.
+        """
+
+        def make() -> EncodedBody:
+            body = self._renderer.render(template, view, **context())
+            found = self._responder.body(about) if about else view.snapshot
+            return EncodedBody(body, found.modified)
+
+        generation = about.generation if about else view.snapshot.generations.summary
+        resource = about.path if about else same and f"api/v1/{same}"
+        return Resource(path, generation, make, media_type, page_link(view, resource))
 
     def _decoded(self, found: Resource, shape: type[Shape]) -> Shape:
         """What a resource says; decoding its body costs a tenth of making it."""
         return msgspec.json.decode(self._responder.body(found).body, type=shape)
 
 
-def _small(view: RequestView, path: str, make: Callable[[], bytes], media_type: str) -> Resource:
+def _small(view: SnapshotView, path: str, make: Callable[[], bytes], media_type: str) -> Resource:
     """A resource that no template makes, so quickly that it is not kept."""
 
     def encoded() -> EncodedBody:
@@ -288,70 +290,17 @@ def _small(view: RequestView, path: str, make: Callable[[], bytes], media_type: 
     return Resource(path, None, encoded, media_type, page_link(view))
 
 
-def _query() -> str:
-    parameters = Parameters(request.args)
-    query = parameters.query()
-    parameters.check()
-    return query
-
-
-def _newest_items(view: RequestView) -> list[feeds.Item]:
+def _newest_items(view: SnapshotView) -> list[dict[str, Any]]:
     return _items(islice(view.snapshot.summary.changes, feeds.ENTRIES), view)
 
 
-def _items(changes: Iterable[Change], view: RequestView) -> list[feeds.Item]:
-    return feeds.items(contexts.pick_changes(changes, view.snapshot), view.serializer)
+def _newest_changes(view: SnapshotView) -> dict[str, Any]:
+    return {
+        "items": _newest_items(view),
+        "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
+        "id": feeds.identity("feed", "changes"),
+    }
 
 
-class General(Struct, frozen=True):
-    """A page over everything.
-
-    ``context`` is what its template is given, ``resource`` the same as JSON, below ``/api/v1/``.
-    """
-
-    path: str
-    template: str
-    context: Callable[[Pages, RequestView], Mapping[str, Any]]
-    resource: str | None = None
-    media_type: str = HTML
-
-
-GENERAL = (
-    General("", "home.html", lambda _, view: contexts.home(view.snapshot)),
-    General(
-        "changes",
-        "changes.html",
-        lambda _, view: contexts.changes(view.snapshot),
-        "changes.json",
-    ),
-    General(
-        "mentions",
-        "mentions.html",
-        lambda pages, view: {"mentions": pages.mentions(view)},
-        "mentions.json",
-    ),
-    General("labs", "labs.html", lambda pages, view: {"labs": pages.labs(view)}, "labs.json"),
-    General("methodology", "methodology.html", lambda _, view: contexts.methodology(view.snapshot)),
-    General("docs", "docs.html", Pages.described, "openapi.json"),
-    General("llms.txt", "llms.txt", lambda _, view: {"snapshot": view.snapshot}, media_type=TEXT),
-    General(ROBOTS, "robots.txt", lambda *_: {}, media_type=TEXT),
-    General(
-        "sitemap.xml",
-        "sitemap.xml",
-        lambda pages, view: {
-            "places": discovery.site_map(view.snapshot, pages.labs(view), view.serializer)
-        },
-        media_type=XML,
-    ),
-    General(
-        "feeds/changes.atom",
-        "changes.atom.xml",
-        lambda _, view: {
-            "items": _newest_items(view),
-            "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
-            "id": feeds.identity("feed", "changes"),
-        },
-        media_type=ATOM,
-    ),
-)
-"""The pages over everything that take no parameter."""
+def _items(changes: Iterable[Change], view: SnapshotView) -> list[dict[str, Any]]:
+    return [feeds.item(flip, view) for flip in contexts.pick_changes(changes, view.snapshot)]

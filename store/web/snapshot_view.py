@@ -1,10 +1,9 @@
-"""From snapshot to wire: fills the resources, for the JSON API, MCP and pages alike."""
+"""A snapshot as readers see it: fills the resources, for the JSON API, MCP and pages alike."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from store.rankings import sentences
@@ -12,16 +11,13 @@ from store.web import resources as wire
 from store.web.addresses import LICENCES, Addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from store.rankings.changes import Change
     from store.rankings.leaderboards import Leaderboard
-    from store.rankings.merging import CountedAnswer, Entry, ResolvedAnswer
+    from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
-    from store.rankings.search import Hit
-    from store.rankings.site_summary import SiteSummary
-    from store.records import Pick, Site
     from store.snapshot import Snapshot
 
 MOST_CHANGES = 1000
@@ -30,53 +26,62 @@ TOP = 5
 HITS = 10
 
 
-class Serializer:
-    """Makes every resource of one site at one base URL."""
+class SnapshotView:
+    """What one request sees: a snapshot, and every resource made from it, at one base URL."""
 
-    def __init__(self, site: Site, base_url: str) -> None:
-        self.site = site
+    def __init__(self, snapshot: Snapshot, base_url: str) -> None:
+        self.snapshot = snapshot
+        self.site = snapshot.catalogue.site
         self.at = Addresses(base_url)
 
-    @cached_property
+    @property
+    def licence(self) -> str | None:
+        """The address of the licence, if it is a well-known one."""
+        return LICENCES.get(self.site.licence)
+
+    @property
     def service_links(self) -> str:
         """The part of the ``Link`` header that every answer has: licence and description."""
         description = (
             f'<{self.at.api("openapi.json")}>; rel="service-desc"; type="application/json"'
         )
-        licence = LICENCES.get(self.site.licence)
-        return f'<{licence}>; rel="license", {description}' if licence else description
+        return f'<{self.licence}>; rel="license", {description}' if self.licence else description
 
-    def category_verdict(
-        self, board: Leaderboard, products: Mapping[ProductId, ProductProfile]
-    ) -> wire.CategoryVerdict:
+    def link(self, page: str) -> str:
+        """The ``Link`` header of a JSON answer: ``page`` is the address that shows the same."""
+        return f'{self.service_links}, <{page}>; rel="alternate"; type="text/html"'
+
+    def category_verdict(self, board: Leaderboard) -> wire.CategoryVerdict:
         """One category's merged ranking and what each model said."""
-        names = _names(board, products)
+        names = self._names(board)
         return wire.CategoryVerdict(
             slug=board.slug,
             title=board.category.title,
             question=board.question,
             next_question=board.next_question,
-            verdict=self.verdict(board, products),
+            verdict=self.verdict(board),
             url=self.at.category_page(board.slug),
             updated=board.updated,
             models=[answer.model for answer in board.counted],
             missing=list(board.missing),
             consensus=sentences.consensus(board.agreement, names),
             disagreement=sentences.disagreement(board.counted, board.entries, names),
-            agreement=_agreement(board, products),
-            combined=[_ranked(entry, products[entry.product]) for entry in board.entries],
-            per_model={a.model: _picks(a.picks, products) for a in board.counted},
+            agreement=self._agreement(board),
+            combined=[self._ranked(entry) for entry in board.entries],
+            per_model={a.model: self._picks(a) for a in board.counted},
             missed_by_model={
-                a.model: _missed(a.answered, products)
-                for a in board.counted
-                if a.answered.poll.missed
+                a.model: self._missed(a) for a in board.counted if a.answered.poll.missed
             },
-            answers={a.model: _stamp(a) for a in board.counted},
+            answers={
+                a.model: wire.AnswerStamp(
+                    polled_at=a.answered.poll.polled_at, poll=a.answered.poll.id, stale=a.stale
+                )
+                for a in board.counted
+            },
         )
 
-    def verdict(self, board: Leaderboard, products: Mapping[ProductId, ProductProfile]) -> str:
+    def verdict(self, board: Leaderboard) -> str:
         """The sentence to quote for a category."""
-        names = _names(board, products)
         return sentences.category_verdict(
             date=board.updated,
             topic=board.topic,
@@ -84,30 +89,28 @@ class Serializer:
             source=self._source(self.at.category_page(board.slug)),
             counted=board.counted,
             entries=board.entries,
-            names=names,
-            wording=self.wording(board, products),
+            names=self._names(board),
+            wording=self.wording(board),
         )
 
-    def wording(self, board: Leaderboard, products: Mapping[ProductId, ProductProfile]) -> str:
+    def wording(self, board: Leaderboard) -> str:
         """How a category's #1 came about, as its verdict says it."""
         return sentences.agreement_wording(
             board.counted,
             board.configured,
             board.entries,
-            _names(board, products),
+            self._names(board),
             self.site.stale_after_days,
         )
 
-    def product_record(
-        self, product: ProductProfile, leaderboards: Mapping[str, Leaderboard]
-    ) -> wire.ProductRecord:
+    def product_record(self, product: ProductProfile) -> wire.ProductRecord:
         """A product and every leaderboard it appears on."""
-        places = standings(product, leaderboards)
+        places = self.standings(product)
         return wire.ProductRecord(
             slug=product.slug,
             name=product.name,
             domain=product.domain,
-            verdict=self.product_verdict(product, places),
+            verdict=self._product_verdict(product, places),
             best_rank=places[0][1].rank if places else 0,
             categories=len(places),
             entries=[self._product_entry(board, entry) for board, entry in places],
@@ -115,28 +118,19 @@ class Serializer:
             check=self.at.evidence_page(product.slug),
         )
 
-    def product_verdict(
-        self, product: ProductProfile, places: Sequence[tuple[Leaderboard, Entry]]
-    ) -> str | None:
-        """The sentence to quote for a product; ``None`` on no leaderboard."""
-        if not places:
-            return None
-        board, entry = min(
-            places, key=lambda place: (place[1].rank, -len(place[0].entries), place[0].slug)
-        )
-        return sentences.product_verdict(
-            date=board.updated,
-            product=product.name,
-            rank=entry.rank,
-            of=len(board.entries),
-            topic=board.topic,
-            site=self.site.name,
-            leaderboards=len(places),
-            reason=entry.reason,
-            source=self._source(self.at.product_page(product.slug)),
-        )
+    def standings(self, product: ProductProfile) -> list[tuple[Leaderboard, Entry]]:
+        """A product's places on all leaderboards, best rank first, then by category slug."""
+        leaderboards = self.snapshot.leaderboards
+        places = [
+            (leaderboards[slug], entry)
+            for slug in product.categories
+            if slug in leaderboards
+            for entry in leaderboards[slug].entries
+            if entry.product == product.id
+        ]
+        return sorted(places, key=lambda place: (place[1].rank, place[0].slug))
 
-    def category_items(self, summary: SiteSummary) -> list[wire.CategoryItem]:
+    def category_items(self) -> list[wire.CategoryItem]:
         """Every ranked category, by title."""
         return [
             wire.CategoryItem(
@@ -145,11 +139,12 @@ class Serializer:
                 updated=board.updated,
                 api=self.at.category(board.slug),
             )
-            for board in summary.ranked
+            for board in self.snapshot.summary.ranked
         ]
 
-    def change_list(self, summary: SiteSummary) -> wire.ChangeList:
+    def change_list(self) -> wire.ChangeList:
         """The newest changes of the models' #1 picks, in current names."""
+        summary = self.snapshot.summary
         titles = {aggregate.slug: aggregate.category.title for aggregate in summary.aggregates}
         names = {product.id: product.name for product in summary.mentioned}
         changes = [self._change(change, titles, names) for change in summary.changes[:MOST_CHANGES]]
@@ -161,26 +156,28 @@ class Serializer:
             changes=changes,
         )
 
-    def mention_list(self, summary: SiteSummary) -> wire.MentionList:
+    def mention_list(self) -> wire.MentionList:
         """The most mentioned products, with their trends."""
+        summary = self.snapshot.summary
         leaderboards = Counter(e.product for board in summary.ranked for e in board.entries)
         return wire.MentionList(
             as_of=summary.last_poll,
             polls=summary.successes,
             products=[
-                self._mention(rank, product, summary, leaderboards[product.id])
+                self._mention(rank, product, leaderboards[product.id])
                 for rank, product in enumerate(summary.mentioned[:MOST_MENTIONED], start=1)
             ],
         )
 
-    def labs(self, snapshot: Snapshot) -> wire.Labs:
+    def labs(self) -> wire.Labs:
         """The computed experiments and those written by hand, newest first."""
-        computed = {
-            e.slug: (e.title, e.method, e.finding, e.date) for e in snapshot.summary.experiments
+        found = {
+            e.slug: (e.title, e.method, e.finding, e.date)
+            for e in self.snapshot.summary.experiments
         }
-        written = {
+        found |= {
             slug: (e.title, e.method, e.finding, e.date.isoformat())
-            for slug, e in snapshot.catalogue.labs.items()
+            for slug, e in self.snapshot.catalogue.labs.items()
         }
         experiments = [
             wire.LabsExperiment(
@@ -191,54 +188,128 @@ class Serializer:
                 date=date,
                 url=self.at.experiment_page(slug),
             )
-            for slug, (title, method, finding, date) in sorted({**computed, **written}.items())
+            for slug, (title, method, finding, date) in sorted(found.items())
         ]
         experiments.sort(key=lambda experiment: experiment.date, reverse=True)
         return wire.Labs(count=len(experiments), experiments=experiments)
 
-    def search_results(
-        self, query: str, snapshot: Snapshot, limit: int = HITS
-    ) -> wire.SearchResults:
+    def search_results(self, query: str, limit: int = HITS) -> wire.SearchResults:
         """What fits a query, best first."""
+        snapshot = self.snapshot
         hits = snapshot.summary.index.search(query, limit)
         return wire.SearchResults(
             query=query,
             categories=[
-                self._category_hit(hit, snapshot.leaderboards[hit.slug], snapshot.products)
+                self._category_hit(board, hit.score)
                 for hit in hits.categories
-                if hit.slug in snapshot.leaderboards
+                if (board := snapshot.leaderboards.get(hit.slug))
             ],
             brands=[
-                self._brand_hit(hit, product, snapshot.leaderboards)
+                self._brand_hit(product, hit.score)
                 for hit in hits.brands
                 if (product := snapshot.product(hit.slug))
             ],
         )
 
-    def suggested_categories(self, text: str, snapshot: Snapshot) -> list[wire.Suggestion]:
+    def suggested_categories(self, text: str) -> list[wire.Suggestion]:
         """The ranked categories closest to an unknown slug."""
-        hits = snapshot.summary.index.closest_categories(text)
+        hits = self.snapshot.summary.index.closest_categories(text)
+        found = (self.snapshot.leaderboards.get(hit.slug) for hit in hits)
         return [
-            wire.Suggestion(
-                slug=slug,
-                title=snapshot.leaderboards[slug].category.title,
-                api=self.at.category(slug),
-            )
-            for slug in (hit.slug for hit in hits)
-            if slug in snapshot.leaderboards
+            wire.Suggestion(slug=b.slug, title=b.category.title, api=self.at.category(b.slug))
+            for b in found
+            if b
         ]
 
-    def suggested_products(self, text: str, snapshot: Snapshot) -> list[wire.Suggestion]:
+    def suggested_products(self, text: str) -> list[wire.Suggestion]:
         """The products closest to an unknown slug."""
-        hits = snapshot.summary.index.closest_brands(text)
+        hits = self.snapshot.summary.index.closest_brands(text)
+        found = (self.snapshot.product(hit.slug) for hit in hits)
         return [
             wire.Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug))
-            for p in (snapshot.product(hit.slug) for hit in hits)
+            for p in found
             if p
         ]
 
+    def _names(self, board: Leaderboard) -> dict[ProductId, str]:
+        products = self.snapshot.products
+        return {entry.product: products[entry.product].name for entry in board.entries}
+
     def _source(self, page: str) -> str:
         return sentences.source(page, self.site.name, self.site.licence)
+
+    def _agreement(self, board: Leaderboard) -> wire.Agreement | None:
+        found = board.agreement
+        if found is None:
+            return None
+        product = self.snapshot.products[found.product]
+        top = wire.TopPick(
+            product=product.name,
+            slug=product.slug,
+            votes=found.votes,
+            of=found.of,
+            label=found.label,
+        )
+        return wire.Agreement(top1=top, overlap=found.overlap)
+
+    def _ranked(self, entry: Entry) -> wire.RankedEntry:
+        product = self.snapshot.products[entry.product]
+        return wire.RankedEntry(
+            rank=entry.rank,
+            product=product.name,
+            slug=product.slug,
+            domain=product.domain,
+            score=entry.score,
+            appearances=entry.appearances,
+            model_ranks=dict(entry.model_ranks),
+            tied=entry.tied,
+            reason=sentences.cut(entry.reason, sentences.EXCERPT) if entry.reason else None,
+        )
+
+    def _picks(self, answer: CountedAnswer) -> list[wire.ModelPick]:
+        products = self.snapshot.products
+        return [
+            wire.ModelPick(
+                rank=pick.rank,
+                product=products[product].name,
+                named=pick.product,
+                slug=products[product].slug,
+                domain=products[product].domain,
+                reason=pick.reason,
+            )
+            for product, pick in answer.picks.items()
+        ]
+
+    def _missed(self, answer: CountedAnswer) -> list[wire.MissedProduct]:
+        answered = answer.answered
+        found = (self.snapshot.products.get(id_) for id_ in answered.missed)
+        return [
+            wire.MissedProduct(
+                product=product.name if product else miss.product,
+                slug=product.slug if product else None,
+                reason=miss.reason,
+            )
+            for miss, product in zip(answered.poll.missed, found, strict=True)
+        ]
+
+    def _product_verdict(
+        self, product: ProductProfile, places: Sequence[tuple[Leaderboard, Entry]]
+    ) -> str | None:
+        """The sentence to quote for a product; ``None`` on no leaderboard."""
+        if not places:
+            return None
+        board, entry = min(places, key=quoted_first)
+        return sentences.product_verdict(
+            date=board.updated,
+            product=product.name,
+            rank=entry.rank,
+            of=len(board.entries),
+            topic=board.topic,
+            site=self.site.name,
+            leaderboards=len(places),
+            reason=entry.reason,
+            source=self._source(self.at.product_page(product.slug)),
+        )
 
     def _product_entry(self, board: Leaderboard, entry: Entry) -> wire.ProductEntry:
         return wire.ProductEntry(
@@ -275,11 +346,9 @@ class Serializer:
             api=self.at.category(change.slug),
         )
 
-    def _mention(
-        self, rank: int, product: ProductProfile, summary: SiteSummary, leaderboards: int
-    ) -> wire.Mention:
+    def _mention(self, rank: int, product: ProductProfile, leaderboards: int) -> wire.Mention:
         first = dt.date.fromisoformat(sentences.dated(product.first_mention))
-        trend = summary.trends.of(product.id, first)
+        trend = self.snapshot.summary.trends.of(product.id, first)
         return wire.Mention(
             rank=rank,
             slug=product.slug,
@@ -297,18 +366,17 @@ class Serializer:
             api=self.at.product(product.slug),
         )
 
-    def _category_hit(
-        self, hit: Hit, board: Leaderboard, products: Mapping[ProductId, ProductProfile]
-    ) -> wire.CategoryHit:
+    def _category_hit(self, board: Leaderboard, score: float) -> wire.CategoryHit:
+        products = self.snapshot.products
         return wire.CategoryHit(
             slug=board.slug,
             title=board.category.title,
             question=board.question,
-            verdict=self.verdict(board, products),
+            verdict=self.verdict(board),
             updated=board.updated,
             page=self.at.category_page(board.slug),
             api=self.at.category(board.slug),
-            score=hit.score,
+            score=score,
             top=[
                 wire.TopEntry(
                     rank=entry.rank,
@@ -320,19 +388,17 @@ class Serializer:
             ],
         )
 
-    def _brand_hit(
-        self, hit: Hit, product: ProductProfile, leaderboards: Mapping[str, Leaderboard]
-    ) -> wire.BrandHit:
-        places = standings(product, leaderboards)
+    def _brand_hit(self, product: ProductProfile, score: float) -> wire.BrandHit:
+        places = self.standings(product)
         return wire.BrandHit(
             slug=product.slug,
             name=product.name,
             domain=product.domain,
-            verdict=self.product_verdict(product, places),
+            verdict=self._product_verdict(product, places),
             best_rank=places[0][1].rank if places else 0,
             page=self.at.product_page(product.slug),
             api=self.at.product(product.slug),
-            score=hit.score,
+            score=score,
             ranked_in=[
                 wire.RankedIn(
                     slug=board.slug,
@@ -346,88 +412,7 @@ class Serializer:
         )
 
 
-def standings(
-    product: ProductProfile, leaderboards: Mapping[str, Leaderboard]
-) -> list[tuple[Leaderboard, Entry]]:
-    """A product's places on all leaderboards, best rank first, then by category slug."""
-    places = [
-        (leaderboards[slug], entry)
-        for slug in product.categories
-        if slug in leaderboards
-        for entry in leaderboards[slug].entries
-        if entry.product == product.id
-    ]
-    return sorted(places, key=lambda place: (place[1].rank, place[0].slug))
-
-
-def _names(
-    board: Leaderboard, products: Mapping[ProductId, ProductProfile]
-) -> dict[ProductId, str]:
-    return {entry.product: products[entry.product].name for entry in board.entries}
-
-
-def _agreement(
-    board: Leaderboard, products: Mapping[ProductId, ProductProfile]
-) -> wire.Agreement | None:
-    if board.agreement is None:
-        return None
-    product = products[board.agreement.product]
-    return wire.Agreement(
-        top1=wire.TopPick(
-            product=product.name,
-            slug=product.slug,
-            votes=board.agreement.votes,
-            of=board.agreement.of,
-            label=board.agreement.label,
-        ),
-        overlap=board.agreement.overlap,
-    )
-
-
-def _ranked(entry: Entry, product: ProductProfile) -> wire.RankedEntry:
-    return wire.RankedEntry(
-        rank=entry.rank,
-        product=product.name,
-        slug=product.slug,
-        domain=product.domain,
-        score=entry.score,
-        appearances=entry.appearances,
-        model_ranks=dict(entry.model_ranks),
-        tied=entry.tied,
-        reason=sentences.cut(entry.reason, sentences.EXCERPT) if entry.reason else None,
-    )
-
-
-def _picks(
-    picks: Mapping[ProductId, Pick], products: Mapping[ProductId, ProductProfile]
-) -> list[wire.ModelPick]:
-    return [
-        wire.ModelPick(
-            rank=pick.rank,
-            product=products[product].name,
-            named=pick.product,
-            slug=products[product].slug,
-            domain=products[product].domain,
-            reason=pick.reason,
-        )
-        for product, pick in picks.items()
-    ]
-
-
-def _missed(
-    answered: ResolvedAnswer, products: Mapping[ProductId, ProductProfile]
-) -> list[wire.MissedProduct]:
-    found: Iterable[ProductProfile | None] = (products.get(id_) for id_ in answered.missed)
-    return [
-        wire.MissedProduct(
-            product=product.name if product else miss.product,
-            slug=product.slug if product else None,
-            reason=miss.reason,
-        )
-        for miss, product in zip(answered.poll.missed, found, strict=True)
-    ]
-
-
-def _stamp(answer: CountedAnswer) -> wire.AnswerStamp:
-    poll = answer.answered.poll
-    return wire.AnswerStamp(polled_at=poll.polled_at, poll=poll.id, stale=answer.stale)
+def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, int, str]:
+    """The order of a product's places by which its verdict quotes: rank, most entries, slug."""
+    board, entry = place
+    return (entry.rank, -len(board.entries), board.slug)
