@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from store import counting
+from store.cli import counted
 from store.polls.asking import cost_at_most
 from store.rankings import wordings
 from store.rankings.sentences import listed
@@ -165,7 +166,7 @@ def _rewordings(catalogue: Catalogue, history: HistorySummary, files: Files) -> 
                 price = f"for at most {sum(filter(None, costs)):.4f} USD"
             message = (
                 f"a new question, yet to be answered by {listed([a.name for a in assistants])}: "
-                f"{_number(len(assistants), 'poll')} {price}; the answers to the one before stand "
+                f"{counted(len(assistants), 'poll')} {price}; the answers to the one before stand "
                 f"until all have answered, {wordings.DAYS} days after the first at most; if both "
                 "mean the same, list the one before in former_questions"
             )
@@ -182,7 +183,3 @@ def _counted(slugs: list[str]) -> str:
     """``3 categories (a, b, c) have`` …, the first few by name."""
     shown = ", ".join(slugs[:_NAMED]) + (", …" if len(slugs) > _NAMED else "")
     return f"1 slug ({shown}) has" if len(slugs) == 1 else f"{len(slugs):,} slugs ({shown}) have"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

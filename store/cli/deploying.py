@@ -15,7 +15,7 @@ import msgspec
 from flask import current_app
 from slugify import slugify
 
-from store.cli import with_data
+from store.cli import app_settings, with_data
 from store.cli.exporting import MANIFEST, Manifest
 from store.files import Files
 from store.settings import NOT_THE_SAMPLE
@@ -24,8 +24,6 @@ from store.web.pages.rendering import environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from store.settings import Settings
 
 WITH_ARGUMENTS = ("/search", "/search/suggest", "/api/v1/search", "/api/v1/history")
 """Paths whose answers depend on the query: nginx never serves them from an exported tree."""
@@ -146,12 +144,12 @@ def systemd(apps: tuple[str, ...], unit: str | None) -> None:
 
     For several --app it is a template, of which each is an instance.
     """
-    if not _settings().has_own_data:
+    if not app_settings().has_own_data:
         raise click.ClickException(f"The service may poll, but {NOT_THE_SAMPLE}.")
     places = {
         "checkout": current_app.root_path,
         "python": sys.executable,
-        "data": str(_settings().data_dir.resolve()),
+        "data": str(app_settings().data_dir.resolve()),
     }
     _refuse_odd("systemd", places.values(), r"""["\\$`]""")
     values = _values(apps, unit)
@@ -174,7 +172,7 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
     Raises:
         click.ClickException: the site has no address, or none that can stand in configuration.
     """
-    settings = _settings()
+    settings = app_settings()
     site = Files(settings.data_dir).scan().site
     base_url = (settings.base_url or site.base_url or "").rstrip("/")
     if not base_url:
@@ -227,11 +225,6 @@ def _host_alone(address: str) -> str:
     host = host_of(address)
     host = f"[{host}]" if ":" in host else host
     return host if _is_host(host) else ""
-
-
-def _settings() -> Settings:
-    settings: Settings = current_app.extensions["settings"]
-    return settings
 
 
 def _unit(name: str, places: str) -> str:

@@ -12,6 +12,7 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+import click
 from msgspec import Struct
 
 from store import json_positions
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _decode = json.JSONDecoder().raw_decode
 
 
-class EditError(Exception):
+class EditError(click.ClickException):
     """A file was left as it was; the sentence says why."""
 
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from flask import current_app
 from rapidfuzz import process
 
-from store.cli import with_data
-from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_item
+from store.cli import app_settings, with_data
+from store.cli.editing import Edit, carry_out, new, text_of, with_item
 from store.files import DataDirectoryError, understand
 from store.history import HistoryError
 from store.memory import Store
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from store.rankings.curation import Move, NameResolution
     from store.rankings.similarity import MergeSuggestion
-    from store.settings import Settings
     from store.snapshot import Snapshot
 
 ORDER = tuple(field.encode_name for field in msgspec.structs.fields(Product))
@@ -128,14 +126,14 @@ class ProductEditor:
 
     @classmethod
     def open(cls) -> ProductEditor:
-        """The desk over the app's data directory.
+        """The editor of the app's data directory.
 
         Raises:
             click.ClickException: the data directory or its history cannot be used.
         """
-        settings: Settings = current_app.extensions["settings"]
+        data_dir = app_settings().data_dir
         try:
-            return cls(settings.data_dir, Store(settings.data_dir).snapshot)
+            return cls(data_dir, Store(data_dir).snapshot)
         except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(str(error)) from None
 
@@ -271,10 +269,7 @@ class ProductEditor:
                 self._file_text(slug)
 
     def _file_text(self, slug: str) -> str:
-        try:
-            return text_of(self._directory, _name(slug))
-        except EditError as error:
-            raise click.ClickException(str(error)) from None
+        return text_of(self._directory, _name(slug))
 
     def _text(self, product: ProductProfile) -> str:
         """The text of a product's file, a new one if it has none."""
@@ -289,10 +284,7 @@ class ProductEditor:
     def _carry_out(self, edits: list[Edit]) -> None:
         """Write, show what was written, and say which spellings stand for another product now."""
         moves = self._moves(edits)
-        try:
-            carry_out(self._directory, edits)
-        except EditError as error:
-            raise click.ClickException(str(error)) from None
+        carry_out(self._directory, edits)
         for edit in edits:
             click.echo(edit.diff, nl=False)
         for move in moves:

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from flask import current_app
 from msgspec import Struct
 
-from store.cli import with_data
-from store.cli.slugs import unknown_category
+from store.cli import app_settings, unknown_category, with_data
 from store.counting import states_of
 from store.files import REQUIRED, Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
@@ -126,7 +124,7 @@ def poll(  # noqa: PLR0913 - a command's options
     """
     if as_json and not show:
         raise click.UsageError("--json goes with --status.")
-    settings: Settings = current_app.extensions["settings"]
+    settings = app_settings()
     catalogue = _catalogue(settings)
     chosen = _assistants(catalogue, models, at)
     history = History(settings.data_dir / "history")
@@ -238,11 +236,8 @@ def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> Iterable[str]:
 
 def _look(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[str]]:
     """What was asked so far; in sentences what of it cannot be read and so is not polled."""
-    try:
-        context.history.signatures()
-        stands, unread = look(slugs, context.states_of)
-    except HistoryError as error:
-        raise click.ClickException(f"{error}.") from None
+    context.history.signatures()
+    stands, unread = look(slugs, context.states_of)
     sentences = dict.fromkeys(map(str, unread))
     spoilt = (
         [str(context.history.damaged_checkpoints)] if context.history.damaged_checkpoints else []

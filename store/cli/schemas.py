@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from flask import current_app
 
-from store.cli import with_data
+from store.cli import app_settings, with_data
 from store.drafts import atomic_write
 from store.files import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
@@ -18,8 +17,6 @@ from store.settings import SHIPPED_DATA
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from store.settings import Settings
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -51,9 +48,8 @@ def schema() -> None:
     They go to schemas/ in the data directory; .vscode/settings.json makes VS Code use them. Both
     follow from the program; run it again after an update.
     """
-    settings: Settings = current_app.extensions["settings"]
     try:
-        for path in write(settings.data_dir):
+        for path in write(app_settings().data_dir):
             click.echo(f"wrote {path}")
     except OSError as error:
         raise click.ClickException(
