@@ -28,7 +28,7 @@ from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import DuePolls, Pair, look
 from store.polls.leases import Leases, held, locks_in
 from store.polls.providers import Tokens
-from store.polls.runner import ANSWERED, LEFT, Dependencies, Runner, RunSummary
+from store.polls.runner import ANSWERED, LEFT, Dependencies, RunSummary, run
 from store.polls.schedule import LOCK, other_owner
 from store.polls.spending import RunAccount, at_most, daily_account, is_priced, usd
 from store.polls.status import PollingReport, status
@@ -302,21 +302,20 @@ def _ask(
             raise click.ClickException(f"Nothing was asked: {fault}")
     chosen = list({pair.assistant.name: pair.assistant for pair in pairs}.values())
     ready = _ready(context.settings, chosen, accounts)
-    stop = threading.Event()
     deps = Dependencies(
         record=partial(append, context.history, context.catalogue),
         states_of=context.states_of,
         leases=Leases(locks_in(context.settings)),
         secret=context.settings.secret,
         proxy=context.settings.proxy,
-        stop=stop,
+        stop=threading.Event(),
         clock=context.clock,
         accounts=accounts,
     )
-    runner = Runner(deps, context.catalogue.site.poll_every_days, in_order=in_order)
+    every_days = context.catalogue.site.poll_every_days if only_due else None
     asked = [pair for pair in pairs if pair.assistant in ready]
     try:
-        well = _summarise(_run(runner, asked, stop, only_due=only_due))
+        well = _summarise(_run(asked, deps, every_days, in_order=in_order))
     finally:
         _keep_checkpoints(context.history, {pair.slug for pair in asked})
     return well and len(ready) == len(chosen) and not context.clock.fault()
@@ -334,17 +333,18 @@ def _keep_checkpoints(history: History, slugs: Collection[str]) -> None:
 
 
 def _run(
-    runner: Runner, pairs: Sequence[Pair], stop: threading.Event, *, only_due: bool
+    pairs: Sequence[Pair], deps: Dependencies, every_days: int | None, *, in_order: bool
 ) -> dict[str, RunSummary]:
     """Run the polls behind a progress bar; Ctrl-C and SIGTERM end them in good order."""
     before = {
-        number: signal.signal(number, lambda *_: stop.set())
+        number: signal.signal(number, lambda *_: deps.stop.set())
         for number in (signal.SIGINT, signal.SIGTERM)
         if threading.current_thread() is threading.main_thread()
     }
     try:
         with click.progressbar(length=len(pairs), label="Polling") as bar:
-            return runner.run(pairs, only_due=only_due, done=lambda: bar.update(1))
+            done = partial(bar.update, 1)
+            return run(pairs, deps, every_days, in_order=in_order, done=done)
     except (HistoryError, OSError) as error:
         raise click.ClickException(f"The polls could not be recorded: {error}") from None
     finally:

@@ -28,7 +28,7 @@ from store.polls.asking import Unready
 from store.polls.clocks import Clock
 from store.polls.due import Pair, look
 from store.polls.leases import Leases, leased, locks_in
-from store.polls.runner import Dependencies, Runner
+from store.polls.runner import Dependencies, run
 from store.polls.spending import daily_account
 from store.rankings.poll_states import usd_on
 from store.settings import SettingsError
@@ -270,8 +270,7 @@ class Schedule:
             clock=self._clock,
             accounts=daily_account(self._settings, catalogue, self._usd_on, self._clock),
         )
-        runner = Runner(deps, catalogue.site.poll_every_days)
-        return runner.run(due[:share], only_due=True).get(assistant.name)
+        return run(due[:share], deps, catalogue.site.poll_every_days).get(assistant.name)
 
     def _usd_on(self, day: str) -> float:
         return usd_on(day, self._store.snapshot.polled.values())

@@ -118,7 +118,7 @@ class Sender:
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stop = stop
-        self._secret = secret
+        self.secret = secret
         self._proxy = proxy
         self._limits = limits
         self._random = random or Random()
@@ -299,8 +299,8 @@ class Sender:
                     return _lost("http", f"The reply is larger than {self._limits.size:,} bytes.")
                 if self._elapsed() > deadline:
                     return self._late()
-            headers = secrets.headers_without(self._secret, response.headers)
-            clean = secrets.body_without(self._secret, bytes(body))
+            headers = secrets.headers_without(self.secret, response.headers)
+            clean = secrets.body_without(self.secret, bytes(body))
             return Response(response.status_code, headers, clean)
 
     def _late(self) -> _Lost:
