@@ -29,40 +29,30 @@ WITH_ARGUMENTS = ("/search", "/search/suggest", "/api/v1/search", "/api/v1/histo
 """Paths whose answers depend on the query: nginx never serves them from an exported tree."""
 
 
-class Address(click.ParamType[str]):
-    """HOST:PORT; if ``any_host``, also a port alone or ``*:PORT``. Ends up in configuration."""
-
-    name = "address"
-
-    def __init__(self, *, any_host: bool = False) -> None:
-        self._any_host = any_host
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The value if it is an address; click refuses any other with our sentence."""
-        host, _, port = value.rpartition(":")
-        host_fits = (self._any_host and host in ("", "*")) or _is_host(host)
-        port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65_536  # noqa: PLR2004
-        if not (host_fits and port_fits) or value.startswith(":"):
-            more = ", 80 or *:80" if self._any_host else " or [::1]:8000"
-            self.fail(f'"{value}" is no address such as 127.0.0.1:8000{more}', param, ctx)
-        return value
+def address(value: str, *, any_host: bool = False) -> str:
+    """HOST:PORT, and with ``any_host`` a port alone or ``*:PORT``; for use in configuration."""
+    host, _, port = value.rpartition(":")
+    host_fits = (any_host and host in ("", "*")) or _is_host(host)
+    port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65_536  # noqa: PLR2004
+    if not (host_fits and port_fits) or value.startswith(":"):
+        more = ", 80 or *:80" if any_host else " or [::1]:8000"
+        raise click.BadParameter(f'"{value}" is no address such as 127.0.0.1:8000{more}')
+    return value
 
 
-class Unit(click.ParamType[str]):
+def listening(value: str) -> str:
+    """What nginx can listen to."""
+    return address(value, any_host=True)
+
+
+def unit_name(value: str) -> str:
     """A name that a systemd unit, a user and nginx's variables can all have."""
-
-    name = "unit"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The value if all three can have this name and it is not root; click refuses others."""
-        if not re.fullmatch("[a-z][a-z0-9_]{0,30}", value) or value == "root":
-            self.fail(
-                f'"{value}" cannot be the name: at most 31 of a-z, 0-9 and _, a letter first, '
-                "and not root",
-                param,
-                ctx,
-            )
-        return value
+    if not re.fullmatch("[a-z][a-z0-9_]{0,30}", value) or value == "root":
+        raise click.BadParameter(
+            f'"{value}" cannot be the name: at most 31 of a-z, 0-9 and _, a letter first, '
+            "and not root"
+        )
+    return value
 
 
 @click.group()
@@ -78,13 +68,13 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
         multiple=True,
         default=["127.0.0.1:8000"],
         show_default=True,
-        type=Address(),
+        type=address,
         metavar="HOST:PORT",
         help="Where the application listens; several replicas of it, if given again.",
     )
     unit = click.option(
         "--unit",
-        type=Unit(),
+        type=unit_name,
         metavar="NAME",
         help="What the unit, its user and nginx's names are called. Otherwise a name that follows "
         "from the site's name and address and from the data directory.",
@@ -98,7 +88,7 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
     "--listen",
     default="80",
     show_default=True,
-    type=Address(any_host=True),
+    type=listening,
     metavar="[HOST:]PORT",
     help="What nginx listens to.",
 )

@@ -42,36 +42,24 @@ if TYPE_CHECKING:
     from store.records import Assistant
 
 
-class Instant(click.ParamType[datetime]):
-    """A time in UTC, RFC 3339."""
-
-    name = "time"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        """Read a time; refuse one without a zone, since nothing is guessed."""
-        try:
-            time = datetime.fromisoformat(value)
-        except ValueError:
-            time = None
-        if time is None or time.tzinfo is None:
-            self.fail(f'"{value}" is no time such as 2026-11-02T06:00:00Z', param, ctx)
-        if not EARLIEST <= time <= utc_now():
-            self.fail(f'"{value}" is before {EARLIEST:%Y} or still to come', param, ctx)
-        return time.astimezone(UTC)
+def instant(value: str) -> datetime:
+    """A time in UTC, RFC 3339; one without a zone is refused, since nothing is guessed."""
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise click.BadParameter(f'"{value}" is no time such as 2026-11-02T06:00:00Z')
+    if not EARLIEST <= time <= utc_now():
+        raise click.BadParameter(f'"{value}" is before {EARLIEST:%Y} or still to come')
+    return time.astimezone(UTC)
 
 
 class Dollars(click.FloatRange):
-    """An amount of money, which is a number."""
-
-    name = "amount"
-
-    def __init__(self) -> None:
-        super().__init__(min=0)
+    """An amount of money: ``nan`` and ``inf`` are none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read an amount; ``nan`` and ``inf`` are none."""
+        """Read an amount."""
         amount = super().convert(value, param, ctx)
         if not math.isfinite(amount):
             self.fail(f'"{value}" is no amount', param, ctx)
@@ -85,13 +73,13 @@ class Dollars(click.FloatRange):
 @click.option("--model", "models", multiple=True, metavar="NAME", help="Ask only this assistant.")
 @click.option(
     "--at",
-    type=Instant(),
+    type=instant,
     metavar="TIME",
     help="Pretend it is this time; only for sample assistants.",
 )
 @click.option(
     "--max-usd",
-    type=Dollars(),
+    type=Dollars(min=0),
     metavar="USD",
     help="Send nothing that could bring the run's cost above this.",
 )
