@@ -141,17 +141,13 @@ def remarks(catalogue: Catalogue, history: HistorySummary, files: Files) -> Iter
         message = f'"{model}" is retired: its {history.models[model]:,} polls count in no ranking'
         yield Problem("models.json", 1, 1, message, "notice")
     yield from _rewordings(catalogue, history, files)
-    read = {
-        slug: counting.history_files(slug, catalogue.categories) for slug in catalogue.categories
-    }
-    never = [s for s, own in read.items() if not any(history.newest.get(file) for file in own)]
+    own = _files(catalogue, history.newest)
+    never = [s for s in catalogue.categories if not any(map(history.newest.get, own[s]))]
     if never:
         message = f"{_counted(never)} never been polled; `flask poll --due` asks for what is due"
         yield Problem("history", 1, 1, message, "notice")
-    held = {file for files_of_one in read.values() for file in files_of_one}
-    held |= {slug for slug in history.newest if f"categories/{slug}.json" in catalogue.modified}
-    left = sorted(history.newest.keys() - held)
-    if left:
+    orphans = [slug for slug in own if slug not in catalogue.categories]
+    if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.modified]:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
 

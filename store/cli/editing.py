@@ -47,16 +47,6 @@ class Edit(Struct, frozen=True):
         target = "/dev/null" if self.after is None else f"b/{self.name}"
         return "".join(difflib.unified_diff(old, new, source, target))
 
-    def check(self) -> None:
-        """Check that the new text is a good data file.
-
-        Raises:
-            EditError: it is not.
-        """
-        problems = understand(self.name, self.after.encode()).problems if self.after else ()
-        if problems:
-            raise EditError(f"{self.name} was left as it was: {problems[0].message}.")
-
 
 def text_of(directory: Path, name: str) -> str:
     """The text of a good data file.
@@ -121,7 +111,9 @@ def carry_out(directory: Path, edits: list[Edit]) -> None:
             written; what was written before it has been taken back.
     """
     for edit in edits:
-        edit.check()
+        problems = understand(edit.name, edit.after.encode()).problems if edit.after else ()
+        if problems:
+            raise EditError(f"{edit.name} was left as it was: {problems[0].message}.")
         _refuse_if_changed(directory / edit.name, edit)
     with ExitStack() as made:
         for edit in edits:

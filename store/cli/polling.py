@@ -395,7 +395,7 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
     faults = [*unread, context.clock.fault(), *(a.fault() for a in context.accounts(stands))]
     found = [
         status(
-            assistant.name,
+            assistant,
             _pairs(catalogue, list(catalogue.categories), [assistant]),
             stands,
             every_days=catalogue.site.poll_every_days,
@@ -403,7 +403,6 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
             running=_count_of(partial(leases.held, assistant.name), faults),
             unready=_lack(settings, assistant),
             capped=_capped(context, assistant, spent),
-            expected=assistant.api != "sample",
         )
         for assistant in chosen
     ]

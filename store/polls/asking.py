@@ -156,7 +156,7 @@ def _asked(pair: Pair, at: datetime, sender: Sender, budget: Budget) -> Asked | 
         return Asked(_poll(pair, Sent(said.reply, said.latency_ms, 1)))
     sent = _send(pair, sender, budget)
     notes: tuple[str, ...] = ()
-    if isinstance(sent, Sent) and _is_truncated(sent.reply):
+    if isinstance(sent, Sent) and sent.reply.failure == "truncated":
         sent, notes = _asked_again(pair, sender, budget, sent)
     if isinstance(sent, Skipped):
         return sent
@@ -189,10 +189,6 @@ def _send(pair: Pair, sender: Sender, budget: Budget, deadline: float = math.inf
     request = request_for(assistant, pair.category, sender.secret)
     meter = Meter(assistant, request.body, budget)
     return sender.send(request, PROVIDERS[assistant.api].read_reply, meter, deadline)
-
-
-def _is_truncated(reply: Reply) -> bool:
-    return isinstance(reply.outcome, Failure) and reply.outcome.kind == "truncated"
 
 
 def _together(first: Sent, second: Sent) -> Sent:
