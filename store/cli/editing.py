@@ -123,29 +123,25 @@ def carry_out(directory: Path, edits: list[Edit]) -> None:
 
 
 def _make(directory: Path, edit: Edit) -> None:
+    path = directory / edit.name
     try:
-        _replace(directory / edit.name, edit)
+        if edit.after is None:
+            _refuse_if_changed(path, edit)
+            path.unlink()
+            return
+        if not path.parent.exists():
+            path.parent.mkdir()
+            path.parent.chmod(0o755)  # as readable as the file, whatever the umask
+        with drafted(path, edit.after.encode()) as draft:
+            _refuse_if_changed(path, edit)
+            if edit.before is None:
+                os.link(draft, path)
+            else:
+                draft.replace(path)
+    except FileExistsError:
+        raise EditError(f"{edit.name} was left as it was: it has just appeared.") from None
     except OSError as error:
         raise EditError(f"{edit.name} cannot be written: {error.strerror}.") from None
-
-
-def _replace(path: Path, edit: Edit) -> None:
-    if edit.after is None:
-        _refuse_if_changed(path, edit)
-        path.unlink()
-        return
-    if not path.parent.exists():
-        path.parent.mkdir()
-        path.parent.chmod(0o755)  # as readable as the file, whatever the umask
-    with drafted(path, edit.after.encode()) as draft:
-        _refuse_if_changed(path, edit)
-        if edit.before is not None:
-            draft.replace(path)
-            return
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            raise EditError(f"{edit.name} was left as it was: it has just appeared.") from None
 
 
 def _refuse_if_changed(path: Path, edit: Edit) -> None:

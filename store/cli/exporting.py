@@ -170,7 +170,7 @@ class Tree:
             with client.get(path) as answer:
                 if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                     _refuse([f"{path} cannot be made: {answer.status}"])
-                if answer.status_code == HTTPStatus.OK and "no-store" not in _kept(answer):
+                if answer.status_code == HTTPStatus.OK and not answer.cache_control.no_store:
                     files[path] = self._write(path, answer, client)
                     shared.meet(answer)
         for path in moved_paths(snapshot):
@@ -313,10 +313,6 @@ def file_of(path: str, mimetype: str) -> str:
     """
     name = path.strip("/") or "index"
     return f"{name}.html" if mimetype == "text/html" else name
-
-
-def _kept(answer: Response) -> str:
-    return answer.headers.get("Cache-Control", "")
 
 
 def _manifest_in(tree: Path) -> Manifest:

@@ -266,19 +266,16 @@ class ProductEditor:
         """Refuse to edit around a file without a known good version: its names are unknown."""
         for slug in slugs:
             if slug not in self.files and os.path.lexists(self._directory / _name(slug)):
-                self._file_text(slug)
-
-    def _file_text(self, slug: str) -> str:
-        return text_of(self._directory, _name(slug))
+                text_of(self._directory, _name(slug))
 
     def _text(self, product: ProductProfile) -> str:
         """The text of a product's file, a new one if it has none."""
         if product.id not in self.files:
             return new(_name(product.slug), name=product.name)
-        return self._file_text(product.slug)
+        return text_of(self._directory, _name(product.slug))
 
     def _edit(self, slug: str, after: str | None) -> Edit:
-        before = self._file_text(slug) if slug in self.files else None
+        before = text_of(self._directory, _name(slug)) if slug in self.files else None
         return Edit(_name(slug), before, after)
 
     def _carry_out(self, edits: list[Edit]) -> None:

@@ -35,7 +35,7 @@ from store.polls.status import PollingReport, status
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from store.polls.spending import Account, DailyAccount
     from store.rankings.poll_states import PollStates
@@ -393,6 +393,13 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
     leases = Leases(locks)
     spent = _spent_today(context, stands)
     faults = [*unread, context.clock.fault(), *(a.fault() for a in context.accounts(stands))]
+    running: dict[str, int] = {}
+    scheduled = False
+    try:
+        scheduled = held(locks / LOCK) > 0
+        running = {assistant.name: leases.held(assistant.name) for assistant in chosen}
+    except OSError as error:
+        faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
     found = [
         status(
             assistant,
@@ -400,13 +407,12 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
             stands,
             every_days=catalogue.site.poll_every_days,
             now=now,
-            running=_count_of(partial(leases.held, assistant.name), faults),
+            running=running.get(assistant.name, 0),
             unready=_lack(settings, assistant),
             capped=_capped(context, assistant, spent),
         )
         for assistant in chosen
     ]
-    scheduled = _count_of(partial(held, locks / LOCK), faults) > 0
     return PollingReport(
         assistants=tuple(found),
         wrong=tuple(dict.fromkeys(filter(None, faults))),
@@ -414,15 +420,6 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
         cap_usd=catalogue.site.daily_usd,
         scheduled=scheduled,
     )
-
-
-def _count_of(look: Callable[[], int], faults: list[str | None]) -> int:
-    """How many locks are held; none, and a fault more, where nobody can look."""
-    try:
-        return look()
-    except OSError as error:
-        faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
-        return 0
 
 
 def _capped(context: PollContext, assistant: Assistant, spent: float) -> str | None:

@@ -62,20 +62,15 @@ def write(directory: Path) -> list[Path]:
 
     The settings of the shipped data are at the top of the checkout, which an editor opens.
     """
-    (directory / "schemas").mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, text in documents().items():
-        written.append(_put(directory / "schemas" / name, text))
+    texts = {directory / "schemas" / name: text for name, text in documents().items()}
     top = directory.parent if directory.resolve() == SHIPPED_DATA.resolve() else directory
     path = top / ".vscode" / "settings.json"
-    path.parent.mkdir(exist_ok=True)
     prefix = f"{directory.name}/" if top != directory else ""
-    return [*written, _put(path, _text(_with_schemas(path, prefix)))]
-
-
-def _put(path: Path, text: str) -> Path:
-    atomic_write(path, text.encode())
-    return path
+    texts[path] = _text(_with_schemas(path, prefix))
+    for each, text in texts.items():
+        each.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(each, text.encode())
+    return list(texts)
 
 
 def editor_settings(prefix: str) -> list[dict[str, Any]]:

@@ -180,12 +180,10 @@ class Sender:
         began, start = self._clock.now(), self._elapsed()
         came = self._once(request, deadline)
         took = round(1000 * (self._elapsed() - start))
-        reply = (
-            read(came)
-            if isinstance(came, Response)
-            else Reply(outcome=Failure(came.kind, came.sentence))
-        )
-        date = rate_limit_headers.date(came.headers) if isinstance(came, Response) else None
+        if isinstance(came, Response):
+            reply, date = read(came), rate_limit_headers.date(came.headers)
+        else:
+            reply, date = Reply(outcome=Failure(came.kind, came.sentence)), None
         why = self._clock.compare(date, began) if date else None
         if why:
             reply = msgspec.structs.replace(reply, outcome=Failure("http", why))

@@ -31,8 +31,7 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
     if assistant.web_search:
         body["web_search_options"] = {}
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    url = wire.address(assistant.base_url, "chat/completions")
-    return Request(url, headers, wire.with_extra(body, assistant.extra))
+    return wire.request(assistant, "chat/completions", headers, body)
 
 
 # https://platform.openai.com/docs/api-reference/chat/object

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from store.cleaning import clean
-from store.polls.providers import Reply, Tokens
+from store.polls.providers import Reply, Request, Tokens
 from store.records import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from store.polls.providers import Response
-    from store.records import FailureKind
+    from store.records import Assistant, FailureKind
 
 PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """Statuses after which asking again soon may help."""
@@ -134,14 +134,13 @@ def counted(given: Any, produced: Any, searches: Any = 0) -> Tokens | None:
     return Tokens(totals[0] or 0, totals[1] or 0, _total(searches) or 0)
 
 
-def with_extra(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """A request body with an operator's ``extra`` members; ``null`` takes a member out."""
-    return {key: value for key, value in {**body, **extra}.items() if value is not None}
-
-
-def address(base_url: str | None, path: str) -> str:
-    """A path below a base URL."""
-    return f"{(base_url or '').rstrip('/')}/{path}"
+def request(
+    assistant: Assistant, path: str, headers: dict[str, str], body: dict[str, Any]
+) -> Request:
+    """A request below the base URL, with ``extra`` in its body; ``null`` takes a member out."""
+    url = f"{(assistant.base_url or '').rstrip('/')}/{path}"
+    merged = {**body, **assistant.extra}
+    return Request(url, headers, {key: each for key, each in merged.items() if each is not None})
 
 
 def _total(value: Any) -> int | None:

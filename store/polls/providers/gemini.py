@@ -34,8 +34,7 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
         # https://ai.google.dev/gemini-api/docs/google-search
         body["tools"] = [{"googleSearch": {}}]
     headers = {"x-goog-api-key": key} if key else {}
-    url = wire.address(assistant.base_url, f"models/{assistant.model}:generateContent")
-    return Request(url, headers, wire.with_extra(body, assistant.extra))
+    return wire.request(assistant, f"models/{assistant.model}:generateContent", headers, body)
 
 
 # https://ai.google.dev/api/generate-content#generatecontentresponse

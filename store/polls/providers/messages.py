@@ -35,8 +35,7 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
         search = {"type": "web_search_20260318", "name": "web_search", "max_uses": MAX_SEARCHES}
         body["tools"] = [search]
     headers = {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
-    url = wire.address(assistant.base_url, "messages")
-    return Request(url, headers, wire.with_extra(body, assistant.extra))
+    return wire.request(assistant, "messages", headers, body)
 
 
 # https://docs.claude.com/en/api/messages#response

@@ -37,8 +37,7 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
     if assistant.web_search:
         body |= {"tools": [{"type": "web_search"}], "max_tool_calls": MAX_SEARCHES}
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    url = wire.address(assistant.base_url, "responses")
-    return Request(url, headers, wire.with_extra(body, assistant.extra))
+    return wire.request(assistant, "responses", headers, body)
 
 
 # https://platform.openai.com/docs/api-reference/responses/object
