@@ -221,20 +221,17 @@ def _sender(assistant: Assistant, deps: Dependencies) -> Sender:
 def _count(summary: RunSummary, came: Asked | Skipped | NotAsked) -> None:
     """Add what became of one pair."""
     if isinstance(came, NotAsked):
-        _add(summary, came.outcome, came.why)
+        outcome, reason = came.outcome, came.why
     elif isinstance(came, Skipped):
-        _add(summary, LEFT, None)
+        outcome, reason = LEFT, None
         summary.paused = summary.paused or came.why
     else:
         poll = came.poll
-        _add(summary, poll.failure or ANSWERED, poll.error)
+        outcome, reason = poll.failure or ANSWERED, poll.error
         summary.usd += (poll.usage.usd or 0) if poll.usage else 0
         if came.rest is not None:
             summary.paused = summary.paused or poll.error
             summary.rest = max(summary.rest or 0, came.rest)
-
-
-def _add(summary: RunSummary, outcome: str, reason: str | None) -> None:
     summary.outcomes[outcome] += 1
     if reason:
         summary.reasons.setdefault(outcome, reason)
