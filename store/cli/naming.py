@@ -211,7 +211,8 @@ class ProductEditor:
         self._refuse_if_told_apart(product, into)
         own = self.files.get(product.id)
         text = self._text(into)
-        known = {names.key(title) for title in self._titles(into)}
+        record = self._record(into)
+        known = {names.key(title) for title in (record.name, *record.aliases)}
         for title in (own.name, *own.aliases) if own else (product.name,):
             if names.key(title) not in known:
                 text = with_item(text, "aliases", title, ORDER)
@@ -249,10 +250,6 @@ class ProductEditor:
 
     def _record(self, product: ProductProfile) -> Product:
         return self.files.get(product.id) or Product(version=1, name=product.name)
-
-    def _titles(self, product: ProductProfile) -> tuple[str, ...]:
-        record = self._record(product)
-        return (record.name, *record.aliases)
 
     def _refuse_if_told_apart(self, product: ProductProfile, into: ProductProfile) -> None:
         for one, other in ((product, into), (into, product)):

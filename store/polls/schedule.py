@@ -244,6 +244,9 @@ class Schedule:
         def states_of(slug: str) -> PollStates:
             return self._store.poll_states(slug, catalogue, self._clock.now())
 
+        def spent_on(day: str) -> float:
+            return usd_on(day, self._store.snapshot.polled.values())
+
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
         stands, _ = look(catalogue.categories, states_of)
         due = stands.due(pairs, catalogue.site.poll_every_days, self._clock.now())
@@ -256,12 +259,9 @@ class Schedule:
             proxy=self._settings.proxy,
             stop=self._stop,
             clock=self._clock,
-            accounts=daily_account(self._settings, catalogue, self._usd_on, self._clock),
+            accounts=daily_account(self._settings, catalogue, spent_on, self._clock),
         )
         return run(due[:share], deps, catalogue.site.poll_every_days).get(assistant.name)
-
-    def _usd_on(self, day: str) -> float:
-        return usd_on(day, self._store.snapshot.polled.values())
 
     def _rest(self, name: str, seconds: float, reason: str, public: str) -> None:
         """Leave an assistant alone for a while; say why in the log, and ``public`` to anybody."""
