@@ -25,6 +25,7 @@ if __name__ == "__main__":
 from store.files import Files
 from store.line_codec import encode_line
 from store.polls.asking import Asked, ask
+from store.polls.due import Pair
 from store.polls.sending import Sender
 from store.polls.spending import Budget
 from store.settings import SHIPPED_DATA
@@ -69,7 +70,7 @@ def _sample(
     slug: str, category: Category, assistant: Assistant, moment: dt.datetime, sender: Sender
 ) -> Poll:
     """What a sample assistant says; it is always asked."""
-    came = ask(slug, category, assistant, moment, sender=sender, key=None, budget=Budget())
+    came = ask(Pair(slug, category, assistant), moment, sender, Budget())
     assert isinstance(came, Asked)
     return came.poll
 

@@ -12,6 +12,7 @@ from builders import category
 from replaying import Replaying, answer_text, envelope
 
 from store.polls.asking import Asked, Unready, ask, key_of
+from store.polls.due import Pair
 from store.polls.secrets import SHORTEST, poll_without
 from store.polls.sending import Limits, Sender, Skipped
 from store.polls.spending import Budget, RunAccount
@@ -54,7 +55,7 @@ def asked(
         limits=Limits(attempts=1, read=5),
     )
     budget = Budget([account] if account else [])
-    return ask("crm-software", category(), who, NOW, sender=sender, key=CANARY, budget=budget)
+    return ask(Pair("crm-software", category(), who), NOW, sender, budget)
 
 
 def poll(came: Asked | Skipped) -> Poll:
@@ -243,7 +244,7 @@ def test_a_sample_assistant_is_asked_without_a_provider() -> None:
     """Sample answers are made up on the spot, free and unsent."""
     sender = Sender(threading.Event(), rpm=1, concurrency=1)
     who = Assistant(name="Model A", api="sample")
-    came = ask("crm-software", category(), who, NOW, sender=sender, key=None, budget=Budget())
+    came = ask(Pair("crm-software", category(), who), NOW, sender, Budget())
     assert poll(came).served_model == "sample-a-2026-10"
 
 

@@ -21,7 +21,7 @@ from store.polls.asking import UNEXPECTED
 from store.polls.clocks import Clock
 from store.polls.due import Pair, due_at
 from store.polls.leases import Leases
-from store.polls.runner import Dependencies, Runner
+from store.polls.runner import Dependencies, run
 from store.polls.sending import Limits
 from store.polls.spending import UNBELIEVABLE, RunAccount
 from store.rankings.poll_states import poll_states
@@ -69,7 +69,7 @@ class Desk:
             accounts=[account],
             limits=Limits(connect=1, read=2, total=TOTAL, attempts=1),
         )
-        summary = Runner(deps, 7).run([Pair(slug, category(), who)], only_due=True)["A"]
+        summary = run([Pair(slug, category(), who)], deps, 7)["A"]
         log = self.history.read(slug)
         assert not log.problems
         [stored] = log.polls

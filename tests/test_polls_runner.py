@@ -22,7 +22,7 @@ from store.polls import answer_parsing
 from store.polls.clocks import Clock
 from store.polls.due import Pair
 from store.polls.leases import Leases
-from store.polls.runner import LEFT, NOT_DUE, Dependencies, Runner, RunSummary
+from store.polls.runner import LEFT, NOT_DUE, Dependencies, RunSummary, run
 from store.polls.sending import Limits
 from store.polls.spending import DailyAccount, RunAccount
 from store.rankings.poll_states import PollStates
@@ -89,8 +89,8 @@ class Desk:
             "clock": clock,
             "limits": Limits(attempts=1),
         }
-        runner = Runner(Dependencies(**{**base, **deps}), 7)
-        return runner.run(pairs, only_due=only_due, done=self._count)
+        every_days = 7 if only_due else None
+        return run(pairs, Dependencies(**{**base, **deps}), every_days, done=self._count)
 
     def _count(self) -> None:
         self.done += 1
@@ -459,5 +459,5 @@ def test_in_order_is_one_after_the_other(desk: Desk) -> None:
         stop=desk.stop,
         clock=Clock(lambda: NOW),
     )
-    Runner(deps, 7, in_order=True).run(pairs, only_due=False)
+    run(pairs, deps, in_order=True)
     assert [one["model"] for one in desk.server.seen] == ["a", "b"] * 4

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import click
 from flask import current_app
 from flask.cli import AppGroup, with_appcontext
+from rapidfuzz import process
 
 from store.files import DataDirectoryError, nothing_in
 from store.history import HistoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable
 
     from flask import Flask
+
+    from store.settings import Settings
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -45,8 +47,10 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
     @wraps(command)
     def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         say_data(current_app)
+        data_dir = app_settings().data_dir
+        if not data_dir.is_dir():
+            raise click.ClickException(f"{nothing_in(data_dir)}.")
         try:
-            _look_for(current_app.extensions["settings"].data_dir)
             return command(*args, **kwargs)
         except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(f"{error}.") from None
@@ -56,14 +60,27 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
     return with_appcontext(told)
 
 
-def _look_for(data_dir: Path) -> None:
-    if not data_dir.is_dir():
-        raise DataDirectoryError(nothing_in(data_dir))
+def app_settings() -> Settings:
+    """The settings of the app that a command works on."""
+    settings: Settings = current_app.extensions["settings"]
+    return settings
 
 
 def say_data(app: Flask) -> None:
     """Print an app's data directory on stderr, so that stdout stays for programs."""
     click.echo(f"Data: {app.extensions['settings'].data_dir.absolute()}", err=True)
+
+
+def unknown_category(slug: str, known: Iterable[str]) -> click.UsageError:
+    """The error for a slug that no category has, with those that come close in any case."""
+    close = process.extract(slug, list(known), limit=3, score_cutoff=60, processor=str.lower)
+    hint = f" Closest: {', '.join(name for name, *_ in close)}." if close else ""
+    return click.UsageError(f'No category has the slug "{slug}".{hint}')
+
+
+def counted(count: int, noun: str) -> str:
+    """A count and its noun, in the plural unless there is one."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 class Commands(AppGroup):

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from flask import current_app
 
-from store.cli import checks, name_checks, with_data
+from store.cli import app_settings, checks, counted, name_checks, with_data
 from store.edits import name_clashes
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
@@ -23,8 +22,6 @@ from store.records import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
-
-    from store.settings import Settings
 
 
 @click.command()
@@ -54,21 +51,21 @@ def check(style: str, slugs: tuple[str, ...], *, accept: bool, everything: bool)
     A history file that lost what it held is an error until it is restored, or until you say with
     --accept-history that it is to count as it is: its category is then served and polled again.
     """
-    settings: Settings = current_app.extensions["settings"]
+    directory = app_settings().data_dir
     if accept != bool(slugs or everything):
         raise click.UsageError("Say which history to accept: --accept-history SLUG… or --all.")
     if accept:
-        _accept(History(settings.data_dir / "history"), slugs)
+        _accept(History(directory / "history"), slugs)
         return
-    problems = sorted(set(problems_in(settings.data_dir)))
+    problems = sorted(set(problems_in(directory)))
     counts = Counter(problem.severity for problem in problems)
     if style == "json":
         click.echo(json.dumps([msgspec.to_builtins(each) for each in problems], indent=2))
     else:
         say = _as_text if style == "text" else _as_annotation
         for problem in problems:
-            click.echo(say(problem, settings.data_dir))
-    numbers = (_number(counts[each], each) for each in ("error", "warning", "notice"))
+            click.echo(say(problem, directory))
+    numbers = (counted(counts[each], each) for each in ("error", "warning", "notice"))
     click.echo(f"{', '.join(numbers)}.", err=True)
     if counts["error"]:
         raise click.exceptions.Exit(1)
@@ -76,21 +73,18 @@ def check(style: str, slugs: tuple[str, ...], *, accept: bool, everything: bool)
 
 def _accept(history: History, slugs: Sequence[str]) -> None:
     """Take the history of these slugs, or of all that lost some, as it is from now on."""
-    try:
-        held = {*history.signatures(), *history.remembered()}
-        spoilt = history.damaged_checkpoints
-        if slugs and spoilt:
-            raise click.ClickException(f"{spoilt}.")
-        lost = [slug for slug in sorted(held) if spoilt or history.read(slug).unread]
-        for slug in slugs:
-            if slug not in held:
-                raise click.UsageError(f'No history was ever seen of "{slug}".')
-        accepted = [slug for slug in dict.fromkeys(slugs or lost) if slug in lost]
-        logs = history.accept(*accepted) if accepted or spoilt else []
-    except HistoryError as error:
-        raise click.ClickException(f"{error}.") from None
+    held = {*history.signatures(), *history.remembered()}
+    spoilt = history.damaged_checkpoints
+    if slugs and spoilt:
+        raise click.ClickException(f"{spoilt}.")
+    lost = [slug for slug in sorted(held) if spoilt or history.read(slug).unread]
+    for slug in slugs:
+        if slug not in held:
+            raise click.UsageError(f'No history was ever seen of "{slug}".')
+    accepted = [slug for slug in dict.fromkeys(slugs or lost) if slug in lost]
+    logs = history.accept(*accepted) if accepted or spoilt else []
     for slug, log in zip(accepted, logs, strict=True):
-        polls = _number(len(log.polls), "poll")
+        polls = counted(len(log.polls), "poll")
         click.echo(f"history/{slug}.jsonl counts as it is: {polls}.")
     for slug in dict.fromkeys(slugs):
         if slug not in lost:
@@ -148,7 +142,3 @@ def _escaped(text: str, further: Iterable[tuple[str, str]] = ()) -> str:
     for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *further):
         text = text.replace(char, code)
     return text
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from store import counting
+from store.cli import counted
 from store.polls.asking import cost_at_most
 from store.rankings import wordings
 from store.rankings.sentences import listed
@@ -140,17 +141,13 @@ def remarks(catalogue: Catalogue, history: HistorySummary, files: Files) -> Iter
         message = f'"{model}" is retired: its {history.models[model]:,} polls count in no ranking'
         yield Problem("models.json", 1, 1, message, "notice")
     yield from _rewordings(catalogue, history, files)
-    read = {
-        slug: counting.history_files(slug, catalogue.categories) for slug in catalogue.categories
-    }
-    never = [s for s, own in read.items() if not any(history.newest.get(file) for file in own)]
+    own = _files(catalogue, history.newest)
+    never = [s for s in catalogue.categories if not any(map(history.newest.get, own[s]))]
     if never:
         message = f"{_counted(never)} never been polled; `flask poll --due` asks for what is due"
         yield Problem("history", 1, 1, message, "notice")
-    held = {file for files_of_one in read.values() for file in files_of_one}
-    held |= {slug for slug in history.newest if f"categories/{slug}.json" in catalogue.modified}
-    left = sorted(history.newest.keys() - held)
-    if left:
+    orphans = [slug for slug in own if slug not in catalogue.categories]
+    if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.modified]:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
 
@@ -165,7 +162,7 @@ def _rewordings(catalogue: Catalogue, history: HistorySummary, files: Files) -> 
                 price = f"for at most {sum(filter(None, costs)):.4f} USD"
             message = (
                 f"a new question, yet to be answered by {listed([a.name for a in assistants])}: "
-                f"{_number(len(assistants), 'poll')} {price}; the answers to the one before stand "
+                f"{counted(len(assistants), 'poll')} {price}; the answers to the one before stand "
                 f"until all have answered, {wordings.DAYS} days after the first at most; if both "
                 "mean the same, list the one before in former_questions"
             )
@@ -182,7 +179,3 @@ def _counted(slugs: list[str]) -> str:
     """``3 categories (a, b, c) have`` …, the first few by name."""
     shown = ", ".join(slugs[:_NAMED]) + (", …" if len(slugs) > _NAMED else "")
     return f"1 slug ({shown}) has" if len(slugs) == 1 else f"{len(slugs):,} slugs ({shown}) have"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -15,7 +15,7 @@ import msgspec
 from flask import current_app
 from slugify import slugify
 
-from store.cli import with_data
+from store.cli import app_settings, with_data
 from store.cli.exporting import MANIFEST, Manifest
 from store.files import Files
 from store.settings import NOT_THE_SAMPLE
@@ -25,46 +25,34 @@ from store.web.pages.rendering import environment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from store.settings import Settings
-
 WITH_ARGUMENTS = ("/search", "/search/suggest", "/api/v1/search", "/api/v1/history")
 """Paths whose answers depend on the query: nginx never serves them from an exported tree."""
 
 
-class Address(click.ParamType[str]):
-    """HOST:PORT; if ``any_host``, also a port alone or ``*:PORT``. Ends up in configuration."""
-
-    name = "address"
-
-    def __init__(self, *, any_host: bool = False) -> None:
-        self._any_host = any_host
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The value if it is an address; click refuses any other with our sentence."""
-        host, _, port = value.rpartition(":")
-        host_fits = (self._any_host and host in ("", "*")) or _is_host(host)
-        port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65_536  # noqa: PLR2004
-        if not (host_fits and port_fits) or value.startswith(":"):
-            more = ", 80 or *:80" if self._any_host else " or [::1]:8000"
-            self.fail(f'"{value}" is no address such as 127.0.0.1:8000{more}', param, ctx)
-        return value
+def address(value: str, *, any_host: bool = False) -> str:
+    """HOST:PORT, and with ``any_host`` a port alone or ``*:PORT``; for use in configuration."""
+    host, _, port = value.rpartition(":")
+    host_fits = (any_host and host in ("", "*")) or _is_host(host)
+    port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65_536  # noqa: PLR2004
+    if not (host_fits and port_fits) or value.startswith(":"):
+        more = ", 80 or *:80" if any_host else " or [::1]:8000"
+        raise click.BadParameter(f'"{value}" is no address such as 127.0.0.1:8000{more}')
+    return value
 
 
-class Unit(click.ParamType[str]):
+def listening(value: str) -> str:
+    """What nginx can listen to."""
+    return address(value, any_host=True)
+
+
+def unit_name(value: str) -> str:
     """A name that a systemd unit, a user and nginx's variables can all have."""
-
-    name = "unit"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The value if all three can have this name and it is not root; click refuses others."""
-        if not re.fullmatch("[a-z][a-z0-9_]{0,30}", value) or value == "root":
-            self.fail(
-                f'"{value}" cannot be the name: at most 31 of a-z, 0-9 and _, a letter first, '
-                "and not root",
-                param,
-                ctx,
-            )
-        return value
+    if not re.fullmatch("[a-z][a-z0-9_]{0,30}", value) or value == "root":
+        raise click.BadParameter(
+            f'"{value}" cannot be the name: at most 31 of a-z, 0-9 and _, a letter first, '
+            "and not root"
+        )
+    return value
 
 
 @click.group()
@@ -80,13 +68,13 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
         multiple=True,
         default=["127.0.0.1:8000"],
         show_default=True,
-        type=Address(),
+        type=address,
         metavar="HOST:PORT",
         help="Where the application listens; several replicas of it, if given again.",
     )
     unit = click.option(
         "--unit",
-        type=Unit(),
+        type=unit_name,
         metavar="NAME",
         help="What the unit, its user and nginx's names are called. Otherwise a name that follows "
         "from the site's name and address and from the data directory.",
@@ -100,7 +88,7 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
     "--listen",
     default="80",
     show_default=True,
-    type=Address(any_host=True),
+    type=listening,
     metavar="[HOST:]PORT",
     help="What nginx listens to.",
 )
@@ -146,12 +134,12 @@ def systemd(apps: tuple[str, ...], unit: str | None) -> None:
 
     For several --app it is a template, of which each is an instance.
     """
-    if not _settings().has_own_data:
+    if not app_settings().has_own_data:
         raise click.ClickException(f"The service may poll, but {NOT_THE_SAMPLE}.")
     places = {
         "checkout": current_app.root_path,
         "python": sys.executable,
-        "data": str(_settings().data_dir.resolve()),
+        "data": str(app_settings().data_dir.resolve()),
     }
     _refuse_odd("systemd", places.values(), r"""["\\$`]""")
     values = _values(apps, unit)
@@ -174,7 +162,7 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
     Raises:
         click.ClickException: the site has no address, or none that can stand in configuration.
     """
-    settings = _settings()
+    settings = app_settings()
     site = Files(settings.data_dir).scan().site
     base_url = (settings.base_url or site.base_url or "").rstrip("/")
     if not base_url:
@@ -227,11 +215,6 @@ def _host_alone(address: str) -> str:
     host = host_of(address)
     host = f"[{host}]" if ":" in host else host
     return host if _is_host(host) else ""
-
-
-def _settings() -> Settings:
-    settings: Settings = current_app.extensions["settings"]
-    return settings
 
 
 def _unit(name: str, places: str) -> str:

@@ -12,6 +12,7 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+import click
 from msgspec import Struct
 
 from store import json_positions
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _decode = json.JSONDecoder().raw_decode
 
 
-class EditError(Exception):
+class EditError(click.ClickException):
     """A file was left as it was; the sentence says why."""
 
 
@@ -45,16 +46,6 @@ class Edit(Struct, frozen=True):
         source = "/dev/null" if self.before is None else f"a/{self.name}"
         target = "/dev/null" if self.after is None else f"b/{self.name}"
         return "".join(difflib.unified_diff(old, new, source, target))
-
-    def check(self) -> None:
-        """Check that the new text is a good data file.
-
-        Raises:
-            EditError: it is not.
-        """
-        problems = understand(self.name, self.after.encode()).problems if self.after else ()
-        if problems:
-            raise EditError(f"{self.name} was left as it was: {problems[0].message}.")
 
 
 def text_of(directory: Path, name: str) -> str:
@@ -120,7 +111,9 @@ def carry_out(directory: Path, edits: list[Edit]) -> None:
             written; what was written before it has been taken back.
     """
     for edit in edits:
-        edit.check()
+        problems = understand(edit.name, edit.after.encode()).problems if edit.after else ()
+        if problems:
+            raise EditError(f"{edit.name} was left as it was: {problems[0].message}.")
         _refuse_if_changed(directory / edit.name, edit)
     with ExitStack() as made:
         for edit in edits:
@@ -130,29 +123,25 @@ def carry_out(directory: Path, edits: list[Edit]) -> None:
 
 
 def _make(directory: Path, edit: Edit) -> None:
+    path = directory / edit.name
     try:
-        _replace(directory / edit.name, edit)
+        if edit.after is None:
+            _refuse_if_changed(path, edit)
+            path.unlink()
+            return
+        if not path.parent.exists():
+            path.parent.mkdir()
+            path.parent.chmod(0o755)  # as readable as the file, whatever the umask
+        with drafted(path, edit.after.encode()) as draft:
+            _refuse_if_changed(path, edit)
+            if edit.before is None:
+                os.link(draft, path)
+            else:
+                draft.replace(path)
+    except FileExistsError:
+        raise EditError(f"{edit.name} was left as it was: it has just appeared.") from None
     except OSError as error:
         raise EditError(f"{edit.name} cannot be written: {error.strerror}.") from None
-
-
-def _replace(path: Path, edit: Edit) -> None:
-    if edit.after is None:
-        _refuse_if_changed(path, edit)
-        path.unlink()
-        return
-    if not path.parent.exists():
-        path.parent.mkdir()
-        path.parent.chmod(0o755)  # as readable as the file, whatever the umask
-    with drafted(path, edit.after.encode()) as draft:
-        _refuse_if_changed(path, edit)
-        if edit.before is not None:
-            draft.replace(path)
-            return
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            raise EditError(f"{edit.name} was left as it was: it has just appeared.") from None
 
 
 def _refuse_if_changed(path: Path, edit: Edit) -> None:

@@ -20,7 +20,7 @@ from flask import current_app
 from msgspec import Struct
 from werkzeug.http import parse_date
 
-from store.cli import with_data
+from store.cli import app_settings, with_data
 from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.last_good import FOLDER
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
-    from flask import Flask
     from flask.testing import FlaskClient
     from werkzeug.wrappers import Response
 
@@ -93,12 +92,12 @@ def export(directory: Path, even_if: int | None) -> None:
     stays, while a file that governs has an error, while a category cannot be shown because its file
     or its history is broken or lost, or when many addresses would be gone.
     """
-    app = current_app._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - Flask's way
+    store: Store = current_app.extensions["store"]
     try:
-        snapshot = _store(app).snapshot
+        snapshot = store.snapshot
     except (DataDirectoryError, HistoryError) as error:
         raise click.ClickException(f"Nothing was published: {error}") from None
-    if not (app.extensions["settings"].base_url or snapshot.catalogue.site.base_url):
+    if not (app_settings().base_url or snapshot.catalogue.site.base_url):
         raise click.ClickException(
             "BASE_URL is not set, and every exported address begins with it; set it, or base_url "
             "in site.json."
@@ -106,26 +105,21 @@ def export(directory: Path, even_if: int | None) -> None:
     _refuse(_faults(snapshot))
     try:
         with closing(Tree(directory)) as tree:
-            manifest = tree.fill(app)
-            accepted = set(_paths(app, {"best": _store(app).history.accepted()}))
+            manifest = tree.fill(snapshot)
+            accepted = set(_paths({"best": store.history.accepted()}))
             gone = tree.before.addresses - manifest.addresses - accepted
             _refuse(_vanishing(gone, len(tree.before.addresses), even_if))
             written = tree.publish(manifest)
     except OSError as error:
         raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
-    _keep(_store(app))
-    click.echo(
-        f"{len(manifest.files):,} answers and {len(manifest.redirects):,} redirects in "
-        f"{directory / 'current'}; {written:,} answers changed."
-    )
-
-
-def _keep(store: Store) -> None:
-    """Keep last good copies of what was published, as a server does; warn where it fails."""
     store.keep()
     for problem in store.problems:
         if problem.file.startswith(FOLDER):
             click.echo(f"warning: {problem}", err=True)
+    click.echo(
+        f"{len(manifest.files):,} answers and {len(manifest.redirects):,} redirects in "
+        f"{directory / 'current'}; {written:,} answers changed."
+    )
 
 
 def _refuse(reasons: list[str]) -> None:
@@ -166,20 +160,20 @@ class Tree:
         self._new.mkdir(parents=True)
         self._written = 0
 
-    def fill(self, app: Flask) -> Manifest:
+    def fill(self, snapshot: Snapshot) -> Manifest:
         """Ask the application for every path and write what it answers."""
-        snapshot, client = _store(app).snapshot, app.test_client()
+        client = current_app.test_client()
         files: dict[str, Exported] = {}
         redirects: dict[str, str] = {}
         shared = SharedHeaders()
-        for path in static_paths(app, snapshot):
+        for path in static_paths(snapshot):
             with client.get(path) as answer:
                 if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                     _refuse([f"{path} cannot be made: {answer.status}"])
-                if answer.status_code == HTTPStatus.OK and "no-store" not in _kept(answer):
+                if answer.status_code == HTTPStatus.OK and not answer.cache_control.no_store:
                     files[path] = self._write(path, answer, client)
                     shared.meet(answer)
-        for path in moved_paths(app, snapshot):
+        for path in moved_paths(snapshot):
             with client.get(path) as answer:
                 if location := answer.headers.get("Location"):
                     redirects[path] = location
@@ -276,29 +270,30 @@ class SharedHeaders:
         return found
 
 
-def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
+def static_paths(snapshot: Snapshot) -> Iterator[str]:
     """Every path whose answer does not depend on the request, from the application's rules."""
     computed = {experiment.slug for experiment in snapshot.summary.experiments}
+    static = Path(current_app.root_path, "store/web/static")
     values = {
         "best": sorted(snapshot.leaderboards),
         "product": sorted(snapshot.product_slugs),
         "labs": sorted(computed | snapshot.catalogue.labs.keys()),
-        "static": sorted(path.name for path in Path(app.root_path, "store/web/static").glob("*")),
+        "static": sorted(path.name for path in static.glob("*")),
     }
-    yield from _paths(app, values)
+    yield from _paths(values)
 
 
-def moved_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
+def moved_paths(snapshot: Snapshot) -> Iterator[str]:
     """Every path of an old slug."""
     summary = snapshot.summary
     values = {"best": summary.category_redirects, "product": summary.product_redirects}
-    general = set(_paths(app, {}))
-    yield from (path for path in _paths(app, values) if path not in general)
+    general = set(_paths({}))
+    yield from (path for path in _paths(values) if path not in general)
 
 
-def _paths(app: Flask, values: Mapping[str, Collection[str]]) -> Iterator[str]:
+def _paths(values: Mapping[str, Collection[str]]) -> Iterator[str]:
     """The paths of all rules, ``<slug>`` replaced by the values of the word before it."""
-    for rule in app.url_map.iter_rules():
+    for rule in current_app.url_map.iter_rules():
         if "GET" not in (rule.methods or ()) or rule.rule.startswith(NEEDS_A_PROCESS):
             continue
         before, variable, after = rule.rule.partition("<")
@@ -320,10 +315,6 @@ def file_of(path: str, mimetype: str) -> str:
     return f"{name}.html" if mimetype == "text/html" else name
 
 
-def _kept(answer: Response) -> str:
-    return answer.headers.get("Cache-Control", "")
-
-
 def _manifest_in(tree: Path) -> Manifest:
     """The manifest of the last tree; an empty one if there is none yet.
 
@@ -339,8 +330,3 @@ def _manifest_in(tree: Path) -> Manifest:
             f"{tree / MANIFEST} cannot be read, so nobody can say which addresses would be gone; "
             f"put it back, or remove {tree} to begin anew."
         ) from None
-
-
-def _store(app: Flask) -> Store:
-    store: Store = app.extensions["store"]
-    return store

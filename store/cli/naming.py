@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from flask import current_app
 from rapidfuzz import process
 
-from store.cli import with_data
-from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_item
+from store.cli import app_settings, with_data
+from store.cli.editing import Edit, carry_out, new, text_of, with_item
 from store.files import DataDirectoryError, understand
 from store.history import HistoryError
 from store.memory import Store
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from store.rankings.curation import Move, NameResolution
     from store.rankings.similarity import MergeSuggestion
-    from store.settings import Settings
     from store.snapshot import Snapshot
 
 ORDER = tuple(field.encode_name for field in msgspec.structs.fields(Product))
@@ -128,14 +126,14 @@ class ProductEditor:
 
     @classmethod
     def open(cls) -> ProductEditor:
-        """The desk over the app's data directory.
+        """The editor of the app's data directory.
 
         Raises:
             click.ClickException: the data directory or its history cannot be used.
         """
-        settings: Settings = current_app.extensions["settings"]
+        data_dir = app_settings().data_dir
         try:
-            return cls(settings.data_dir, Store(settings.data_dir).snapshot)
+            return cls(data_dir, Store(data_dir).snapshot)
         except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(str(error)) from None
 
@@ -213,7 +211,8 @@ class ProductEditor:
         self._refuse_if_told_apart(product, into)
         own = self.files.get(product.id)
         text = self._text(into)
-        known = {names.key(title) for title in self._titles(into)}
+        record = self._record(into)
+        known = {names.key(title) for title in (record.name, *record.aliases)}
         for title in (own.name, *own.aliases) if own else (product.name,):
             if names.key(title) not in known:
                 text = with_item(text, "aliases", title, ORDER)
@@ -252,10 +251,6 @@ class ProductEditor:
     def _record(self, product: ProductProfile) -> Product:
         return self.files.get(product.id) or Product(version=1, name=product.name)
 
-    def _titles(self, product: ProductProfile) -> tuple[str, ...]:
-        record = self._record(product)
-        return (record.name, *record.aliases)
-
     def _refuse_if_told_apart(self, product: ProductProfile, into: ProductProfile) -> None:
         for one, other in ((product, into), (into, product)):
             if other.slug in self._record(one).not_same_as:
@@ -268,31 +263,22 @@ class ProductEditor:
         """Refuse to edit around a file without a known good version: its names are unknown."""
         for slug in slugs:
             if slug not in self.files and os.path.lexists(self._directory / _name(slug)):
-                self._file_text(slug)
-
-    def _file_text(self, slug: str) -> str:
-        try:
-            return text_of(self._directory, _name(slug))
-        except EditError as error:
-            raise click.ClickException(str(error)) from None
+                text_of(self._directory, _name(slug))
 
     def _text(self, product: ProductProfile) -> str:
         """The text of a product's file, a new one if it has none."""
         if product.id not in self.files:
             return new(_name(product.slug), name=product.name)
-        return self._file_text(product.slug)
+        return text_of(self._directory, _name(product.slug))
 
     def _edit(self, slug: str, after: str | None) -> Edit:
-        before = self._file_text(slug) if slug in self.files else None
+        before = text_of(self._directory, _name(slug)) if slug in self.files else None
         return Edit(_name(slug), before, after)
 
     def _carry_out(self, edits: list[Edit]) -> None:
         """Write, show what was written, and say which spellings stand for another product now."""
         moves = self._moves(edits)
-        try:
-            carry_out(self._directory, edits)
-        except EditError as error:
-            raise click.ClickException(str(error)) from None
+        carry_out(self._directory, edits)
         for edit in edits:
             click.echo(edit.diff, nl=False)
         for move in moves:

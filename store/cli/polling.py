@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from flask import current_app
 from msgspec import Struct
 
-from store.cli import with_data
-from store.cli.slugs import unknown_category
+from store.cli import app_settings, unknown_category, with_data
 from store.counting import states_of
 from store.files import REQUIRED, Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
@@ -30,50 +28,38 @@ from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import DuePolls, Pair, look
 from store.polls.leases import Leases, held, locks_in
 from store.polls.providers import Tokens
-from store.polls.runner import ANSWERED, LEFT, Dependencies, Runner, RunSummary
+from store.polls.runner import ANSWERED, LEFT, Dependencies, RunSummary, run
 from store.polls.schedule import LOCK, other_owner
 from store.polls.spending import RunAccount, at_most, daily_account, is_priced, usd
 from store.polls.status import PollingReport, status
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from store.polls.spending import Account, DailyAccount
     from store.rankings.poll_states import PollStates
     from store.records import Assistant
 
 
-class Instant(click.ParamType[datetime]):
-    """A time in UTC, RFC 3339."""
-
-    name = "time"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        """Read a time; refuse one without a zone, since nothing is guessed."""
-        try:
-            time = datetime.fromisoformat(value)
-        except ValueError:
-            time = None
-        if time is None or time.tzinfo is None:
-            self.fail(f'"{value}" is no time such as 2026-11-02T06:00:00Z', param, ctx)
-        if not EARLIEST <= time <= utc_now():
-            self.fail(f'"{value}" is before {EARLIEST:%Y} or still to come', param, ctx)
-        return time.astimezone(UTC)
+def instant(value: str) -> datetime:
+    """A time in UTC, RFC 3339; one without a zone is refused, since nothing is guessed."""
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise click.BadParameter(f'"{value}" is no time such as 2026-11-02T06:00:00Z')
+    if not EARLIEST <= time <= utc_now():
+        raise click.BadParameter(f'"{value}" is before {EARLIEST:%Y} or still to come')
+    return time.astimezone(UTC)
 
 
 class Dollars(click.FloatRange):
-    """An amount of money, which is a number."""
-
-    name = "amount"
-
-    def __init__(self) -> None:
-        super().__init__(min=0)
+    """An amount of money: ``nan`` and ``inf`` are none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read an amount; ``nan`` and ``inf`` are none."""
+        """Read an amount."""
         amount = super().convert(value, param, ctx)
         if not math.isfinite(amount):
             self.fail(f'"{value}" is no amount', param, ctx)
@@ -87,13 +73,13 @@ class Dollars(click.FloatRange):
 @click.option("--model", "models", multiple=True, metavar="NAME", help="Ask only this assistant.")
 @click.option(
     "--at",
-    type=Instant(),
+    type=instant,
     metavar="TIME",
     help="Pretend it is this time; only for sample assistants.",
 )
 @click.option(
     "--max-usd",
-    type=Dollars(),
+    type=Dollars(min=0),
     metavar="USD",
     help="Send nothing that could bring the run's cost above this.",
 )
@@ -126,7 +112,7 @@ def poll(  # noqa: PLR0913 - a command's options
     """
     if as_json and not show:
         raise click.UsageError("--json goes with --status.")
-    settings: Settings = current_app.extensions["settings"]
+    settings = app_settings()
     catalogue = _catalogue(settings)
     chosen = _assistants(catalogue, models, at)
     history = History(settings.data_dir / "history")
@@ -238,11 +224,8 @@ def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> Iterable[str]:
 
 def _look(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[str]]:
     """What was asked so far; in sentences what of it cannot be read and so is not polled."""
-    try:
-        context.history.signatures()
-        stands, unread = look(slugs, context.states_of)
-    except HistoryError as error:
-        raise click.ClickException(f"{error}.") from None
+    context.history.signatures()
+    stands, unread = look(slugs, context.states_of)
     sentences = dict.fromkeys(map(str, unread))
     spoilt = (
         [str(context.history.damaged_checkpoints)] if context.history.damaged_checkpoints else []
@@ -307,21 +290,20 @@ def _ask(
             raise click.ClickException(f"Nothing was asked: {fault}")
     chosen = list({pair.assistant.name: pair.assistant for pair in pairs}.values())
     ready = _ready(context.settings, chosen, accounts)
-    stop = threading.Event()
     deps = Dependencies(
         record=partial(append, context.history, context.catalogue),
         states_of=context.states_of,
         leases=Leases(locks_in(context.settings)),
         secret=context.settings.secret,
         proxy=context.settings.proxy,
-        stop=stop,
+        stop=threading.Event(),
         clock=context.clock,
         accounts=accounts,
     )
-    runner = Runner(deps, context.catalogue.site.poll_every_days, in_order=in_order)
+    every_days = context.catalogue.site.poll_every_days if only_due else None
     asked = [pair for pair in pairs if pair.assistant in ready]
     try:
-        well = _summarise(_run(runner, asked, stop, only_due=only_due))
+        well = _summarise(_run(asked, deps, every_days, in_order=in_order))
     finally:
         _keep_checkpoints(context.history, {pair.slug for pair in asked})
     return well and len(ready) == len(chosen) and not context.clock.fault()
@@ -339,17 +321,18 @@ def _keep_checkpoints(history: History, slugs: Collection[str]) -> None:
 
 
 def _run(
-    runner: Runner, pairs: Sequence[Pair], stop: threading.Event, *, only_due: bool
+    pairs: Sequence[Pair], deps: Dependencies, every_days: int | None, *, in_order: bool
 ) -> dict[str, RunSummary]:
     """Run the polls behind a progress bar; Ctrl-C and SIGTERM end them in good order."""
     before = {
-        number: signal.signal(number, lambda *_: stop.set())
+        number: signal.signal(number, lambda *_: deps.stop.set())
         for number in (signal.SIGINT, signal.SIGTERM)
         if threading.current_thread() is threading.main_thread()
     }
     try:
         with click.progressbar(length=len(pairs), label="Polling") as bar:
-            return runner.run(pairs, only_due=only_due, done=lambda: bar.update(1))
+            done = partial(bar.update, 1)
+            return run(pairs, deps, every_days, in_order=in_order, done=done)
     except (HistoryError, OSError) as error:
         raise click.ClickException(f"The polls could not be recorded: {error}") from None
     finally:
@@ -410,21 +393,26 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
     leases = Leases(locks)
     spent = _spent_today(context, stands)
     faults = [*unread, context.clock.fault(), *(a.fault() for a in context.accounts(stands))]
+    running: dict[str, int] = {}
+    scheduled = False
+    try:
+        scheduled = held(locks / LOCK) > 0
+        running = {assistant.name: leases.held(assistant.name) for assistant in chosen}
+    except OSError as error:
+        faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
     found = [
         status(
-            assistant.name,
+            assistant,
             _pairs(catalogue, list(catalogue.categories), [assistant]),
             stands,
             every_days=catalogue.site.poll_every_days,
             now=now,
-            running=_count_of(partial(leases.held, assistant.name), faults),
+            running=running.get(assistant.name, 0),
             unready=_lack(settings, assistant),
             capped=_capped(context, assistant, spent),
-            expected=assistant.api != "sample",
         )
         for assistant in chosen
     ]
-    scheduled = _count_of(partial(held, locks / LOCK), faults) > 0
     return PollingReport(
         assistants=tuple(found),
         wrong=tuple(dict.fromkeys(filter(None, faults))),
@@ -432,15 +420,6 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
         cap_usd=catalogue.site.daily_usd,
         scheduled=scheduled,
     )
-
-
-def _count_of(look: Callable[[], int], faults: list[str | None]) -> int:
-    """How many locks are held; none, and a fault more, where nobody can look."""
-    try:
-        return look()
-    except OSError as error:
-        faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
-        return 0
 
 
 def _capped(context: PollContext, assistant: Assistant, spent: float) -> str | None:

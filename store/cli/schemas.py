@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from flask import current_app
 
-from store.cli import with_data
+from store.cli import app_settings, with_data
 from store.drafts import atomic_write
 from store.files import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
@@ -18,8 +17,6 @@ from store.settings import SHIPPED_DATA
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from store.settings import Settings
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -51,9 +48,8 @@ def schema() -> None:
     They go to schemas/ in the data directory; .vscode/settings.json makes VS Code use them. Both
     follow from the program; run it again after an update.
     """
-    settings: Settings = current_app.extensions["settings"]
     try:
-        for path in write(settings.data_dir):
+        for path in write(app_settings().data_dir):
             click.echo(f"wrote {path}")
     except OSError as error:
         raise click.ClickException(
@@ -66,20 +62,15 @@ def write(directory: Path) -> list[Path]:
 
     The settings of the shipped data are at the top of the checkout, which an editor opens.
     """
-    (directory / "schemas").mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, text in documents().items():
-        written.append(_put(directory / "schemas" / name, text))
+    texts = {directory / "schemas" / name: text for name, text in documents().items()}
     top = directory.parent if directory.resolve() == SHIPPED_DATA.resolve() else directory
     path = top / ".vscode" / "settings.json"
-    path.parent.mkdir(exist_ok=True)
     prefix = f"{directory.name}/" if top != directory else ""
-    return [*written, _put(path, _text(_with_schemas(path, prefix)))]
-
-
-def _put(path: Path, text: str) -> Path:
-    atomic_write(path, text.encode())
-    return path
+    texts[path] = _text(_with_schemas(path, prefix))
+    for each, text in texts.items():
+        each.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(each, text.encode())
+    return list(texts)
 
 
 def editor_settings(prefix: str) -> list[dict[str, Any]]:

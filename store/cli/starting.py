@@ -11,8 +11,7 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
-from store.cli import schemas
-from store.cli.slugs import unknown_category
+from store.cli import schemas, unknown_category
 from store.files import FOLDERS, SINGLE
 from store.last_good import FOLDER
 from store.settings import SHIPPED_DATA

@@ -10,19 +10,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
-from flask import current_app
 
-from store.cli import with_data
-from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_member
+from store.cli import app_settings, with_data
+from store.cli.editing import Edit, carry_out, new, text_of, with_member
 from store.files import DataDirectoryError, Files
-from store.history import History, HistoryError
+from store.history import History
 from store.last_good import FOLDER, Copy, LastGood
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from store.records import Poll, Problem
-    from store.settings import Settings
 
 NAME = "withheld.json"
 
@@ -36,23 +34,16 @@ def withhold(poll_id: str, reason: str) -> None:
 
     Prints the diff it wrote to withheld.json; taking the entry out shows the poll again.
     """
-    settings: Settings = current_app.extensions["settings"]
-    directory = settings.data_dir
-    try:
-        poll = _find(directory, poll_id)
-    except HistoryError as error:
-        raise click.ClickException(f"{error}.") from None
+    directory = app_settings().data_dir
+    poll = _find(directory, poll_id)
     _refuse_if_lost(directory)
     entry = {"reason": reason, "date": datetime.now(UTC).date().isoformat()}
-    try:
-        before = text_of(directory, NAME) if (directory / NAME).exists() else None
-        text = before or new(NAME, withheld={})
-        if f'"{poll_id}"' in text:
-            raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
-        edit = Edit(NAME, before, with_member(text, ("withheld",), poll_id, entry, ()))
-        carry_out(directory, [edit])
-    except EditError as error:
-        raise click.ClickException(str(error)) from None
+    before = text_of(directory, NAME) if (directory / NAME).exists() else None
+    text = before or new(NAME, withheld={})
+    if f'"{poll_id}"' in text:
+        raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
+    edit = Edit(NAME, before, with_member(text, ("withheld",), poll_id, entry, ()))
+    carry_out(directory, [edit])
     _keep(directory)
     click.echo(edit.diff, nl=False)
     click.echo(f"Withheld: {poll.model} on {poll.slug}, {poll.polled_at}.", err=True)

@@ -77,15 +77,12 @@ def domain(text: str | None) -> str | None:
     if len(host) > MAX_HOST:
         return None
     try:
-        host = idna.encode(host, uts46=True).decode() if _is_international(host) else host
+        if not host.isascii() or "xn--" in host:
+            host = idna.encode(host, uts46=True).decode()
     except idna.IDNAError:
         return None
     host = host.removeprefix("www.") if host.count(".") > 1 else host
     return host if len(host) <= MAX_HOST and _DOMAIN.match(host) else None
-
-
-def _is_international(host: str) -> bool:
-    return not host.isascii() or "xn--" in host
 
 
 def _object(text: str) -> tuple[Any, tuple[str, ...]]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from store.polls.due import Pair
     from store.polls.sending import Sender
     from store.polls.spending import Budget
     from store.records import Assistant, Category
@@ -129,27 +130,18 @@ def cost_at_most(assistant: Assistant, category: Category) -> float | None:
     return usd(assistant, at_most(assistant, request_for(assistant, category, None).body))
 
 
-def ask(
-    slug: str,
-    category: Category,
-    assistant: Assistant,
-    at: datetime,
-    *,
-    sender: Sender,
-    key: str | None,
-    budget: Budget,
-) -> Asked | Skipped:
+def ask(pair: Pair, at: datetime, sender: Sender, budget: Budget) -> Asked | Skipped:
     """Put a category's question to an assistant; every failure is a poll with a kind.
 
     So is what nobody thought of: it is logged with its trace, and the poll can be recorded.
     """
     try:
-        return _asked(slug, category, assistant, at, sender=sender, key=key, budget=budget)
+        return _asked(pair, at, sender, budget)
     except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
-        trace = secrets.without(key, traceback.format_exc())
-        name = assistant.name
-        log.error("asking %s about %s failed unexpectedly: %s", name, slug, trace)  # noqa: TRY400
-        poll = _poll(slug, category, assistant, Sent(Reply(outcome=UNEXPECTED), 0, 1))
+        trace = secrets.without(sender.secret, traceback.format_exc())
+        name = pair.assistant.name
+        log.error("asking %s about %s failed unexpectedly: %s", name, pair.slug, trace)  # noqa: TRY400
+        poll = _poll(pair, Sent(Reply(outcome=UNEXPECTED), 0, 1))
         return Asked(msgspec.structs.replace(poll, latency_ms=None))
 
 
@@ -158,67 +150,45 @@ EXAMPLE_TIME = "2026-01-01T00:00:00Z"
 """A time to see by whether a poll can be recorded and read back; its own follows when it is."""
 
 
-def _asked(
-    slug: str,
-    category: Category,
-    assistant: Assistant,
-    at: datetime,
-    *,
-    sender: Sender,
-    key: str | None,
-    budget: Budget,
-) -> Asked | Skipped:
-    if assistant.api == "sample":
-        said = sample.reply(slug, category, assistant.name, at)
-        return Asked(_poll(slug, category, assistant, Sent(said.reply, said.latency_ms, 1)))
-    sent = _send(category, assistant, sender, key, budget)
+def _asked(pair: Pair, at: datetime, sender: Sender, budget: Budget) -> Asked | Skipped:
+    if pair.assistant.api == "sample":
+        said = sample.reply(pair.slug, pair.category, pair.assistant.name, at)
+        return Asked(_poll(pair, Sent(said.reply, said.latency_ms, 1)))
+    sent = _send(pair, sender, budget)
     notes: tuple[str, ...] = ()
-    if isinstance(sent, Sent) and _is_truncated(sent.reply):
-        sent, notes = _asked_again(category, assistant, sender, key, budget, sent)
+    if isinstance(sent, Sent) and sent.reply.failure == "truncated":
+        sent, notes = _asked_again(pair, sender, budget, sent)
     if isinstance(sent, Skipped):
         return sent
     if sent.attempts > 1:
         notes = (*notes, f"sent {sent.attempts} times")
-    poll = secrets.poll_without(key, _poll(slug, category, assistant, sent, notes, key))
+    poll = secrets.poll_without(sender.secret, _poll(pair, sent, notes, sender.secret))
     decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
     return Asked(poll, sent.rest, sent.at)
 
 
 def _asked_again(
-    category: Category,
-    assistant: Assistant,
-    sender: Sender,
-    key: str | None,
-    budget: Budget,
-    first: Sent,
+    pair: Pair, sender: Sender, budget: Budget, first: Sent
 ) -> tuple[Sent, tuple[str, ...]]:
     """What a cut-off answer comes to with twice the room, where ``extra`` does not set the room."""
-    wider = msgspec.structs.replace(assistant, max_output_tokens=2 * assistant.max_output_tokens)
-    bodies = [request_for(each, category, key).body for each in (assistant, wider)]
+    room = 2 * pair.assistant.max_output_tokens
+    assistant = msgspec.structs.replace(pair.assistant, max_output_tokens=room)
+    wider = msgspec.structs.replace(pair, assistant=assistant)
+    bodies = [request_for(each, pair.category, None).body for each in (pair.assistant, assistant)]
     if bodies[0] == bodies[1]:
         return first, ()
-    again = _send(category, wider, sender, key, budget, first.deadline)
+    again = _send(wider, sender, budget, first.deadline)
     if isinstance(again, Skipped):
         return first, ()
     note = "the first answer was cut off; asked again with twice the output limit"
     return _together(first, again), (note,)
 
 
-def _send(
-    category: Category,
-    assistant: Assistant,
-    sender: Sender,
-    key: str | None,
-    budget: Budget,
-    deadline: float = math.inf,
-) -> Sent | Skipped:
-    request = request_for(assistant, category, key)
+def _send(pair: Pair, sender: Sender, budget: Budget, deadline: float = math.inf) -> Sent | Skipped:
+    assistant = pair.assistant
+    request = request_for(assistant, pair.category, sender.secret)
     meter = Meter(assistant, request.body, budget)
     return sender.send(request, PROVIDERS[assistant.api].read_reply, meter, deadline)
-
-
-def _is_truncated(reply: Reply) -> bool:
-    return isinstance(reply.outcome, Failure) and reply.outcome.kind == "truncated"
 
 
 def _together(first: Sent, second: Sent) -> Sent:
@@ -231,24 +201,17 @@ def _together(first: Sent, second: Sent) -> Sent:
     return msgspec.structs.replace(second, reply=reply, attempts=attempts)
 
 
-def _poll(
-    slug: str,
-    category: Category,
-    assistant: Assistant,
-    sent: Sent,
-    notes: tuple[str, ...] = (),
-    key: str | None = None,
-) -> Poll:
-    reply = sent.reply
+def _poll(pair: Pair, sent: Sent, notes: tuple[str, ...] = (), key: str | None = None) -> Poll:
+    assistant, reply = pair.assistant, sent.reply
     said = (
         reply.outcome if isinstance(reply.outcome, Failure) else answer_parsing.read(reply.outcome)
     )
     answered = said if isinstance(said, Answer) else None
     failed = said if isinstance(said, Failure) else None
     return Poll(
-        slug=slug,
+        slug=pair.slug,
         model=assistant.name,
-        question=category.question,
+        question=pair.category.question,
         pick=answered.ranking[0].product if answered else None,
         ranking=answered.ranking if answered else (),
         reason=answered.ranking[0].reason if answered else None,

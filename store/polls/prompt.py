@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from store.polls.providers import Prompt
 from store.rankings.merging import PLACES
 
@@ -29,36 +31,27 @@ def prompt(question: str) -> Prompt:
 _TEXT = {"type": "string"}
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 
-ANSWER_SCHEMA = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["picks", "near_misses", "caveat"],
-    "properties": {
-        "picks": {
-            "type": "array",
-            "description": f"At most {PLACES}, best first.",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["name", "domain", "reason", "fixes"],
-                "properties": {
-                    "name": _TEXT,
-                    "domain": _TEXT_OR_NULL,
-                    "reason": _TEXT,
-                    "fixes": {"type": "array", "items": _TEXT},
-                },
-            },
-        },
-        "near_misses": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["name", "reason"],
-                "properties": {"name": _TEXT, "reason": _TEXT},
-            },
-        },
-        "caveat": _TEXT_OR_NULL,
-    },
-}
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has these members, all of them and no other."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+_PICK = _object(
+    {
+        "name": _TEXT,
+        "domain": _TEXT_OR_NULL,
+        "reason": _TEXT,
+        "fixes": {"type": "array", "items": _TEXT},
+    }
+)
+_PICKS = {"type": "array", "description": f"At most {PLACES}, best first.", "items": _PICK}
+_MISSES = {"type": "array", "items": _object({"name": _TEXT, "reason": _TEXT})}
+
+ANSWER_SCHEMA = _object({"picks": _PICKS, "near_misses": _MISSES, "caveat": _TEXT_OR_NULL})
 """The answer's JSON schema, in the subset that every vendor takes: no counts, no lengths."""

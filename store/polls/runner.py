@@ -99,60 +99,60 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
 
 
-class Runner:
-    """Polls pairs and records what comes of them.
+def run(
+    pairs: Iterable[Pair],
+    deps: Dependencies,
+    every_days: int | None = None,
+    *,
+    in_order: bool = False,
+    done: Callable[[], None] = lambda: None,
+) -> dict[str, RunSummary]:
+    """Poll pairs, each assistant with its own threads, and record what comes of them.
 
-    ``in_order`` polls one pair after the other, so that a run can be repeated exactly.
+    With ``every_days`` only those still due at that interval. ``in_order`` polls one after the
+    other, so that a run can be repeated exactly. ``done`` is called after each.
+
+    Raises:
+        HistoryError: a poll could not be recorded; no further pair was asked.
+        OSError: the leases could not be taken.
+        Unready: an assistant's key is missing or cannot be sent.
     """
-
-    def __init__(self, deps: Dependencies, every_days: int, *, in_order: bool = False) -> None:
-        self._deps = deps
-        self._every_days = every_days
-        self._in_order = in_order
-
-    def run(
-        self, pairs: Iterable[Pair], *, only_due: bool, done: Callable[[], None] = lambda: None
-    ) -> dict[str, RunSummary]:
-        """Poll all pairs, each assistant with its own threads; ``done`` is called after each.
-
-        Raises:
-            HistoryError: a poll could not be recorded; no further pair was asked.
-            OSError: the leases could not be taken.
-            Unready: an assistant's key is missing or cannot be sent.
-        """
-        queues: dict[str, deque[Pair]] = {}
-        for pair in pairs:
-            queues.setdefault("" if self._in_order else pair.assistant.name, deque()).append(pair)
-        run = _Run(self._deps, queues, done)
-        with ExitStack() as pools:
-            futures = []
-            for name, queue in queues.items():
-                threads = min(THREADS * queue[0].assistant.concurrency, len(queue)) if name else 1
-                pool = pools.enter_context(ThreadPoolExecutor(threads, f"poll {name}"))
-                every_days = self._every_days if only_due else None
-                futures += [pool.submit(run.work, queue, every_days) for _ in range(threads)]
-        for future in futures:
-            future.result()
-        return run.summaries
+    queues: dict[str, deque[Pair]] = {}
+    for pair in pairs:
+        queues.setdefault("" if in_order else pair.assistant.name, deque()).append(pair)
+    started = _Run(deps, queues, every_days, done)
+    with ExitStack() as pools:
+        futures = []
+        for name, queue in queues.items():
+            threads = min(THREADS * queue[0].assistant.concurrency, len(queue)) if name else 1
+            pool = pools.enter_context(ThreadPoolExecutor(threads, f"poll {name}"))
+            futures += [pool.submit(started.work, queue) for _ in range(threads)]
+    for future in futures:
+        future.result()
+    return started.summaries
 
 
 class _Run:
     """One run's shared state: what its threads work off, and what came of it so far."""
 
     def __init__(
-        self, deps: Dependencies, queues: dict[str, deque[Pair]], done: Callable[[], None]
+        self,
+        deps: Dependencies,
+        queues: dict[str, deque[Pair]],
+        every_days: int | None,
+        done: Callable[[], None],
     ) -> None:
         self._deps = deps
+        self._every_days = every_days
         self._done = done
         self._lock = threading.Lock()
         self._broken = False
         self._budget = Budget(deps.accounts)
         assistants = {pair.assistant.name: pair.assistant for q in queues.values() for pair in q}
         self.summaries = {name: RunSummary() for name in assistants}
-        self._keys = {name: key_of(a, deps.secret) for name, a in assistants.items()}
-        self._senders = {name: self._sender(a) for name, a in assistants.items()}
+        self._senders = {name: _sender(a, deps) for name, a in assistants.items()}
 
-    def work(self, queue: deque[Pair], every_days: int | None) -> None:
+    def work(self, queue: deque[Pair]) -> None:
         """Poll pairs until none is left; after a fault nothing more is asked by any thread."""
         while True:
             with self._lock:
@@ -160,46 +160,32 @@ class _Run:
                     return
                 pair = queue.popleft()
                 summary = self.summaries[pair.assistant.name]
-            if self._deps.stop.is_set() or summary.paused:
-                came: Asked | Skipped | NotAsked = Skipped()
-            else:
-                came = self._guarded(pair, every_days)
+            came: Asked | Skipped | NotAsked = Skipped()
+            try:
+                if not (self._deps.stop.is_set() or summary.paused):
+                    came = self._poll(pair)
+            except BaseException:
+                self._broken = True
+                raise
             with self._lock:
                 _count(summary, came)
                 self._done()
 
-    def _guarded(self, pair: Pair, every_days: int | None) -> Asked | Skipped | NotAsked:
-        finished = False
-        try:
-            came = self._poll(pair, every_days)
-            finished = True
-        finally:
-            self._broken = self._broken or not finished
-        return came
-
-    def _poll(self, pair: Pair, every_days: int | None) -> Asked | Skipped | NotAsked:
+    def _poll(self, pair: Pair) -> Asked | Skipped | NotAsked:
         """Poll one pair and record it, unless another poller has it or it should not be asked."""
         deps, name = self._deps, pair.assistant.name
         with deps.leases.lease(pair.slug, name) as leased:
             if not leased:
                 return NotAsked(NOT_DUE)
-            if barred := self._barred(pair, every_days):
+            if barred := self._barred(pair):
                 return barred
-            came = ask(
-                pair.slug,
-                pair.category,
-                pair.assistant,
-                deps.clock.now(),
-                sender=self._senders[name],
-                key=self._keys[name],
-                budget=self._budget,
-            )
+            came = ask(pair, deps.clock.now(), self._senders[name], self._budget)
             if isinstance(came, Asked):
                 now = _recorded_at(came, deps.clock.now())
                 deps.record([_dated(came, now)], rfc3339(now))
             return came
 
-    def _barred(self, pair: Pair, every_days: int | None) -> NotAsked | Skipped | None:
+    def _barred(self, pair: Pair) -> NotAsked | Skipped | None:
         """Why a pair is not to be asked, if so.
 
         Where history cannot be read, or has a record yet to come, nobody knows when it was asked,
@@ -207,47 +193,45 @@ class _Run:
         """
         if why := self._deps.clock.fault():
             return Skipped(why)
-        if every_days is None and pair.assistant.api == "sample":
+        if self._every_days is None and pair.assistant.api == "sample":
             return None
         try:
             states = self._deps.states_of(pair.slug)
         except HistoryError as error:
             return NotAsked(LEFT, str(error))
-        if every_days is None:
+        if self._every_days is None:
             return None
         state = states.present.get(pair.assistant.name)
-        is_due = due_at(state, every_days) <= self._deps.clock.now()
+        is_due = due_at(state, self._every_days) <= self._deps.clock.now()
         return None if is_due else NotAsked(NOT_DUE)
 
-    def _sender(self, assistant: Assistant) -> Sender:
-        return Sender(
-            self._deps.stop,
-            rpm=assistant.rpm,
-            concurrency=assistant.concurrency,
-            secret=self._keys[assistant.name],
-            proxy=self._deps.proxy,
-            limits=self._deps.limits,
-            clock=self._deps.clock,
-        )
+
+def _sender(assistant: Assistant, deps: Dependencies) -> Sender:
+    return Sender(
+        deps.stop,
+        rpm=assistant.rpm,
+        concurrency=assistant.concurrency,
+        secret=key_of(assistant, deps.secret),
+        proxy=deps.proxy,
+        limits=deps.limits,
+        clock=deps.clock,
+    )
 
 
 def _count(summary: RunSummary, came: Asked | Skipped | NotAsked) -> None:
     """Add what became of one pair."""
     if isinstance(came, NotAsked):
-        _add(summary, came.outcome, came.why)
+        outcome, reason = came.outcome, came.why
     elif isinstance(came, Skipped):
-        _add(summary, LEFT, None)
+        outcome, reason = LEFT, None
         summary.paused = summary.paused or came.why
     else:
         poll = came.poll
-        _add(summary, poll.failure or ANSWERED, poll.error)
+        outcome, reason = poll.failure or ANSWERED, poll.error
         summary.usd += (poll.usage.usd or 0) if poll.usage else 0
         if came.rest is not None:
             summary.paused = summary.paused or poll.error
             summary.rest = max(summary.rest or 0, came.rest)
-
-
-def _add(summary: RunSummary, outcome: str, reason: str | None) -> None:
     summary.outcomes[outcome] += 1
     if reason:
         summary.reasons.setdefault(outcome, reason)

@@ -19,7 +19,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from msgspec import Struct
 
@@ -28,7 +27,7 @@ from store.polls.asking import Unready
 from store.polls.clocks import Clock
 from store.polls.due import Pair, look
 from store.polls.leases import Leases, leased, locks_in
-from store.polls.runner import Dependencies, Runner
+from store.polls.runner import Dependencies, run
 from store.polls.spending import daily_account
 from store.rankings.poll_states import usd_on
 from store.settings import SettingsError
@@ -99,11 +98,9 @@ class Schedule:
 
     def status(self) -> State:
         """How the schedule stands, for :mod:`store.web.health`."""
-        now = self._clock.now()
-        paused = {name: pause for name, pause in self._paused.copy().items() if pause.until > now}
         reasons = [
             f"{name} is paused until {rfc3339(pause.until)}: {pause.why}"
-            for name, pause in sorted(paused.items())
+            for name, pause in sorted(self._pauses().items())
         ]
         if self._unlocked:
             reasons.append(
@@ -112,12 +109,7 @@ class Schedule:
         alive = self._thread.is_alive()
         if not alive:
             reasons.append("The schedule does not run; restart the server.")
-        return State(
-            alive=alive,
-            polling=self._elected,
-            since=rfc3339(self._begun),
-            reasons=tuple(reasons),
-        )
+        return State(alive, self._elected, rfc3339(self._begun), tuple(reasons))
 
     def stop(self, wait: float = GOODBYE) -> None:
         """End every wait and poll, and give what is under way so many seconds to be recorded."""
@@ -150,16 +142,10 @@ class Schedule:
                 with leased(self._locks / LOCK) as elected:
                     self._unlocked = None
                     if elected:
-                        self._lead()
+                        self._serve()
             except OSError as error:
                 self._cannot_lock(error)
             self._wait_a_second()
-
-    def _lead(self) -> None:
-        log.info("this process polls on schedule")
-        if owner := other_owner(self._settings):
-            log.warning("%s, whose data it is, cannot use what root adds", owner)
-        self._serve()
 
     def _cannot_lock(self, error: OSError) -> None:
         """Say so once, and again only when it is for another reason."""
@@ -170,6 +156,9 @@ class Schedule:
 
     def _serve(self) -> None:
         """Keep a job for each assistant of models.json until stopped."""
+        log.info("this process polls on schedule")
+        if owner := other_owner(self._settings):
+            log.warning("%s, whose data it is, cannot use what root adds", owner)
         logging.getLogger("apscheduler").setLevel(logging.ERROR)  # each round has a line of ours
         scheduler = BackgroundScheduler(
             timezone=UTC,
@@ -204,45 +193,44 @@ class Schedule:
         self._unsettled = unsettled
         wanted = {assistant.name for assistant in self._store.snapshot.catalogue.assistants}
         running = {job.id for job in scheduler.get_jobs()}
-        for name in sorted(running - wanted):
+        for name in running - wanted:
             scheduler.remove_job(name)
-            self._paused.pop(name, None)
+        for name in self._paused.keys() - wanted:
+            del self._paused[name]
         for name in sorted(wanted - running):
             scheduler.add_job(
                 self._poll,
                 "interval",
                 seconds=self._settings.poll_tick,
                 id=name,
-                args=[scheduler, name],
+                args=[name],
                 next_run_time=datetime.now(UTC),
             )
 
-    def _poll(self, scheduler: BackgroundScheduler, name: str) -> None:
+    def _poll(self, name: str) -> None:
         """One assistant's job: poll a few of its due pairs, or rest if that is of no use."""
         catalogue = self._store.snapshot.catalogue
         assistant = next((a for a in catalogue.assistants if a.name == name), None)
         if assistant is None or self._stop.is_set() or _unsettled(catalogue):
             return
+        if name in self._pauses():
+            return
         try:
             summary = self._run(catalogue, assistant)
         except (Unready, SettingsError) as error:
-            self._rest(scheduler, name, HOUR, str(error), "it lacks what it needs; see the log")
+            self._rest(name, HOUR, str(error), "it lacks what it needs; see the log")
         except (HistoryError, OSError) as error:
-            self._rest(scheduler, name, HOUR, str(error), "no poll can be recorded; see the log")
+            self._rest(name, HOUR, str(error), "no poll can be recorded; see the log")
         except Exception:  # what it was paid for may not have been recorded
             log.exception("polling %s failed unexpectedly", name)
-            self._rest(scheduler, name, HOUR, UNEXPECTED, UNEXPECTED)
+            self._rest(name, HOUR, UNEXPECTED, UNEXPECTED)
         else:
-            self._follow(scheduler, name, summary)
+            self._follow(name, summary)
 
-    def _follow(
-        self, scheduler: BackgroundScheduler, name: str, summary: RunSummary | None
-    ) -> None:
+    def _follow(self, name: str, summary: RunSummary | None) -> None:
         """Say what a round came to, if anything was asked or held back, and rest if it must be."""
         if summary is None or not (summary.polled or summary.reasons or summary.paused):
             return
-        if summary.polled:
-            self._paused.pop(name, None)
         if summary.polled or summary.reasons:
             reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))
             level = logging.WARNING if reasons else logging.INFO
@@ -250,11 +238,14 @@ class Schedule:
         if summary.paused or summary.rest is not None:
             seconds = HOUR if summary.rest is None else summary.rest
             why = summary.paused or ""
-            self._rest(scheduler, name, seconds, why, why)
+            self._rest(name, seconds, why, why)
 
     def _run(self, catalogue: Catalogue, assistant: Assistant) -> RunSummary | None:
         def states_of(slug: str) -> PollStates:
             return self._store.poll_states(slug, catalogue, self._clock.now())
+
+        def spent_on(day: str) -> float:
+            return usd_on(day, self._store.snapshot.polled.values())
 
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
         stands, _ = look(catalogue.categories, states_of)
@@ -268,26 +259,20 @@ class Schedule:
             proxy=self._settings.proxy,
             stop=self._stop,
             clock=self._clock,
-            accounts=daily_account(self._settings, catalogue, self._usd_on, self._clock),
+            accounts=daily_account(self._settings, catalogue, spent_on, self._clock),
         )
-        runner = Runner(deps, catalogue.site.poll_every_days)
-        return runner.run(due[:share], only_due=True).get(assistant.name)
+        return run(due[:share], deps, catalogue.site.poll_every_days).get(assistant.name)
 
-    def _usd_on(self, day: str) -> float:
-        return usd_on(day, self._store.snapshot.polled.values())
-
-    def _rest(
-        self, scheduler: BackgroundScheduler, name: str, seconds: float, reason: str, public: str
-    ) -> None:
+    def _rest(self, name: str, seconds: float, reason: str, public: str) -> None:
         """Leave an assistant alone for a while; say why in the log, and ``public`` to anybody."""
         until = self._clock.now() + timedelta(seconds=seconds)
         self._paused[name] = Pause(until, public)
         log.warning("%s is paused until %s: %s", name, rfc3339(until), reason)
-        try:
-            scheduler.modify_job(name, next_run_time=datetime.now(UTC) + timedelta(seconds=seconds))
-        except JobLookupError:
-            log.info("%s left models.json while it was polled", name)
-            self._paused.pop(name, None)
+
+    def _pauses(self) -> dict[str, Pause]:
+        """The pauses that are not over, by assistant."""
+        now = self._clock.now()
+        return {name: pause for name, pause in self._paused.copy().items() if pause.until > now}
 
 
 def _unsettled(catalogue: Catalogue) -> Problem | None:

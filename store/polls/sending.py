@@ -118,7 +118,7 @@ class Sender:
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stop = stop
-        self._secret = secret
+        self.secret = secret
         self._proxy = proxy
         self._limits = limits
         self._random = random or Random()
@@ -153,7 +153,7 @@ class Sender:
                     return sent or barred
                 deadline = min(deadline, self._elapsed() + self._limits.total)
                 sent, verdict = self._attempt(request, read, meter, attempt, deadline)
-            timeouts += _kind(sent.reply) == "timeout"
+            timeouts += sent.reply.failure == "timeout"
             if verdict.wait is None or attempt == self._limits.attempts or timeouts > 1:
                 return sent
             if self._elapsed() + verdict.wait > deadline:
@@ -180,8 +180,10 @@ class Sender:
         began, start = self._clock.now(), self._elapsed()
         came = self._once(request, deadline)
         took = round(1000 * (self._elapsed() - start))
-        reply = read(came) if isinstance(came, Response) else Reply(outcome=came.failure)
-        date = rate_limit_headers.date(came.headers) if isinstance(came, Response) else None
+        if isinstance(came, Response):
+            reply, date = read(came), rate_limit_headers.date(came.headers)
+        else:
+            reply, date = Reply(outcome=Failure(came.kind, came.sentence)), None
         why = self._clock.compare(date, began) if date else None
         if why:
             reply = msgspec.structs.replace(reply, outcome=Failure("http", why))
@@ -209,15 +211,15 @@ class Sender:
         """
         backoff = self._random.uniform(0, 2**attempt)
         if isinstance(came, _Lost):
-            again = came.failure.kind in ("network", "timeout")
+            again = came.kind in ("network", "timeout")
             return _Verdict(backoff if again else None)
         if reply.lasting:
             return _Verdict(rest=self._limits.rest)
         said = came.headers.get("x-should-retry")
         again = said == "true" or (said != "false" and reply.passing)
-        if not (again and isinstance(reply.outcome, Failure)):
+        if not (again and reply.failure):
             return _Verdict()
-        limited = reply.outcome.kind == "rate_limited"
+        limited = reply.failure == "rate_limited"
         asked = _hint(came, reply, self._clock.now(), limited=limited)
         if asked is None:
             return _Verdict(backoff, held=limited)
@@ -241,7 +243,7 @@ class Sender:
             except NotYet:
                 if self._stop.is_set():
                     connection.cut()
-                    return _lost("interrupted", "The poll was stopped while it was on its way.")
+                    return _Lost("interrupted", "The poll was stopped while it was on its way.")
                 if self._elapsed() > deadline + _LOOK:
                     connection.cut()
                     return self._late()
@@ -273,13 +275,13 @@ class Sender:
             return self._exchange(connection.session, request, deadline)
         except requests.Timeout:
             sentence = "The provider did not answer in time."
-            return _lost("timeout", sentence, free=not connection.sent)
+            return _Lost("timeout", sentence, free=not connection.sent)
         except requests.exceptions.ContentDecodingError:
             sentence = "The provider's answer is not what its Content-Encoding says it is."
-            return _lost("http", sentence, free=False)
+            return _Lost("http", sentence, free=False)
         except (requests.RequestException, HTTPError, OSError, ValueError) as error:
             sentence = f"The provider could not be reached ({_innermost(error)})."
-            return _lost("network", sentence, free=not connection.sent)
+            return _Lost("network", sentence, free=not connection.sent)
 
     def _exchange(
         self, session: requests.Session, request: Request, deadline: float
@@ -296,25 +298,26 @@ class Sender:
             for chunk in response.iter_content(1 << 16):
                 body += chunk
                 if len(body) > self._limits.size:
-                    return _lost("http", f"The reply is larger than {self._limits.size:,} bytes.")
+                    return _Lost("http", f"The reply is larger than {self._limits.size:,} bytes.")
                 if self._elapsed() > deadline:
                     return self._late()
-            headers = secrets.headers_without(self._secret, response.headers)
-            clean = secrets.body_without(self._secret, bytes(body))
+            headers = secrets.headers_without(self.secret, response.headers)
+            clean = secrets.body_without(self.secret, bytes(body))
             return Response(response.status_code, headers, clean)
 
     def _late(self) -> _Lost:
-        return _lost("timeout", f"The poll took over {self._limits.total:g} seconds.")
+        return _Lost("timeout", f"The poll took over {self._limits.total:g} seconds.")
 
 
 _LOOK = 0.1  # seconds between looks at the stop event while a request is on its way
 
 
 class _Lost(Struct, frozen=True):
-    """An attempt that brought no response, and whether it surely cost nothing."""
+    """An attempt that brought no response: why, and whether it surely cost nothing."""
 
-    failure: Failure
-    free: bool
+    kind: FailureKind
+    sentence: str
+    free: bool = False
 
 
 class _Verdict(Struct, frozen=True):
@@ -341,17 +344,9 @@ def _hint(response: Response, reply: Reply, now: datetime, *, limited: bool) -> 
     )
 
 
-def _lost(kind: FailureKind, sentence: str, *, free: bool = False) -> _Lost:
-    return _Lost(Failure(kind, sentence), free)
-
-
 def _was_free(came: Response | _Lost) -> bool:
     """Whether an attempt surely cost nothing, going by how it ended."""
     return came.free if isinstance(came, _Lost) else came.status >= 400  # noqa: PLR2004
-
-
-def _kind(reply: Reply) -> FailureKind | None:
-    return reply.outcome.kind if isinstance(reply.outcome, Failure) else None
 
 
 def _innermost(error: BaseException) -> str:

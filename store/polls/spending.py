@@ -11,7 +11,7 @@ import math
 import os
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta, Struct
@@ -93,20 +93,11 @@ def is_believable(tokens: Tokens, most: Tokens) -> bool:
     )
 
 
-class Account(Protocol):
-    """A sum of money with a cap. ``name`` says in words which cap it is."""
-
-    name: str
-
-    def reserve(self, micros: int) -> str | None:
-        """Take so much and return when it was taken, or ``None`` if that would pass the cap."""
-
-    def settle(self, taken: str, reserved: int, spent: int) -> None:
-        """Replace what was reserved by what was spent."""
-
-
 class RunAccount:
-    """What one run may spend, in memory; its :class:`Budget` lets one thread at a time use it."""
+    """What one run may spend, in memory; its :class:`Budget` lets one thread at a time use it.
+
+    ``name`` says in words which cap it is.
+    """
 
     def __init__(self, cap_usd: float) -> None:
         self.name = f"--max-usd {cap_usd:g}"
@@ -197,6 +188,10 @@ class DailyAccount:
 
     def _write(self, day: _Day) -> None:
         atomic_write(self._directory / "spent.json", msgspec.json.encode(day))
+
+
+Account = RunAccount | DailyAccount
+"""A sum of money with a cap."""
 
 
 def daily_account(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from store.polls.due import DuePolls, Pair
+    from store.records import Assistant
 
 
 class Status(Struct, frozen=True, rename="camel"):
@@ -69,7 +70,7 @@ class PollingReport(Struct, frozen=True, rename="camel"):
 
 
 def status(  # noqa: PLR0913 - what is known of an assistant
-    name: str,
+    assistant: Assistant,
     pairs: Sequence[Pair],
     stands: DuePolls,
     *,
@@ -78,13 +79,12 @@ def status(  # noqa: PLR0913 - what is known of an assistant
     running: int,
     unready: str | None = None,
     capped: str | None = None,
-    expected: bool = True,
 ) -> Status:
     """How one assistant's pairs stand.
 
-    ``unready`` says why it cannot be asked at all, ``capped`` why not today, ``expected`` whether
-    its silence is a fault.
+    ``unready`` says why it cannot be asked at all, ``capped`` why not today.
     """
+    name = assistant.name
     states = stands.of_model(name)
     newest = max(states, key=lambda s: (s.polled_at, s.cooldown_until or ""), default=None)
     paused = capped
@@ -92,7 +92,7 @@ def status(  # noqa: PLR0913 - what is known of an assistant
         paused = f"until {newest.cooldown_until}: {newest.error}"
     answered = max((s.answered_at for s in states if s.answered_at), default=None)
     failed = [time for state in states for time in state.failed_at]
-    silent = outage(answered, failed, every_days, now, now) if expected else None
+    silent = assistant.api != "sample" and outage(answered, failed, every_days, now, now)
     today = now.date().isoformat()
     return Status(
         name=name,

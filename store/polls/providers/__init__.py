@@ -13,7 +13,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from store.records import Failure
+    from store.records import Failure, FailureKind
 
 MAX_SEARCHES = 5
 """How many web searches one poll may make, where a provider lets us say so."""
@@ -72,3 +72,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     lasting: bool = False
     wait: float | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def failure(self) -> FailureKind | None:
+        """The kind of the failure, if it is one."""
+        return None if isinstance(self.outcome, str) else self.outcome.kind

@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from store.polls.prompt import ANSWER_SCHEMA
 from store.polls.providers import Prompt, Reply, Request, Response
-from store.polls.providers.envelopes import (
-    address,
-    counted,
-    cut_off,
-    declined,
-    filtered,
-    identity,
-    items,
-    members,
-    opened,
-    text_or_empty,
-    with_extra,
-)
+from store.polls.providers import envelopes as wire
 
 if TYPE_CHECKING:
     from store.records import Assistant, Failure
@@ -45,23 +31,22 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
     if assistant.web_search:
         body["web_search_options"] = {}
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    url = address(assistant.base_url, "chat/completions")
-    return Request(url, headers, with_extra(body, assistant.extra))
+    return wire.request(assistant, "chat/completions", headers, body)
 
 
 # https://platform.openai.com/docs/api-reference/chat/object
 def read_reply(response: Response) -> Reply:
     """The model's text, or the failure; stop reason and refusal come before the text."""
-    envelope = opened(response)
     request_id = response.headers.get("x-request-id")
+    envelope = wire.opened(response, request_id)
     if isinstance(envelope, Reply):
-        return msgspec.structs.replace(envelope, request_id=identity(request_id))
-    usage = members(envelope.get("usage"))
+        return envelope
+    usage = wire.members(envelope.get("usage"))
     return Reply(
         outcome=_outcome(envelope),
-        served_model=identity(envelope.get("model")),
-        request_id=identity(request_id, envelope.get("id")),
-        tokens=counted(
+        served_model=wire.identity(envelope.get("model")),
+        request_id=wire.identity(request_id, envelope.get("id")),
+        tokens=wire.counted(
             usage.get("prompt_tokens"),
             usage.get("completion_tokens"),
             usage.get("num_search_queries"),
@@ -70,12 +55,12 @@ def read_reply(response: Response) -> Reply:
 
 
 def _outcome(envelope: dict[str, Any]) -> str | Failure:
-    choice = next(iter(items(envelope.get("choices"))), {})
-    message = members(choice.get("message"))
-    if refusal := text_or_empty(message.get("refusal")):
-        return declined(refusal)
+    choice = next(iter(wire.items(envelope.get("choices"))), {})
+    message = wire.members(choice.get("message"))
+    if refusal := wire.text(message.get("refusal")):
+        return wire.declined(refusal)
     if choice.get("finish_reason") == "content_filter":
-        return filtered()
+        return wire.filtered()
     if choice.get("finish_reason") == "length":
-        return cut_off()
-    return text_or_empty(message.get("content"))
+        return wire.CUT_OFF
+    return wire.text(message.get("content"))

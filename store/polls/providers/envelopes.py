@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from store.cleaning import clean
-from store.polls.providers import Reply, Tokens
+from store.polls.providers import Reply, Request, Tokens
 from store.records import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from store.polls.providers import Response
-    from store.records import FailureKind
+    from store.records import Assistant, FailureKind
 
 PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """Statuses after which asking again soon may help."""
@@ -45,8 +45,13 @@ STATUS_OF = {
 MAX_ID = 200
 
 
-def opened(response: Response) -> dict[str, Any] | Reply:
+CUT_OFF = Failure("truncated", "The answer was cut off at the output limit.")
+"""The failure that an answer stands for which ended at its output limit."""
+
+
+def opened(response: Response, request_id: str | None = None) -> dict[str, Any] | Reply:
     """A successful response's JSON object, or the reply that says why there is none."""
+    known = identity(request_id)
     try:
         body = msgspec.json.decode(response.body)
     except (ValueError, RecursionError):
@@ -56,24 +61,26 @@ def opened(response: Response) -> dict[str, Any] | Reply:
     envelope = members(body)
     error = envelope.get("error")
     if response.status >= 400 or error:  # noqa: PLR2004 - HTTP's own boundary
-        return refused(response.status, members(error) or {"message": error})
+        return _refused(response.status, members(error) or {"message": error}, known)
     if not 200 <= response.status < 300:  # noqa: PLR2004
         said = f"The provider answered HTTP {response.status}, not an answer."
-        return Reply(outcome=Failure("http", said))
-    if not envelope:
-        return Reply(outcome=Failure("http", "The provider's reply is not a JSON object."))
-    return envelope
+    elif envelope:
+        return envelope
+    else:
+        said = "The provider's reply is not a JSON object."
+    return Reply(outcome=Failure("http", said), request_id=known)
 
 
-def refused(status: int, error: Mapping[str, Any]) -> Reply:
+def _refused(status: int, error: Mapping[str, Any], request_id: str | None) -> Reply:
     """The failure that a status and an error body stand for, and whether it will pass."""
-    message = " ".join(text_or_empty(error.get("message")).split())
+    message = " ".join(text(error.get("message")).split())
     codes = set(_codes(error))
     meant = _meant(status, error, codes)
     kind = _kind(meant, codes, message.casefold())
     said = f': "{message}"' if message else ""
     return Reply(
         outcome=Failure(kind, f"The provider answered HTTP {status}{said}"),
+        request_id=request_id,
         passing=meant in PASSING and kind != "quota",
         lasting=meant in LASTING or kind in ("auth", "quota"),
         wait=_retry_delay(error),
@@ -92,11 +99,6 @@ def declined(words: str) -> Failure:
     return Failure("refusal", f"The model refused{said}")
 
 
-def cut_off() -> Failure:
-    """The failure that an answer stands for which ended at its output limit."""
-    return Failure("truncated", "The answer was cut off at the output limit.")
-
-
 def members(value: Any) -> dict[str, Any]:
     """The value if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
@@ -107,7 +109,7 @@ def items(value: Any) -> list[dict[str, Any]]:
     return [members(item) for item in value] if isinstance(value, list) else []
 
 
-def text_or_empty(value: Any) -> str:
+def text(value: Any) -> str:
     """Text as it stands, or joined from the text parts of a list; else an empty string."""
     parts = [value] if isinstance(value, str) else [part.get("text") for part in items(value)]
     return "".join(part for part in parts if isinstance(part, str))
@@ -116,8 +118,8 @@ def text_or_empty(value: Any) -> str:
 def identity(*candidates: Any) -> str | None:
     """The first candidate that is a name or an id, cleaned and cut to a sensible length."""
     for candidate in candidates:
-        if text := clean(text_or_empty(candidate)[:MAX_ID]):
-            return text
+        if name := clean(text(candidate)[:MAX_ID]):
+            return name
     return None
 
 
@@ -132,14 +134,13 @@ def counted(given: Any, produced: Any, searches: Any = 0) -> Tokens | None:
     return Tokens(totals[0] or 0, totals[1] or 0, _total(searches) or 0)
 
 
-def with_extra(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """A request body with an operator's ``extra`` members; ``null`` takes a member out."""
-    return {key: value for key, value in {**body, **extra}.items() if value is not None}
-
-
-def address(base_url: str | None, path: str) -> str:
-    """A path below a base URL."""
-    return f"{(base_url or '').rstrip('/')}/{path}"
+def request(
+    assistant: Assistant, path: str, headers: dict[str, str], body: dict[str, Any]
+) -> Request:
+    """A request below the base URL, with ``extra`` in its body; ``null`` takes a member out."""
+    url = f"{(assistant.base_url or '').rstrip('/')}/{path}"
+    merged = {**body, **assistant.extra}
+    return Request(url, headers, {key: each for key, each in merged.items() if each is not None})
 
 
 def _total(value: Any) -> int | None:
@@ -151,12 +152,12 @@ def _total(value: Any) -> int | None:
 
 def _codes(error: Mapping[str, Any]) -> Iterable[str]:
     """Every code by which an error body may tell what it means."""
-    yield from map(text_or_empty, (error.get("code"), error.get("type"), error.get("status")))
-    yield text_or_empty(members(error.get("details")).get("error_code"))
+    yield from map(text, (error.get("code"), error.get("type"), error.get("status")))
+    yield text(members(error.get("details")).get("error_code"))
     for detail in items(error.get("details")):
-        yield text_or_empty(detail.get("reason"))
+        yield text(detail.get("reason"))
         for violation in items(detail.get("violations")):
-            if "PerDay" in text_or_empty(violation.get("quotaId")):
+            if "PerDay" in text(violation.get("quotaId")):
                 yield "insufficient_quota"
 
 
@@ -187,6 +188,6 @@ _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 def _retry_delay(error: Mapping[str, Any]) -> float | None:
     """The wait in seconds that an error body asks for."""
     for detail in items(error.get("details")):
-        if found := _DELAY.fullmatch(text_or_empty(detail.get("retryDelay"))):
+        if found := _DELAY.fullmatch(text(detail.get("retryDelay"))):
             return float(found.group(1))
     return None

@@ -6,18 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.polls.prompt import ANSWER_SCHEMA
 from store.polls.providers import Prompt, Reply, Request, Response
-from store.polls.providers.envelopes import (
-    address,
-    counted,
-    cut_off,
-    filtered,
-    identity,
-    items,
-    members,
-    opened,
-    text_or_empty,
-    with_extra,
-)
+from store.polls.providers import envelopes as wire
 
 if TYPE_CHECKING:
     from store.records import Assistant, Failure
@@ -45,24 +34,23 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
         # https://ai.google.dev/gemini-api/docs/google-search
         body["tools"] = [{"googleSearch": {}}]
     headers = {"x-goog-api-key": key} if key else {}
-    url = address(assistant.base_url, f"models/{assistant.model}:generateContent")
-    return Request(url, headers, with_extra(body, assistant.extra))
+    return wire.request(assistant, f"models/{assistant.model}:generateContent", headers, body)
 
 
 # https://ai.google.dev/api/generate-content#generatecontentresponse
 def read_reply(response: Response) -> Reply:
     """The model's text, or the failure; thought parts are left out."""
-    envelope = opened(response)
+    envelope = wire.opened(response)
     if isinstance(envelope, Reply):
         return envelope
-    usage = members(envelope.get("usageMetadata"))
-    candidate = next(iter(items(envelope.get("candidates"))), {})
-    queries = members(candidate.get("groundingMetadata")).get("webSearchQueries")
+    usage = wire.members(envelope.get("usageMetadata"))
+    candidate = next(iter(wire.items(envelope.get("candidates"))), {})
+    queries = wire.members(candidate.get("groundingMetadata")).get("webSearchQueries")
     return Reply(
         outcome=_outcome(envelope, candidate),
-        served_model=identity(envelope.get("modelVersion")),
-        request_id=identity(envelope.get("responseId")),
-        tokens=counted(
+        served_model=wire.identity(envelope.get("modelVersion")),
+        request_id=wire.identity(envelope.get("responseId")),
+        tokens=wire.counted(
             [usage.get("promptTokenCount"), usage.get("toolUsePromptTokenCount")],
             [usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")],
             len(queries) if isinstance(queries, list) else 0,
@@ -71,11 +59,11 @@ def read_reply(response: Response) -> Reply:
 
 
 def _outcome(envelope: dict[str, Any], candidate: dict[str, Any]) -> str | Failure:
-    blocked = text_or_empty(members(envelope.get("promptFeedback")).get("blockReason"))
-    reason = text_or_empty(candidate.get("finishReason"))
+    blocked = wire.text(wire.members(envelope.get("promptFeedback")).get("blockReason"))
+    reason = wire.text(candidate.get("finishReason"))
     if blocked or reason in FILTERED:
-        return filtered(blocked or reason)
+        return wire.filtered(blocked or reason)
     if reason == "MAX_TOKENS":
-        return cut_off()
-    parts = items(members(candidate.get("content")).get("parts"))
-    return "".join(text_or_empty(part.get("text")) for part in parts if not part.get("thought"))
+        return wire.CUT_OFF
+    parts = wire.items(wire.members(candidate.get("content")).get("parts"))
+    return "".join(wire.text(part.get("text")) for part in parts if not part.get("thought"))

@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from store.polls.prompt import ANSWER_SCHEMA
 from store.polls.providers import MAX_SEARCHES, Prompt, Reply, Request, Response
-from store.polls.providers.envelopes import (
-    address,
-    counted,
-    cut_off,
-    declined,
-    identity,
-    items,
-    members,
-    opened,
-    text_or_empty,
-    with_extra,
-)
+from store.polls.providers import envelopes as wire
 
 if TYPE_CHECKING:
     from store.records import Assistant, Failure
@@ -48,27 +35,26 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
         search = {"type": "web_search_20260318", "name": "web_search", "max_uses": MAX_SEARCHES}
         body["tools"] = [search]
     headers = {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
-    url = address(assistant.base_url, "messages")
-    return Request(url, headers, with_extra(body, assistant.extra))
+    return wire.request(assistant, "messages", headers, body)
 
 
 # https://docs.claude.com/en/api/messages#response
 def read_reply(response: Response) -> Reply:
     """The model's text, or the failure; thinking and tool blocks may stand before the text."""
-    envelope = opened(response)
     request_id = response.headers.get("request-id")
+    envelope = wire.opened(response, request_id)
     if isinstance(envelope, Reply):
-        return msgspec.structs.replace(envelope, request_id=identity(request_id))
-    usage = members(envelope.get("usage"))
+        return envelope
+    usage = wire.members(envelope.get("usage"))
     given = [usage.get(f"{kind}input_tokens") for kind in ("", "cache_creation_", "cache_read_")]
     return Reply(
         outcome=_outcome(envelope),
-        served_model=identity(envelope.get("model")),
-        request_id=identity(request_id, envelope.get("id")),
-        tokens=counted(
+        served_model=wire.identity(envelope.get("model")),
+        request_id=wire.identity(request_id, envelope.get("id")),
+        tokens=wire.counted(
             given,
             usage.get("output_tokens"),
-            members(usage.get("server_tool_use")).get("web_search_requests"),
+            wire.members(usage.get("server_tool_use")).get("web_search_requests"),
         ),
     )
 
@@ -76,8 +62,8 @@ def read_reply(response: Response) -> Reply:
 def _outcome(envelope: dict[str, Any]) -> str | Failure:
     reason = envelope.get("stop_reason")
     if reason == "refusal":
-        return declined(text_or_empty(members(envelope.get("stop_details")).get("category")))
+        return wire.declined(wire.text(wire.members(envelope.get("stop_details")).get("category")))
     if reason in ("max_tokens", "model_context_window_exceeded", "pause_turn"):
-        return cut_off()
-    blocks = items(envelope.get("content"))
-    return "".join(text_or_empty(b.get("text")) for b in blocks if b.get("type") == "text")
+        return wire.CUT_OFF
+    blocks = wire.items(envelope.get("content"))
+    return "".join(wire.text(b.get("text")) for b in blocks if b.get("type") == "text")

@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from store.polls.prompt import ANSWER_SCHEMA
 from store.polls.providers import MAX_SEARCHES, Prompt, Reply, Request, Response
-from store.polls.providers.envelopes import (
-    address,
-    counted,
-    cut_off,
-    declined,
-    filtered,
-    identity,
-    items,
-    members,
-    opened,
-    text_or_empty,
-    with_extra,
-)
+from store.polls.providers import envelopes as wire
 from store.records import Failure
 
 if TYPE_CHECKING:
@@ -51,25 +37,24 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
     if assistant.web_search:
         body |= {"tools": [{"type": "web_search"}], "max_tool_calls": MAX_SEARCHES}
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    url = address(assistant.base_url, "responses")
-    return Request(url, headers, with_extra(body, assistant.extra))
+    return wire.request(assistant, "responses", headers, body)
 
 
 # https://platform.openai.com/docs/api-reference/responses/object
 def read_reply(response: Response) -> Reply:
     """The model's text, or the failure; reasoning and tool calls may stand before the message."""
-    envelope = opened(response)
     request_id = response.headers.get("x-request-id")
+    envelope = wire.opened(response, request_id)
     if isinstance(envelope, Reply):
-        return msgspec.structs.replace(envelope, request_id=identity(request_id))
-    usage = members(envelope.get("usage"))
-    searches = members(members(envelope.get("tool_usage")).get("web_search"))
-    calls = [item for item in items(envelope.get("output")) if item.get("type") == _SEARCH]
+        return envelope
+    usage = wire.members(envelope.get("usage"))
+    searches = wire.members(wire.members(envelope.get("tool_usage")).get("web_search"))
+    calls = [o for o in wire.items(envelope.get("output")) if o.get("type") == "web_search_call"]
     return Reply(
         outcome=_outcome(envelope),
-        served_model=identity(envelope.get("model")),
-        request_id=identity(request_id, envelope.get("id")),
-        tokens=counted(
+        served_model=wire.identity(envelope.get("model")),
+        request_id=wire.identity(request_id, envelope.get("id")),
+        tokens=wire.counted(
             usage.get("input_tokens"),
             usage.get("output_tokens"),
             searches.get("num_requests", len(calls)),
@@ -77,26 +62,23 @@ def read_reply(response: Response) -> Reply:
     )
 
 
-_SEARCH = "web_search_call"
-
-
 def _outcome(envelope: dict[str, Any]) -> str | Failure:
     parts = [
         part
-        for item in items(envelope.get("output"))
+        for item in wire.items(envelope.get("output"))
         if item.get("type") == "message"
-        for part in items(item.get("content"))
+        for part in wire.items(item.get("content"))
     ]
     for part in parts:
         if part.get("type") == "refusal":
-            return declined(text_or_empty(part.get("refusal")))
+            return wire.declined(wire.text(part.get("refusal")))
     if envelope.get("status") == "incomplete":
-        reason = text_or_empty(members(envelope.get("incomplete_details")).get("reason"))
+        reason = wire.text(wire.members(envelope.get("incomplete_details")).get("reason"))
         if reason == "max_output_tokens":
-            return cut_off()
+            return wire.CUT_OFF
         if reason == "content_filter":
-            return filtered()
+            return wire.filtered()
         return Failure(
             "http", f"The provider left the answer incomplete ({reason or 'no reason'})."
         )
-    return "".join(text_or_empty(p.get("text")) for p in parts if p.get("type") == "output_text")
+    return "".join(wire.text(p.get("text")) for p in parts if p.get("type") == "output_text")
