@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.checkpoints import NOTHING, Checkpoints
-from store.last_good import FOLDER, MARKS, Checkpoint, LastGood, unreadable
+from store.checkpoints import NOTHING, Checkpoint, Checkpoints
+from store.last_good import FOLDER, MARKS, LastGood, unreadable
 from store.line_codec import decode_line, encode_line, has_valid_checksum
 from store.listing import signature_of
 from store.records import Problem
@@ -178,7 +178,6 @@ class History:
         marks = [_checkpoint(log.polls[-1]) if log.polls else NOTHING for log in logs]
         try:
             self._checkpoints.accept(dict(zip(slugs, marks, strict=True)))
-            self._checkpoints.refresh()
         except OSError as error:
             raise HistoryError(f".last-good cannot be written: {error.strerror}") from error
         return logs
@@ -189,7 +188,7 @@ class History:
         When all are away, as with a disk that is not mounted, no other may be begun.
         """
         mark = self._checkpoints.of(slug)
-        if self._checkpoints.any() and not self._holds_any():
+        if not self._holds_any() and self._checkpoints.slugs():
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Log(problems=(Problem("history", 1, 1, message + _accept("--all")),))
         if mark and mark.end:
