@@ -336,7 +336,9 @@ def test_a_fault_of_the_program_is_one_failed_poll(
         if "Odd" in text:
             raise fault("sk-canary and more")
 
-    monkeypatch.setattr("store.polls.asking.answers.read", _before(break_down, answer_parsing.read))
+    monkeypatch.setattr(
+        "store.polls.asking.answer_parsing.read", _before(break_down, answer_parsing.read)
+    )
     desk.server.follow({"a": [{"picks": ["Odd"]}, {"picks": ["Alpha"]}]})
     account = RunAccount(1)
     summaries = desk.run(desk.pairs(4, "a", "b", concurrency=1, key_env="KEY"), accounts=[account])

@@ -144,7 +144,7 @@ def _reigns(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
         finding=(
             f"{len(ended)} of {len(followed)} reigns have ended; in the median these held for "
             f"{_number(polls, 'poll')}, {_number(days, 'day')} from the first to the last "
-            f"(n = {_number(len(ended), 'ended streak')})."
+            f"(n = {_number(len(ended), 'ended reign')})."
         ),
         date=max([streak.end for streak in followed])[:10],
     )
