@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from store import json_positions
 from store.claims import Claim, claims_of, disputed, shared_names
 from store.last_good import Copy, LastGood, unreadable
-from store.listing import MISSING, Layout, Listing, Signature, look_into, signature_of, stable
+from store.listing import MISSING, Listing, Signature, look_into, signature_of, stable
 from store.records import (
     Assistant,
     Category,
@@ -60,9 +61,6 @@ FOLDERS: Mapping[str, type[DataFile]] = {
 REQUIRED = ("site.json", "models.json")
 GOVERNING = (*REQUIRED, "withheld.json")
 """What every answer follows from: without a good version of each nothing is served or polled."""
-
-
-_LAYOUT = Layout(SINGLE.keys(), FOLDERS.keys(), REQUIRED)
 
 _UNSAID = (
     "the answers of a sample assistant are invented, and site.json does not say so: "
@@ -136,22 +134,16 @@ class Catalogue(Struct, frozen=True):
 
 
 class Loaded(Struct, frozen=True):
-    """One file as it was read: its record unless there are problems, its text, its signature."""
+    """A file as it was last looked at: the record and text in use, if any, and the problems in it.
+
+    ``signature`` is that of what was looked at, ``modified`` is when the version in use was, in ns.
+    """
 
     record: DataFile | None
     text: str
     problems: tuple[Problem, ...]
     signature: Signature
-
-
-class _Seen(Struct, frozen=True):
-    """A file as it was last looked at; ``modified`` is that of the version in use."""
-
-    signature: Signature
-    record: DataFile | None
-    modified: int
-    text: str
-    problems: tuple[Problem, ...]
+    modified: int = 0
 
     @property
     def copy(self) -> Copy:
@@ -165,8 +157,8 @@ class Files:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._last_good = LastGood(directory)
-        self._seen: dict[str, _Seen] = {}
-        self._used: dict[str, _Seen] = {}
+        self._seen: dict[str, Loaded] = {}
+        self._used: dict[str, Loaded] = {}
         self._odd: tuple[Problem, ...] = ()
         self._catalogue: Catalogue | None = None
         self._kept: dict[str, Version] | None = None
@@ -225,7 +217,7 @@ class Files:
 
     def _list(self) -> Listing:
         """What is there now; a folder that cannot be looked into counts as it was."""
-        found = look_into(self._directory, _LAYOUT)
+        found = look_into(self._directory, SINGLE, FOLDERS, REQUIRED)
         if all(signature == MISSING for signature in found.files.values()):
             raise DataDirectoryError(nothing_in(self._directory))
         if "" in found.unlisted and self._catalogue is None:
@@ -262,7 +254,7 @@ class Files:
         except OSError as error:
             raise DataDirectoryError(unreadable(error)) from error
 
-    def _copy(self, name: str) -> _Seen | None:
+    def _copy(self, name: str) -> Loaded | None:
         """The last good version of a file that an earlier process used.
 
         Raises:
@@ -277,11 +269,9 @@ class Files:
         if copy is None or not _may_be_named(name):
             return None
         loaded = understand(name, copy.data)
-        return (
-            _Seen(UNREAD, loaded.record, copy.modified, loaded.text, ()) if loaded.record else None
-        )
+        return replace(loaded, signature=UNREAD, modified=copy.modified) if loaded.record else None
 
-    def _look(self, name: str, signature: Signature, *, calm: bool) -> _Seen | None:
+    def _look(self, name: str, signature: Signature, *, calm: bool) -> Loaded | None:
         """A file as it is now; with ``calm``, as it was if it is just being written."""
         before = self._seen.get(name)
         if before and before.signature == signature:
@@ -296,8 +286,8 @@ class Files:
             used = self._used.get(name)
             good = used if used and used.record else self._copy(name)
             if good:
-                return _Seen(taken_in, good.record, good.modified, good.text, loaded.problems)
-        return _Seen(taken_in, loaded.record, signature[0], loaded.text, loaded.problems)
+                return replace(good, signature=taken_in, problems=loaded.problems)
+        return replace(loaded, signature=taken_in, modified=signature[0])
 
     def _gather(self) -> Catalogue:
         models = self._single("models.json", Models)
@@ -346,7 +336,7 @@ class Files:
             if assistant.api != "sample" and site.sample:
                 yield self.problem_at("models.json", place, _WRONGLY_SAID, "warning")
 
-    def _undisputed(self, seen: Mapping[str, _Seen]) -> dict[str, _Seen]:
+    def _undisputed(self, seen: Mapping[str, Loaded]) -> dict[str, Loaded]:
         """The versions to use: of files that claim one slug, only that which had it before.
 
         The others stay as they last were without that claim, or are left out: nobody can say whose
@@ -354,22 +344,14 @@ class Files:
         """
         used = dict(seen)
         for name, refused in self._refused(seen).items():
-            before = self._before(name)
-            good = (
-                before
-                if before and refused.keys().isdisjoint(claims_of(name, before.record))
-                else None
-            )
-            used[name] = _Seen(
-                seen[name].signature,
-                good.record if good else None,
-                good.modified if good else seen[name].modified,
-                good.text if good else "",
-                (*seen[name].problems, *refused.values()),
-            )
+            good = self._before(name)
+            if not good or not refused.keys().isdisjoint(claims_of(name, good.record)):
+                good = replace(seen[name], record=None, text="")
+            problems = (*seen[name].problems, *refused.values())
+            used[name] = replace(good, signature=seen[name].signature, problems=problems)
         return used
 
-    def _refused(self, seen: Mapping[str, _Seen]) -> dict[str, dict[Claim, Problem]]:
+    def _refused(self, seen: Mapping[str, Loaded]) -> dict[str, dict[Claim, Problem]]:
         """The claims that are not taken in, by file, and what is to be said of each."""
         refused: dict[str, dict[Claim, Problem]] = {}
         for claim, places in disputed({name: each.record for name, each in seen.items()}).items():
@@ -385,7 +367,7 @@ class Files:
         before = self._before(name)
         return before is not None and claim in claims_of(name, before.record)
 
-    def _before(self, name: str) -> _Seen | None:
+    def _before(self, name: str) -> Loaded | None:
         """The version of a file that was in use until now, in this process or before it."""
         return self._used.get(name) or self._copy(name)
 
