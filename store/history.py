@@ -43,17 +43,19 @@ class HistoryError(Exception):
 
 
 class Stored(Struct, frozen=True):
-    """A poll and where its line stands, in byte offsets, the newline excluded, and by number."""
+    """A poll and where its line stands: a slug's file, byte offsets without newline, number."""
 
     poll: Poll
+    file: str
     start: int
     end: int
     line: int
 
 
 class Log(Struct, frozen=True):
-    """What one history file holds, oldest first, and what in it could not be read."""
+    """What the history file of a slug holds, oldest first, and what in it could not be read."""
 
+    file: str
     polls: tuple[Stored, ...] = ()
     problems: tuple[Problem, ...] = ()
     signature: Signature | None = None
@@ -121,21 +123,21 @@ class History:
             return self._log_without_file(slug)
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
-            return Log(problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
+            return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
         polls: list[Stored] = []
         problems: list[Problem] = []
         for number, start, line in _lines(data):
             end = start + len(line)
             try:
-                polls.append(Stored(decode_line(line), start, end, number))
+                polls.append(Stored(decode_line(line), slug, start, end, number))
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
         if mark and not _holds(polls, mark):
-            return Log(problems=(_lost(slug, mark, "it was cut short or changed"),))
+            return Log(slug, problems=(_lost(slug, mark, "it was cut short or changed"),))
         if polls:
             self._checkpoints.see(slug, _checkpoint(polls[-1]))
-        return Log(tuple(polls), tuple(problems), signature_of(found))
+        return Log(slug, tuple(polls), tuple(problems), signature_of(found))
 
     @property
     def damaged_checkpoints(self) -> Problem | None:
@@ -190,10 +192,10 @@ class History:
         mark = self._checkpoints.of(slug)
         if not self._holds_any() and self._checkpoints.slugs():
             message = "every file in it is gone; put them back (is their disk there?), or "
-            return Log(problems=(Problem("history", 1, 1, message + _accept("--all")),))
+            return Log(slug, problems=(Problem("history", 1, 1, message + _accept("--all")),))
         if mark and mark.end:
-            return Log(problems=(_lost(slug, mark, "the file is gone"),))
-        return Log()
+            return Log(slug, problems=(_lost(slug, mark, "the file is gone"),))
+        return Log(slug)
 
     def _holds_any(self) -> bool:
         """Whether there is any history file."""

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from store.counting import Logs
     from store.files import Catalogue
+    from store.history import Log
     from store.listing import Signature
     from store.rankings.poll_states import PollStates
     from store.records import Poll
@@ -294,11 +294,11 @@ class Store:
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
         return rebuild(before, catalogue, deleted, names, fresh)
 
-    def _read(self, slug: str, catalogue: Catalogue) -> Logs:
+    def _read(self, slug: str, catalogue: Catalogue) -> tuple[Log, ...]:
         logs = read_logs(self.history, slug, catalogue)
-        for file, log in zip(logs.files, logs.logs, strict=True):
+        for log in logs:
             if log.signature or log.unread:
-                self._signatures[file] = log.signature or log.problems[0]
+                self._signatures[log.file] = log.signature or log.problems[0]
         return logs
 
 

@@ -178,7 +178,7 @@ class TestReading:
 
     def test_a_file_that_is_not_there_is_empty(self, log: History) -> None:
         """A category without history has no polls and no problem."""
-        assert log.read(SLUG) == history.Log((), (), None)
+        assert log.read(SLUG) == history.Log(SLUG, (), (), None)
         with pytest.raises(history.HistoryError, match="cannot be read"):
             log.lines(SLUG, [(0, 10)])
 
