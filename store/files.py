@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat as modes
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 
 from store import json_positions
 from store.claims import Claim, claims_of, disputed, shared_names
+from store.disk import opened
 from store.last_good import Copy, LastGood, unreadable
 from store.listing import MISSING, Listing, Signature, look_into, signature_of, stable
 from store.records import (
@@ -70,6 +70,13 @@ _WRONGLY_SAID = (
     'site.json says "sample": true, and so that the answers of this real assistant are invented; '
     "take it out there"
 )
+
+_REFUSED = {
+    errno.ELOOP: "is a symbolic link, which is not followed; put the file itself here",
+    errno.EINVAL: "is not a regular file; put a file here, or take it away",
+    errno.EFBIG: f"is larger than {MAX_BYTES:,} bytes; no data file needs to be",
+}
+"""Why a file is not read, by the number of the error."""
 
 Record = TypeVar("Record", bound=DataFile)
 UNREAD: Signature = (-1, 0, 0, 0)
@@ -402,9 +409,11 @@ def load(path: Path, name: str) -> Loaded | None:
         if name not in REQUIRED:
             return None
         return _unusable(name, signature, "the file is missing; `flask init DIR` shows one")
-    except (OSError, _Unusable) as error:
-        signature = UNREAD if isinstance(error, OSError) else signature_of(path.lstat())
-        return _unusable(name, signature, _why_unreadable(error))
+    except OSError as error:
+        settled = error.errno in (errno.EINVAL, errno.EFBIG)
+        signature = signature_of(path.lstat()) if settled else UNREAD
+        why = _REFUSED.get(error.errno or 0, f"cannot be read: {error.strerror}")
+        return _unusable(name, signature, why)
     if not _may_be_named(name):
         message = f'the file name "{path.stem}" is no slug; use a-z, 0-9 and single hyphens'
         return _unusable(name, signature, f"{message}, at most 100")
@@ -431,35 +440,17 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
     return Loaded(record, text, (), signature)
 
 
-class _Unusable(Exception):
-    """Something stands where a file should be that is not read at all."""
-
-
 def _unusable(name: str, signature: Signature, message: str) -> Loaded:
     return Loaded(None, "", (Problem(name, 1, 1, message),), signature)
 
 
 def _read(path: Path) -> tuple[bytes, Signature]:
     """A regular file's bytes, and its signature after they were read."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        found = os.fstat(handle)
-        if not modes.S_ISREG(found.st_mode):
-            raise _Unusable("is not a regular file; put a file here, or take it away")
-        if found.st_size > MAX_BYTES:
-            raise _Unusable(f"is larger than {MAX_BYTES:,} bytes; no data file needs to be")
-        data = os.read(handle, found.st_size)
-        return data, signature_of(os.fstat(handle))
-    finally:
-        os.close(handle)
-
-
-def _why_unreadable(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        return "is a symbolic link, which is not followed; put the file itself here"
-    if isinstance(error, OSError):
-        return f"cannot be read: {error.strerror}"
-    return str(error)
+    with opened(path) as handle:
+        size = os.fstat(handle).st_size
+        if size > MAX_BYTES:
+            raise OSError(errno.EFBIG, "it is too large", path)
+        return os.read(handle, size), signature_of(os.fstat(handle))
 
 
 def nothing_in(directory: Path) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import stat
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.checkpoints import NOTHING, Checkpoint, Checkpoints
+from store.disk import check_regular, opened
 from store.last_good import FOLDER, MARKS, LastGood, unreadable
 from store.line_codec import decode_line, encode_line, has_valid_checksum
 from store.listing import signature_of
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 """Characters of a reason; the reader of JSON may quote what a line says."""
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 
 
@@ -116,7 +115,7 @@ class History:
         """
         mark = self._checkpoints.of(slug)
         try:
-            with _opened(self.path(slug)) as handle:
+            with opened(self.path(slug)) as handle:
                 found = os.fstat(handle)
                 data = os.pread(handle, found.st_size, 0)
         except FileNotFoundError:
@@ -199,27 +198,25 @@ class History:
 
     def _holds_any(self) -> bool:
         """Whether there is any history file."""
-        with suppress(OSError), os.scandir(self._directory) as entries:
-            return any(entry.name.endswith(".jsonl") for entry in entries)
-        return False
+        return any(self._directory.glob("*.jsonl"))
 
-    def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes | None]:
+    def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
         """The raw lines at the given byte offsets of a file, read in one piece.
 
-        ``None`` stands for a line that is no longer there, since somebody changed the file.
-
         Raises:
-            HistoryError: the file cannot be read just now.
+            HistoryError: the file cannot be read just now, or somebody changed it since.
         """
         first = min(start for start, _ in spans)
         path = self.path(slug)
         try:
-            with _opened(path) as handle:
+            with opened(path) as handle:
                 block = os.pread(handle, max(end for _, end in spans) - first, first)
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be read: {error.strerror}") from error
-        lines = (block[start - first : end - first] for start, end in spans)
-        return [line if has_valid_checksum(line) else None for line in lines]
+        lines = [block[start - first : end - first] for start, end in spans]
+        if not all(map(has_valid_checksum, lines)):
+            raise HistoryError(f"{path.name} no longer holds all that was read from it")
+        return lines
 
     def append(
         self,
@@ -262,7 +259,7 @@ class History:
     def _bytes(self, slug: str) -> bytes:
         """What a file holds; one that is not there holds nothing."""
         try:
-            with _opened(self.path(slug)) as handle:
+            with opened(self.path(slug)) as handle:
                 return os.pread(handle, os.fstat(handle).st_size, 0)
         except FileNotFoundError:
             return b""
@@ -333,25 +330,9 @@ def _accept(which: str) -> str:
     return f"accept what is there: flask check --accept-history {which}"
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """A regular file, open for reading; a link or a pipe is refused."""
-    handle = os.open(path, _READING)
-    try:
-        _refuse_what_is_no_file(handle)
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _refuse_what_is_no_file(handle: int) -> None:
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        raise OSError(errno.EINVAL, "it is not a regular file")
-
-
 def _is_in_place(path: Path, handle: int) -> bool:
     """Whether an open file is still the one of that name; some editors put another in its place."""
-    _refuse_what_is_no_file(handle)
+    check_regular(handle, path)
     try:
         return os.path.samestat(path.lstat(), os.fstat(handle))
     except FileNotFoundError:

@@ -10,16 +10,14 @@ says where each history file ended. Nothing in it is needed while all is well.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
-import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.drafts import atomic_write, give
+from store.disk import atomic_write, give, opened
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -64,16 +62,9 @@ class LastGood:
         Raises:
             OSError: there is something that cannot be read; see :func:`unreadable`.
         """
-        path = self._home / name
-        with suppress(*_ABSENT):
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                found = os.fstat(handle)
-                if not stat.S_ISREG(found.st_mode):
-                    raise OSError(errno.EINVAL, "it is not a regular file", path)
-                return Copy(os.pread(handle, found.st_size, 0), found.st_mtime_ns)
-            finally:
-                os.close(handle)
+        with suppress(*_ABSENT), opened(self._home / name) as handle:
+            found = os.fstat(handle)
+            return Copy(os.pread(handle, found.st_size, 0), found.st_mtime_ns)
         return None
 
     def versions(self, folders: Collection[str]) -> dict[str, Version]:

@@ -208,14 +208,7 @@ class Store:
             file: iter(self.history.lines(line_index.files[file], wanted))
             for file, wanted in spans.items()
         }
-        lines: list[bytes] = []
-        for i in positions:
-            line = next(read[line_index.file[i]])
-            if line is None:
-                file = line_index.files[line_index.file[i]]
-                raise HistoryError(f"{file}.jsonl no longer holds all that was read from it")
-            lines.append(line_index.withheld.get(i, line))
-        return lines
+        return [line_index.withheld.get(i, next(read[line_index.file[i]])) for i in positions]
 
     def flush(self) -> None:
         """Bring what is over all categories up to date, if it is behind."""

@@ -11,7 +11,7 @@ import msgspec
 from flask import current_app
 
 from store.cli import with_data
-from store.drafts import atomic_write
+from store.disk import atomic_write
 from store.files import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
