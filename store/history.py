@@ -403,7 +403,7 @@ def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Po
     for poll in polls:
         record, line = encode_line(poll, time)
         while _names(record.id, held):
-            time = _a_second_after(time)
+            time = rfc3339(datetime.fromisoformat(time) + timedelta(seconds=1))
             record, line = encode_line(poll, time)
         decode_line(line[:-1])
         sealed.append((record, line))
@@ -414,10 +414,6 @@ def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Po
 def _names(identity: str, data: bytes) -> bool:
     """Whether a line of a file has this id."""
     return b'"id":"%b"' % identity.encode() in data
-
-
-def _a_second_after(time: str) -> str:
-    return rfc3339(datetime.fromisoformat(time) + timedelta(seconds=1))
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:

@@ -310,45 +310,33 @@ def _to_read_again(
     names: Names,
     changed_history: set[str],
 ) -> set[str]:
-    """The categories whose readings no longer follow from the files, deleted ones among them."""
+    """The categories, deleted ones among them, that no longer follow from the files as read."""
     categories = catalogue.categories
-    if before is None or (before.catalogue.withheld, before.catalogue.former_names) != (
-        catalogue.withheld,
-        catalogue.former_names,
-    ):
-        return {*categories, *deleted}
+    every = {*categories, *deleted}
+    if before is None:
+        return every
+    old = before.catalogue
+    if (old.withheld, old.former_names) != (catalogue.withheld, catalogue.former_names):
+        return every
     stale = {
         slug
         for slug, category in categories.items()
         if slug in changed_history or not changed_history.isdisjoint(category.former_slugs)
     }
-    if catalogue is not before.catalogue:
-        stale |= _edited(before, catalogue)
-    known = before.line_indexes.keys() - before.catalogue.categories.keys()
-    stale |= (deleted - known) | (deleted & changed_history)
+    if catalogue is not old:
+        stale |= {
+            slug
+            for slug, category in categories.items()
+            if old.categories.get(slug) != category
+            or old.modified.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
+            or history_files(slug, old.categories) != history_files(slug, categories)
+        }
+    stale |= deleted & (changed_history | old.categories.keys())
+    stale |= deleted - before.line_indexes.keys()
     if names is not before.names:
         stale |= {
             slug
             for slug, aggregate in before.aggregates.items()
-            if slug in (categories.keys() | deleted)
-            and not aggregates.still_holds(aggregate, names)
+            if slug in every and not aggregates.still_holds(aggregate, names)
         }
     return stale
-
-
-def _edited(before: Snapshot, catalogue: Catalogue) -> set[str]:
-    """The categories whose file is another or was saved anew, or that have other history files."""
-    categories, old = catalogue.categories, before.catalogue.categories
-    times = before.catalogue.modified
-    edited = {
-        slug
-        for slug, category in categories.items()
-        if old.get(slug) != category
-        or times.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
-    }
-    moved = {
-        slug
-        for slug, line_index in before.line_indexes.items()
-        if slug in categories and line_index.files != tuple(history_files(slug, categories))
-    }
-    return edited | moved

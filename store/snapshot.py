@@ -178,11 +178,6 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         return [times[file] for file in files if file in times]
 
 
-def _deleted(slug: str) -> Category:
-    """What is known of a category whose file is gone."""
-    return Category(version=1, title=slug, question=slug)
-
-
 def with_summary(snapshot: Snapshot) -> Snapshot:
     """The same snapshot with everything that is over all categories brought up to date."""
     generations = snapshot.generations
@@ -220,26 +215,22 @@ def rebuild(
     """
     whole = before is None or _configured_anew(before.catalogue, catalogue)
     before = before or _blank(catalogue, names)
-    step = _Rebuild(before, catalogue, deleted, names, whole)
-    return step.run(fresh)
+    nothing_known = {slug: Category(version=1, title=slug, question=slug) for slug in deleted}
+    categories = {**nothing_known, **catalogue.categories}
+    return _Rebuild(before, catalogue, categories, names, whole).run(fresh)
 
 
-class _Rebuild:
+class _Rebuild(Struct):
     """One step from a snapshot to the next, stage by stage."""
 
-    def __init__(
-        self,
-        before: Snapshot,
-        catalogue: Catalogue,
-        deleted: AbstractSet[str],
-        names: Names,
-        whole: bool,  # noqa: FBT001 - stages ask it by name
-    ) -> None:
-        self.before = before
-        self.catalogue = catalogue
-        self.categories = {**{slug: _deleted(slug) for slug in deleted}, **catalogue.categories}
-        self.names = names
-        self.whole = whole
+    before: Snapshot
+    catalogue: Catalogue
+    categories: Mapping[str, Category]
+    names: Names
+    whole: bool
+    aggregates: Mapping[str, CategoryAggregate] = {}
+    products: Mapping[ProductId, ProductProfile] = {}
+    leaderboards: Mapping[str, Leaderboard] = {}
 
     def run(self, fresh: Iterable[tuple[str, tuple[Log, ...]]]) -> Snapshot:
         line_indexes: dict[str, LineIndex] = {}
