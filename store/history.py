@@ -189,16 +189,12 @@ class History:
         When all are away, as with a disk that is not mounted, no other may be begun.
         """
         mark = self._checkpoints.of(slug)
-        if not self._holds_any() and self._checkpoints.slugs():
+        if not any(self._directory.glob("*.jsonl")) and self._checkpoints.slugs():
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Log(slug, problems=(Problem("history", 1, 1, message + _accept("--all")),))
         if mark and mark.end:
             return Log(slug, problems=(_lost(slug, mark, "the file is gone"),))
         return Log(slug)
-
-    def _holds_any(self) -> bool:
-        """Whether there is any history file."""
-        return any(self._directory.glob("*.jsonl"))
 
     def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
         """The raw lines at the given byte offsets of a file, read in one piece.
