@@ -7,59 +7,64 @@ write the marks down, and so whoever reads after a restart misses what went mean
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from store.last_good import Checkpoint
+import msgspec
+from msgspec import Struct
+
+from store.last_good import MARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from store.last_good import LastGood
+
+
+class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a history file's last sealed line ended, in bytes, and that record's id and crc."""
+
+    end: int
+    id: str
+    crc: str
+
 
 NOTHING = Checkpoint(0, "", "")
 """The mark of a file that is empty or not there, as somebody accepted."""
 
 
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    version: Literal[1]
+    files: dict[str, Checkpoint]
+
+
 class Checkpoints:
-    """The marks of one data directory: those written down, and newer ones of this process."""
+    """The marks of one data directory: those written down, and newer ones of this process.
+
+    ``spoilt`` says that some were written down and neither this process nor the file can tell them.
+    """
 
     def __init__(self, last_good: LastGood) -> None:
+        self.spoilt = False
         self._last_good = last_good
-        self._written: dict[str, Checkpoint] = {}
-        self._fresh: dict[str, Checkpoint] = {}
-        self._version: tuple[int, ...] | None = None
-        self._spoilt = False
+        self._known: dict[str, Checkpoint] = {}
+        self._written: Mapping[str, Checkpoint] = {}
+        self._data: bytes | None = None
         self._lock = threading.Lock()
 
     def of(self, slug: str) -> Checkpoint | None:
         """Where a history file ended, as far as anybody knows."""
-        with self._lock:
-            return self._fresh.get(slug) or self._written.get(slug)
-
-    @property
-    def spoilt(self) -> bool:
-        """Whether some were written down and neither this process nor the file can tell them."""
-        return self._spoilt
-
-    def any(self) -> bool:
-        """Whether any history file held something."""
-        with self._lock:
-            return any(
-                mark.end for known in (self._written, self._fresh) for mark in known.values()
-            )
+        return self._known.get(slug)
 
     def slugs(self, *, accepted: bool = False) -> list[str]:
         """Every history file that held something, or that somebody ``accepted`` to hold nothing."""
-        with self._lock:
-            marks = {**self._written, **self._fresh}
-        return [slug for slug, mark in marks.items() if (mark == NOTHING) is accepted]
+        known = self._known.copy()
+        return [slug for slug, mark in known.items() if (mark == NOTHING) is accepted]
 
     def see(self, slug: str, mark: Checkpoint) -> None:
         """Take note of where a file ends that holds what was seen in it before."""
         with self._lock:
-            known = self._fresh.get(slug) or self._written.get(slug)
-            if known is None or mark.end > known.end:
-                self._fresh[slug] = mark
+            if mark.end > self._known.get(slug, NOTHING).end:
+                self._known[slug] = mark
 
     def refresh(self) -> None:
         """Take in what other processes wrote down; what somebody accepted counts above all.
@@ -71,26 +76,24 @@ class Checkpoints:
             OSError: nothing is known, and there is something that cannot be read.
         """
         with self._lock:
-            is_known = bool(self._written or self._fresh)
             try:
-                version = self._last_good.marks_version()
-                if version == self._version:
-                    return
-                written = self._last_good.marks()
-                self._spoilt = False
-            except ValueError:
-                written = {}
-                self._spoilt = self._spoilt or not is_known
+                data = self._read()
             except OSError:
-                if is_known:
+                if self._known:
                     return
                 raise
-            self._version = version
-            if not written:
-                self._fresh, self._written = {**self._written, **self._fresh}, {}
+            if data == self._data:
                 return
-            fresh = self._fresh.items()
-            self._fresh = {s: m for s, m in fresh if written.get(s) == self._written.get(s)}
+            self._data = data
+            try:
+                written = _marks(data)
+                self.spoilt = False
+            except ValueError:
+                written = {}
+                self.spoilt = self.spoilt or not self._known
+            if written:
+                is_as_before = {s for s in self._known if written.get(s) == self._written.get(s)}
+                self._known = {**written, **{s: self._known[s] for s in is_as_before}}
             self._written = written
 
     def write(self) -> None:
@@ -103,16 +106,14 @@ class Checkpoints:
             OSError: they could not be written.
         """
         with self._lock:
-            fresh, known = dict(self._fresh), self._written
-        if self._spoilt or not fresh:
-            return
+            known, written = self._known.copy(), self._written
+        mine = {slug: mark for slug, mark in known.items() if mark != written.get(slug)}
 
-        def change(there: dict[str, Checkpoint]) -> dict[str, Checkpoint]:
-            mine = {slug: m for slug, m in fresh.items() if there.get(slug) == known.get(slug)}
-            return {**there, **mine}
+        def unless_another(there: Mapping[str, Checkpoint]) -> dict[str, Checkpoint]:
+            return {s: mark for s, mark in mine.items() if there.get(s) == written.get(s)}
 
-        self._last_good.change_marks(change)
-        self.refresh()
+        if mine and not self.spoilt:
+            self._change(unless_another)
 
     def accept(self, marks: Mapping[str, Checkpoint]) -> None:
         """Put marks in place whatever was known, on an operator's word.
@@ -120,6 +121,30 @@ class Checkpoints:
         Raises:
             OSError: they could not be written.
         """
-        self._last_good.change_marks(lambda there: {**there, **marks})
+        self._change(lambda _: marks)
         with self._lock:
-            self._fresh = {slug: m for slug, m in self._fresh.items() if slug not in marks}
+            self._known.update(marks)
+
+    def _change(
+        self, marks: Callable[[Mapping[str, Checkpoint]], Mapping[str, Checkpoint]]
+    ) -> None:
+        """Add ``marks`` of those that are there, nobody else writing meanwhile."""
+        with self._last_good.locked():
+            try:
+                before = _marks(self._read())
+            except ValueError:
+                before = None
+            after = {**(before or {}), **marks(before or {})}
+            if after != before:
+                body = msgspec.json.encode(_File(version=1, files=after), order="sorted")
+                self._last_good.place(MARKS, body)
+        self.refresh()
+
+    def _read(self) -> bytes | None:
+        copy = self._last_good.read(MARKS)
+        return copy.data if copy else None
+
+
+def _marks(data: bytes | None) -> dict[str, Checkpoint]:
+    """The marks in the bytes of a file; ``ValueError`` if it does not say them any more."""
+    return {} if data is None else msgspec.json.decode(data, type=_File).files

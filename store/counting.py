@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import chain, groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
 
-from store.history import HistoryError, Stored, damage
+from store.history import HistoryError, damage
 from store.rankings.poll_states import PollStates
 from store.records import Problem, is_slug
 from store.times import rfc3339
@@ -19,31 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from store.files import Catalogue
-    from store.history import History, Log
+    from store.history import History, Log, Stored
     from store.records import Category, Poll
-
-Row = tuple[int, Stored]
-"""The number of the file that a poll stands in, and the poll."""
 
 LEEWAY = timedelta(minutes=10)
 """How far two clocks may differ before one of them is taken to be wrong."""
-
-
-class Logs(Struct, frozen=True):
-    """A category's history files in the order in which they were written, former slugs first."""
-
-    files: tuple[str, ...]
-    logs: tuple[Log, ...]
-
-    @property
-    def unread(self) -> bool:
-        """Whether nobody knows what a file of it held."""
-        return bool(self.losses)
-
-    @property
-    def losses(self) -> list[Problem]:
-        """Why nobody knows what files of it held."""
-        return [problem for log in self.logs if log.unread for problem in log.problems]
 
 
 def history_files(slug: str, categories: Mapping[str, Category]) -> list[str]:
@@ -53,10 +32,14 @@ def history_files(slug: str, categories: Mapping[str, Category]) -> list[str]:
     return [*(each for each in former if each not in categories), slug]
 
 
-def read_logs(history: History, slug: str, catalogue: Catalogue) -> Logs:
-    """A category's history files as they are now."""
-    files = history_files(slug, catalogue.categories)
-    return Logs(tuple(files), tuple(history.read(file) for file in files))
+def read_logs(history: History, slug: str, catalogue: Catalogue) -> tuple[Log, ...]:
+    """A category's history files as they are now, in the order in which they were written."""
+    return tuple(history.read(file) for file in history_files(slug, catalogue.categories))
+
+
+def losses(logs: Iterable[Log]) -> list[Problem]:
+    """Why nobody knows what some of these files held."""
+    return [problem for log in logs if log.unread for problem in log.problems]
 
 
 def deleted_slugs(catalogue: Catalogue, held: Iterable[str]) -> set[str]:
@@ -71,12 +54,10 @@ def latest_time(now: datetime) -> str:
     return rfc3339(now + LEEWAY)
 
 
-def beyond(
-    files: Sequence[str], rows: Iterable[Row], withheld: Container[str], now: datetime
-) -> Iterator[Problem]:
+def beyond(polls: Iterable[Stored], withheld: Container[str], now: datetime) -> Iterator[Problem]:
     """Every poll later than now that is not withheld; nobody knows when it was really made."""
     latest = latest_time(now)
-    for number, stored in rows:
+    for stored in polls:
         poll = stored.poll
         if poll.polled_at > latest and poll.id not in withheld:
             message = (
@@ -84,49 +65,48 @@ def beyond(
                 "UTC): its clock was wrong, or this machine's is; it counts, and its category is "
                 f'not polled, until it is withheld: flask withhold {poll.id} --reason "wrong clock"'
             )
-            yield Problem(f"history/{files[number]}.jsonl", stored.line, 1, message)
+            yield Problem(f"history/{stored.file}.jsonl", stored.line, 1, message)
 
 
-def records(files: Sequence[str], logs: Sequence[Log]) -> tuple[list[Row], list[Problem]]:
+def records(logs: Sequence[Log]) -> tuple[list[Stored], list[Problem]]:
     """The polls that count, file by file as listed, and all damage in a category's files.
 
     Beside what cannot be read, a line is damage that is another category's or whose id stood
     before, in this file or in one listed earlier.
     """
     problems = [problem for log in logs for problem in log.problems]
-    rows: dict[str, Row] = {}
-    for number, (file, log) in enumerate(zip(files, logs, strict=True)):
+    files = [log.file for log in logs]
+    counted: dict[str, Stored] = {}
+    for log in logs:
         for stored in log.polls:
-            row = number, stored
             if stored.poll.slug not in files:
                 what = f'"{stored.poll.slug}"' if is_slug(stored.poll.slug) else "something else"
                 why = f"it is a poll of {what}, which is not what this file is about"
-                problems.append(damage(file, stored.line, why))
-            elif (first := rows.setdefault(stored.poll.id, row)) is not row:
-                line, before = first[1].line, files[first[0]]
-                why = f"its id stands already in line {line} of history/{before}.jsonl"
-                problems.append(damage(file, stored.line, why))
-    return list(rows.values()), problems
+                problems.append(damage(log.file, stored.line, why))
+            elif (first := counted.setdefault(stored.poll.id, stored)) is not stored:
+                why = f"its id stands already in line {first.line} of history/{first.file}.jsonl"
+                problems.append(damage(log.file, stored.line, why))
+    return list(counted.values()), problems
 
 
-def in_order(rows: Sequence[Row], withheld: Container[str]) -> list[Row]:
+def in_order(polls: Sequence[Stored], withheld: Container[str]) -> list[Stored]:
     """The same polls in the order in which they were appended, over all files of a category.
 
     In one file that is the order of its lines. Between files times decide, but never those of
     polls that are withheld: these stay beside their neighbours.
     """
-    if not rows or rows[0][0] == rows[-1][0]:  # one file, as nearly always
-        return list(rows)
-    files = (list(own) for _, own in groupby(rows, key=itemgetter(0)))
+    if not polls or polls[0].file == polls[-1].file:  # one file, as nearly always
+        return list(polls)
+    files = (list(own) for _, own in groupby(polls, key=attrgetter("file")))
     times = chain.from_iterable(_times(own, withheld) for own in files)
-    keyed = sorted(zip(times, rows, strict=True), key=itemgetter(0))
-    return [row for _, row in keyed]
+    keyed = sorted(zip(times, polls, strict=True), key=itemgetter(0))
+    return [stored for _, stored in keyed]
 
 
-def _times(rows: Sequence[Row], withheld: Container[str]) -> Iterator[str]:
+def _times(polls: Sequence[Stored], withheld: Container[str]) -> Iterator[str]:
     """When each poll of one file was appended, never earlier than the one before it."""
-    own = [None if s.poll.id in withheld else s.poll.polled_at for _, s in rows]
-    known = next(filter(None, own), rows[0][1].poll.polled_at)
+    own = [None if s.poll.id in withheld else s.poll.polled_at for s in polls]
+    known = next(filter(None, own), polls[0].poll.polled_at)
     for time in own:
         known = max(known, time or known)
         yield known
@@ -140,14 +120,14 @@ def states_of(history: History, slug: str, catalogue: Catalogue, now: datetime) 
             so that nobody knows what was asked and when.
     """
     logs = read_logs(history, slug, catalogue)
-    if logs.unread:
-        raise HistoryError(str(logs.losses[0]))
-    rows, _ = records(logs.files, logs.logs)
-    for problem in beyond(logs.files, rows, catalogue.withheld, now):
+    for problem in losses(logs):
+        raise HistoryError(str(problem))
+    stored, _ = records(logs)
+    for problem in beyond(stored, catalogue.withheld, now):
         raise HistoryError(str(problem))
     latest = latest_time(now)
-    ordered = in_order(rows, catalogue.withheld)
-    polls = (stored.poll for _, stored in ordered if stored.poll.polled_at <= latest)
+    ordered = in_order(stored, catalogue.withheld)
+    polls = (each.poll for each in ordered if each.poll.polled_at <= latest)
     known = as_known(polls, catalogue.former_names)
     return PollStates.of(known, catalogue.categories[slug])
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import errno
 import os
-import stat as modes
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from store import json_positions
 from store.claims import Claim, claims_of, disputed, shared_names
+from store.disk import opened
 from store.last_good import Copy, LastGood, unreadable
-from store.listing import MISSING, Layout, Listing, Signature, look_into, signature_of, stable
+from store.listing import MISSING, Listing, Signature, look_into, signature_of, stable
 from store.records import (
     Assistant,
     Category,
@@ -61,9 +62,6 @@ REQUIRED = ("site.json", "models.json")
 GOVERNING = (*REQUIRED, "withheld.json")
 """What every answer follows from: without a good version of each nothing is served or polled."""
 
-
-_LAYOUT = Layout(SINGLE.keys(), FOLDERS.keys(), REQUIRED)
-
 _UNSAID = (
     "the answers of a sample assistant are invented, and site.json does not say so: "
     'write "sample": true there, or ask a real assistant'
@@ -72,6 +70,13 @@ _WRONGLY_SAID = (
     'site.json says "sample": true, and so that the answers of this real assistant are invented; '
     "take it out there"
 )
+
+_REFUSED = {
+    errno.ELOOP: "is a symbolic link, which is not followed; put the file itself here",
+    errno.EINVAL: "is not a regular file; put a file here, or take it away",
+    errno.EFBIG: f"is larger than {MAX_BYTES:,} bytes; no data file needs to be",
+}
+"""Why a file is not read, by the number of the error."""
 
 Record = TypeVar("Record", bound=DataFile)
 UNREAD: Signature = (-1, 0, 0, 0)
@@ -136,22 +141,16 @@ class Catalogue(Struct, frozen=True):
 
 
 class Loaded(Struct, frozen=True):
-    """One file as it was read: its record unless there are problems, its text, its signature."""
+    """A file as it was last looked at: the record and text in use, if any, and the problems in it.
+
+    ``signature`` is that of what was looked at, ``modified`` is when the version in use was, in ns.
+    """
 
     record: DataFile | None
     text: str
     problems: tuple[Problem, ...]
     signature: Signature
-
-
-class _Seen(Struct, frozen=True):
-    """A file as it was last looked at; ``modified`` is that of the version in use."""
-
-    signature: Signature
-    record: DataFile | None
-    modified: int
-    text: str
-    problems: tuple[Problem, ...]
+    modified: int = 0
 
     @property
     def copy(self) -> Copy:
@@ -165,8 +164,8 @@ class Files:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._last_good = LastGood(directory)
-        self._seen: dict[str, _Seen] = {}
-        self._used: dict[str, _Seen] = {}
+        self._seen: dict[str, Loaded] = {}
+        self._used: dict[str, Loaded] = {}
         self._odd: tuple[Problem, ...] = ()
         self._catalogue: Catalogue | None = None
         self._kept: dict[str, Version] | None = None
@@ -225,7 +224,7 @@ class Files:
 
     def _list(self) -> Listing:
         """What is there now; a folder that cannot be looked into counts as it was."""
-        found = look_into(self._directory, _LAYOUT)
+        found = look_into(self._directory, SINGLE, FOLDERS, REQUIRED)
         if all(signature == MISSING for signature in found.files.values()):
             raise DataDirectoryError(nothing_in(self._directory))
         if "" in found.unlisted and self._catalogue is None:
@@ -262,7 +261,7 @@ class Files:
         except OSError as error:
             raise DataDirectoryError(unreadable(error)) from error
 
-    def _copy(self, name: str) -> _Seen | None:
+    def _copy(self, name: str) -> Loaded | None:
         """The last good version of a file that an earlier process used.
 
         Raises:
@@ -277,11 +276,9 @@ class Files:
         if copy is None or not _may_be_named(name):
             return None
         loaded = understand(name, copy.data)
-        return (
-            _Seen(UNREAD, loaded.record, copy.modified, loaded.text, ()) if loaded.record else None
-        )
+        return replace(loaded, signature=UNREAD, modified=copy.modified) if loaded.record else None
 
-    def _look(self, name: str, signature: Signature, *, calm: bool) -> _Seen | None:
+    def _look(self, name: str, signature: Signature, *, calm: bool) -> Loaded | None:
         """A file as it is now; with ``calm``, as it was if it is just being written."""
         before = self._seen.get(name)
         if before and before.signature == signature:
@@ -296,8 +293,8 @@ class Files:
             used = self._used.get(name)
             good = used if used and used.record else self._copy(name)
             if good:
-                return _Seen(taken_in, good.record, good.modified, good.text, loaded.problems)
-        return _Seen(taken_in, loaded.record, signature[0], loaded.text, loaded.problems)
+                return replace(good, signature=taken_in, problems=loaded.problems)
+        return replace(loaded, signature=taken_in, modified=signature[0])
 
     def _gather(self) -> Catalogue:
         models = self._single("models.json", Models)
@@ -346,7 +343,7 @@ class Files:
             if assistant.api != "sample" and site.sample:
                 yield self.problem_at("models.json", place, _WRONGLY_SAID, "warning")
 
-    def _undisputed(self, seen: Mapping[str, _Seen]) -> dict[str, _Seen]:
+    def _undisputed(self, seen: Mapping[str, Loaded]) -> dict[str, Loaded]:
         """The versions to use: of files that claim one slug, only that which had it before.
 
         The others stay as they last were without that claim, or are left out: nobody can say whose
@@ -354,22 +351,14 @@ class Files:
         """
         used = dict(seen)
         for name, refused in self._refused(seen).items():
-            before = self._before(name)
-            good = (
-                before
-                if before and refused.keys().isdisjoint(claims_of(name, before.record))
-                else None
-            )
-            used[name] = _Seen(
-                seen[name].signature,
-                good.record if good else None,
-                good.modified if good else seen[name].modified,
-                good.text if good else "",
-                (*seen[name].problems, *refused.values()),
-            )
+            good = self._before(name)
+            if not good or not refused.keys().isdisjoint(claims_of(name, good.record)):
+                good = replace(seen[name], record=None, text="")
+            problems = (*seen[name].problems, *refused.values())
+            used[name] = replace(good, signature=seen[name].signature, problems=problems)
         return used
 
-    def _refused(self, seen: Mapping[str, _Seen]) -> dict[str, dict[Claim, Problem]]:
+    def _refused(self, seen: Mapping[str, Loaded]) -> dict[str, dict[Claim, Problem]]:
         """The claims that are not taken in, by file, and what is to be said of each."""
         refused: dict[str, dict[Claim, Problem]] = {}
         for claim, places in disputed({name: each.record for name, each in seen.items()}).items():
@@ -385,7 +374,7 @@ class Files:
         before = self._before(name)
         return before is not None and claim in claims_of(name, before.record)
 
-    def _before(self, name: str) -> _Seen | None:
+    def _before(self, name: str) -> Loaded | None:
         """The version of a file that was in use until now, in this process or before it."""
         return self._used.get(name) or self._copy(name)
 
@@ -420,9 +409,11 @@ def load(path: Path, name: str) -> Loaded | None:
         if name not in REQUIRED:
             return None
         return _unusable(name, signature, "the file is missing; `flask init DIR` shows one")
-    except (OSError, _Unusable) as error:
-        signature = UNREAD if isinstance(error, OSError) else signature_of(path.lstat())
-        return _unusable(name, signature, _why_unreadable(error))
+    except OSError as error:
+        settled = error.errno in (errno.EINVAL, errno.EFBIG)
+        signature = signature_of(path.lstat()) if settled else UNREAD
+        why = _REFUSED.get(error.errno or 0, f"cannot be read: {error.strerror}")
+        return _unusable(name, signature, why)
     if not _may_be_named(name):
         message = f'the file name "{path.stem}" is no slug; use a-z, 0-9 and single hyphens'
         return _unusable(name, signature, f"{message}, at most 100")
@@ -449,35 +440,17 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
     return Loaded(record, text, (), signature)
 
 
-class _Unusable(Exception):
-    """Something stands where a file should be that is not read at all."""
-
-
 def _unusable(name: str, signature: Signature, message: str) -> Loaded:
     return Loaded(None, "", (Problem(name, 1, 1, message),), signature)
 
 
 def _read(path: Path) -> tuple[bytes, Signature]:
     """A regular file's bytes, and its signature after they were read."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        found = os.fstat(handle)
-        if not modes.S_ISREG(found.st_mode):
-            raise _Unusable("is not a regular file; put a file here, or take it away")
-        if found.st_size > MAX_BYTES:
-            raise _Unusable(f"is larger than {MAX_BYTES:,} bytes; no data file needs to be")
-        data = os.read(handle, found.st_size)
-        return data, signature_of(os.fstat(handle))
-    finally:
-        os.close(handle)
-
-
-def _why_unreadable(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        return "is a symbolic link, which is not followed; put the file itself here"
-    if isinstance(error, OSError):
-        return f"cannot be read: {error.strerror}"
-    return str(error)
+    with opened(path) as handle:
+        size = os.fstat(handle).st_size
+        if size > MAX_BYTES:
+            raise OSError(errno.EFBIG, "it is too large", path)
+        return os.read(handle, size), signature_of(os.fstat(handle))
 
 
 def nothing_in(directory: Path) -> str:

@@ -11,15 +11,15 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import stat
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.checkpoints import NOTHING, Checkpoints
-from store.last_good import FOLDER, MARKS, Checkpoint, LastGood, unreadable
+from store.checkpoints import NOTHING, Checkpoint, Checkpoints
+from store.disk import check_regular, opened
+from store.last_good import FOLDER, MARKS, LastGood, unreadable
 from store.line_codec import decode_line, encode_line, has_valid_checksum
 from store.listing import signature_of
 from store.records import Problem
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 """Characters of a reason; the reader of JSON may quote what a line says."""
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 
 
@@ -43,17 +42,19 @@ class HistoryError(Exception):
 
 
 class Stored(Struct, frozen=True):
-    """A poll and where its line stands, in byte offsets, the newline excluded, and by number."""
+    """A poll and where its line stands: a slug's file, byte offsets without newline, number."""
 
     poll: Poll
+    file: str
     start: int
     end: int
     line: int
 
 
 class Log(Struct, frozen=True):
-    """What one history file holds, oldest first, and what in it could not be read."""
+    """What the history file of a slug holds, oldest first, and what in it could not be read."""
 
+    file: str
     polls: tuple[Stored, ...] = ()
     problems: tuple[Problem, ...] = ()
     signature: Signature | None = None
@@ -114,28 +115,28 @@ class History:
         """
         mark = self._checkpoints.of(slug)
         try:
-            with _opened(self.path(slug)) as handle:
+            with opened(self.path(slug)) as handle:
                 found = os.fstat(handle)
                 data = os.pread(handle, found.st_size, 0)
         except FileNotFoundError:
             return self._log_without_file(slug)
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
-            return Log(problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
+            return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
         polls: list[Stored] = []
         problems: list[Problem] = []
         for number, start, line in _lines(data):
             end = start + len(line)
             try:
-                polls.append(Stored(decode_line(line), start, end, number))
+                polls.append(Stored(decode_line(line), slug, start, end, number))
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
         if mark and not _holds(polls, mark):
-            return Log(problems=(_lost(slug, mark, "it was cut short or changed"),))
+            return Log(slug, problems=(_lost(slug, mark, "it was cut short or changed"),))
         if polls:
             self._checkpoints.see(slug, _checkpoint(polls[-1]))
-        return Log(tuple(polls), tuple(problems), signature_of(found))
+        return Log(slug, tuple(polls), tuple(problems), signature_of(found))
 
     @property
     def damaged_checkpoints(self) -> Problem | None:
@@ -178,7 +179,6 @@ class History:
         marks = [_checkpoint(log.polls[-1]) if log.polls else NOTHING for log in logs]
         try:
             self._checkpoints.accept(dict(zip(slugs, marks, strict=True)))
-            self._checkpoints.refresh()
         except OSError as error:
             raise HistoryError(f".last-good cannot be written: {error.strerror}") from error
         return logs
@@ -189,36 +189,30 @@ class History:
         When all are away, as with a disk that is not mounted, no other may be begun.
         """
         mark = self._checkpoints.of(slug)
-        if self._checkpoints.any() and not self._holds_any():
+        if not any(self._directory.glob("*.jsonl")) and self._checkpoints.slugs():
             message = "every file in it is gone; put them back (is their disk there?), or "
-            return Log(problems=(Problem("history", 1, 1, message + _accept("--all")),))
+            return Log(slug, problems=(Problem("history", 1, 1, message + _accept("--all")),))
         if mark and mark.end:
-            return Log(problems=(_lost(slug, mark, "the file is gone"),))
-        return Log()
+            return Log(slug, problems=(_lost(slug, mark, "the file is gone"),))
+        return Log(slug)
 
-    def _holds_any(self) -> bool:
-        """Whether there is any history file."""
-        with suppress(OSError), os.scandir(self._directory) as entries:
-            return any(entry.name.endswith(".jsonl") for entry in entries)
-        return False
-
-    def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes | None]:
+    def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
         """The raw lines at the given byte offsets of a file, read in one piece.
 
-        ``None`` stands for a line that is no longer there, since somebody changed the file.
-
         Raises:
-            HistoryError: the file cannot be read just now.
+            HistoryError: the file cannot be read just now, or somebody changed it since.
         """
         first = min(start for start, _ in spans)
         path = self.path(slug)
         try:
-            with _opened(path) as handle:
+            with opened(path) as handle:
                 block = os.pread(handle, max(end for _, end in spans) - first, first)
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be read: {error.strerror}") from error
-        lines = (block[start - first : end - first] for start, end in spans)
-        return [line if has_valid_checksum(line) else None for line in lines]
+        lines = [block[start - first : end - first] for start, end in spans]
+        if not all(map(has_valid_checksum, lines)):
+            raise HistoryError(f"{path.name} no longer holds all that was read from it")
+        return lines
 
     def append(
         self,
@@ -261,7 +255,7 @@ class History:
     def _bytes(self, slug: str) -> bytes:
         """What a file holds; one that is not there holds nothing."""
         try:
-            with _opened(self.path(slug)) as handle:
+            with opened(self.path(slug)) as handle:
                 return os.pread(handle, os.fstat(handle).st_size, 0)
         except FileNotFoundError:
             return b""
@@ -332,25 +326,9 @@ def _accept(which: str) -> str:
     return f"accept what is there: flask check --accept-history {which}"
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """A regular file, open for reading; a link or a pipe is refused."""
-    handle = os.open(path, _READING)
-    try:
-        _refuse_what_is_no_file(handle)
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _refuse_what_is_no_file(handle: int) -> None:
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        raise OSError(errno.EINVAL, "it is not a regular file")
-
-
 def _is_in_place(path: Path, handle: int) -> bool:
     """Whether an open file is still the one of that name; some editors put another in its place."""
-    _refuse_what_is_no_file(handle)
+    check_regular(handle, path)
     try:
         return os.path.samestat(path.lstat(), os.fstat(handle))
     except FileNotFoundError:
@@ -421,7 +399,7 @@ def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Po
     for poll in polls:
         record, line = encode_line(poll, time)
         while _names(record.id, held):
-            time = _a_second_after(time)
+            time = rfc3339(datetime.fromisoformat(time) + timedelta(seconds=1))
             record, line = encode_line(poll, time)
         decode_line(line[:-1])
         sealed.append((record, line))
@@ -432,10 +410,6 @@ def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Po
 def _names(identity: str, data: bytes) -> bool:
     """Whether a line of a file has this id."""
     return b'"id":"%b"' % identity.encode() in data
-
-
-def _a_second_after(time: str) -> str:
-    return rfc3339(datetime.fromisoformat(time) + timedelta(seconds=1))
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:

@@ -10,20 +10,17 @@ says where each history file ended. Nothing in it is needed while all is well.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
-import stat
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct
 
-from store.drafts import atomic_write, give
+from store.disk import atomic_write, give, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
 FOLDER = ".last-good"
@@ -65,16 +62,9 @@ class LastGood:
         Raises:
             OSError: there is something that cannot be read; see :func:`unreadable`.
         """
-        path = self._home / name
-        with suppress(*_ABSENT):
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                found = os.fstat(handle)
-                if not stat.S_ISREG(found.st_mode):
-                    raise OSError(errno.EINVAL, "it is not a regular file", path)
-                return Copy(os.pread(handle, found.st_size, 0), found.st_mtime_ns)
-            finally:
-                os.close(handle)
+        with suppress(*_ABSENT), opened(self._home / name) as handle:
+            found = os.fstat(handle)
+            return Copy(os.pread(handle, found.st_size, 0), found.st_mtime_ns)
         return None
 
     def versions(self, folders: Collection[str]) -> dict[str, Version]:
@@ -99,56 +89,14 @@ class LastGood:
         Raises:
             OSError: something could not be written.
         """
-        with self._locked():
+        with self.locked():
             for name, copy in copies.items():
-                self._place(name, copy.data, copy.modified)
+                self.place(name, copy.data, copy.modified)
             for name in gone:
                 (self._home / name).unlink(missing_ok=True)
 
-    def marks(self) -> dict[str, Checkpoint]:
-        """Where each history file ended, by slug.
-
-        Raises:
-            OSError: there is a file that cannot be read; see :func:`unreadable`.
-            ValueError: the file does not say it any more.
-        """
-        copy = self.read(MARKS)
-        return dict(msgspec.json.decode(copy.data, type=_Checkpoints).files) if copy else {}
-
-    def marks_version(self) -> tuple[int, ...] | None:
-        """What changes when the marks do; ``None`` if there are none.
-
-        Raises:
-            OSError: the folder is there and cannot be looked into; see :func:`unreadable`.
-        """
-        try:
-            found = (self._home / MARKS).lstat()
-        except _ABSENT:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
-
-    def change_marks(
-        self, change: Callable[[dict[str, Checkpoint]], Mapping[str, Checkpoint]]
-    ) -> None:
-        """Write what ``change`` makes of the marks that are there, nobody else writing meanwhile.
-
-        Raises:
-            OSError: they could not be written.
-        """
-        with self._locked():
-            try:
-                before = self.marks()
-            except ValueError:
-                before = None
-            after = change(dict(before or {}))
-            if after != before:
-                body = msgspec.json.encode(
-                    _Checkpoints(version=1, files=dict(after)), order="sorted"
-                )
-                self._place(MARKS, body, None)
-
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """The folder, made if need be, while no other process changes anything in it."""
         if not self._home.is_dir():
             _make_folder(self._home)
@@ -159,28 +107,12 @@ class LastGood:
         finally:
             os.close(handle)
 
-    def _place(self, name: str, data: bytes, modified: int | None) -> None:
+    def place(self, name: str, data: bytes, modified: int | None = None) -> None:
         """Put a file in place whole, with its time if one is given, and in a folder of ours."""
         path = self._home / name
         if not path.parent.is_dir():
             _make_folder(path.parent)
         atomic_write(path, data, 0o640, modified)
-
-
-class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a history file's last sealed line ended, in bytes, and that record's id and crc.
-
-    One that ends at 0 stands for a file that an operator accepted to be empty or gone.
-    """
-
-    end: int
-    id: str
-    crc: str
-
-
-class _Checkpoints(Struct, frozen=True, forbid_unknown_fields=True):
-    version: Literal[1]
-    files: dict[str, Checkpoint]
 
 
 def unreadable(error: OSError) -> str:

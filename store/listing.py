@@ -28,14 +28,6 @@ Signature = tuple[int, int, int, int]
 MISSING: Signature = (0, 0, 0, 0)
 
 
-class Layout(Struct, frozen=True):
-    """Which files and folders a data directory may hold, and which of the files it must."""
-
-    files: Collection[str]
-    folders: Collection[str]
-    required: Collection[str]
-
-
 class Listing(Struct, frozen=True):
     """Our files by relative name, and warnings about entries that look like one and are not.
 
@@ -63,14 +55,19 @@ def stable(first: Listing, second: Listing, known: Mapping[str, Signature]) -> L
     return Listing(calm, second.problems, second.unlisted)
 
 
-def look_into(directory: Path, layout: Layout) -> Listing:
-    """List the directory; a required file that is not there counts as :data:`MISSING`."""
-    files = dict.fromkeys(layout.required, MISSING)
+def look_into(
+    directory: Path, singles: Collection[str], folders: Collection[str], required: Collection[str]
+) -> Listing:
+    """List the directory, which may hold single files and folders.
+
+    A required file that is not there counts as :data:`MISSING`.
+    """
+    files = dict.fromkeys(required, MISSING)
     problems: list[Problem] = []
     unlisted: list[str] = []
     if not directory.is_dir():
         return Listing(files, (), ())
-    for folder in ("", *layout.folders):
+    for folder in ("", *folders):
         try:
             entries = _entries(directory, folder)
         except FileNotFoundError:
@@ -83,10 +80,10 @@ def look_into(directory: Path, layout: Layout) -> Listing:
             continue
         for entry in entries:
             name = f"{folder}/{entry.name}" if folder else entry.name
-            if name in layout.files or (folder and name.endswith(".json")):
+            if name in singles or (folder and name.endswith(".json")):
                 with suppress(FileNotFoundError):
                     files[name] = signature_of(entry.stat(follow_symlinks=False))
-            elif message := _oddity(entry, folder, layout):
+            elif message := _oddity(entry, folder, singles, folders):
                 problems.append(Problem(name, 1, 1, message, "warning"))
     return Listing(files, tuple(sorted(problems)), tuple(unlisted))
 
@@ -104,7 +101,9 @@ def _entries(directory: Path, folder: str) -> list[os.DirEntry[str]]:
         return [entry for entry in entries if not entry.name.startswith((".", "#"))]
 
 
-def _oddity(entry: os.DirEntry[str], folder: str, layout: Layout) -> str | None:
+def _oddity(
+    entry: os.DirEntry[str], folder: str, singles: Collection[str], folders: Collection[str]
+) -> str | None:
     """A warning for an entry that is not read and may be meant to be; ``None`` for any other."""
     is_folder = entry.is_dir(follow_symlinks=False)
     is_nearly = entry.name.lower().endswith(_NEARLY_JSON)
@@ -112,8 +111,8 @@ def _oddity(entry: os.DirEntry[str], folder: str, layout: Layout) -> str | None:
         return f"folders inside {folder} are not read"
     if folder:
         return "is not read: the name of a data file ends in .json" if is_nearly else None
-    if entry.name in (*layout.folders, *OTHERS) or not (is_folder or is_nearly):
+    if entry.name in (*folders, *OTHERS) or not (is_folder or is_nearly):
         return None
-    known, cutoff = (layout.folders, _LIKE_A_FOLDER) if is_folder else (layout.files, _LIKE_A_FILE)
+    known, cutoff = (folders, _LIKE_A_FOLDER) if is_folder else (singles, _LIKE_A_FILE)
     close = process.extractOne(entry.name, list(known), scorer=fuzz.ratio, score_cutoff=cutoff)
     return f"is not read; did you mean {close[0]}?" if close else None

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from store.counting import Logs
     from store.files import Catalogue
+    from store.history import Log
     from store.listing import Signature
     from store.rankings.poll_states import PollStates
     from store.records import Poll
@@ -208,14 +208,7 @@ class Store:
             file: iter(self.history.lines(line_index.files[file], wanted))
             for file, wanted in spans.items()
         }
-        lines: list[bytes] = []
-        for i in positions:
-            line = next(read[line_index.file[i]])
-            if line is None:
-                file = line_index.files[line_index.file[i]]
-                raise HistoryError(f"{file}.jsonl no longer holds all that was read from it")
-            lines.append(line_index.withheld.get(i, line))
-        return lines
+        return [line_index.withheld.get(i, next(read[line_index.file[i]])) for i in positions]
 
     def flush(self) -> None:
         """Bring what is over all categories up to date, if it is behind."""
@@ -294,11 +287,11 @@ class Store:
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
         return rebuild(before, catalogue, deleted, names, fresh)
 
-    def _read(self, slug: str, catalogue: Catalogue) -> Logs:
+    def _read(self, slug: str, catalogue: Catalogue) -> tuple[Log, ...]:
         logs = read_logs(self.history, slug, catalogue)
-        for file, log in zip(logs.files, logs.logs, strict=True):
+        for log in logs:
             if log.signature or log.unread:
-                self._signatures[file] = log.signature or log.problems[0]
+                self._signatures[log.file] = log.signature or log.problems[0]
         return logs
 
 
@@ -317,45 +310,33 @@ def _to_read_again(
     names: Names,
     changed_history: set[str],
 ) -> set[str]:
-    """The categories whose readings no longer follow from the files, deleted ones among them."""
+    """The categories, deleted ones among them, that no longer follow from the files as read."""
     categories = catalogue.categories
-    if before is None or (before.catalogue.withheld, before.catalogue.former_names) != (
-        catalogue.withheld,
-        catalogue.former_names,
-    ):
-        return {*categories, *deleted}
+    every = {*categories, *deleted}
+    if before is None:
+        return every
+    old = before.catalogue
+    if (old.withheld, old.former_names) != (catalogue.withheld, catalogue.former_names):
+        return every
     stale = {
         slug
         for slug, category in categories.items()
         if slug in changed_history or not changed_history.isdisjoint(category.former_slugs)
     }
-    if catalogue is not before.catalogue:
-        stale |= _edited(before, catalogue)
-    known = before.line_indexes.keys() - before.catalogue.categories.keys()
-    stale |= (deleted - known) | (deleted & changed_history)
+    if catalogue is not old:
+        stale |= {
+            slug
+            for slug, category in categories.items()
+            if old.categories.get(slug) != category
+            or old.modified.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
+            or history_files(slug, old.categories) != history_files(slug, categories)
+        }
+    stale |= deleted & (changed_history | old.categories.keys())
+    stale |= deleted - before.line_indexes.keys()
     if names is not before.names:
         stale |= {
             slug
             for slug, aggregate in before.aggregates.items()
-            if slug in (categories.keys() | deleted)
-            and not aggregates.still_holds(aggregate, names)
+            if slug in every and not aggregates.still_holds(aggregate, names)
         }
     return stale
-
-
-def _edited(before: Snapshot, catalogue: Catalogue) -> set[str]:
-    """The categories whose file is another or was saved anew, or that have other history files."""
-    categories, old = catalogue.categories, before.catalogue.categories
-    times = before.catalogue.modified
-    edited = {
-        slug
-        for slug, category in categories.items()
-        if old.get(slug) != category
-        or times.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
-    }
-    moved = {
-        slug
-        for slug, line_index in before.line_indexes.items()
-        if slug in categories and line_index.files != tuple(history_files(slug, categories))
-    }
-    return edited | moved

@@ -62,7 +62,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             hosts=tuple(env.get("HOSTS", "").replace(",", " ").split()),
             proxy=env.get("POLL_PROXY") or None,
             poll_enabled=enabled == "1",
-            poll_tick=_seconds(env, "POLL_TICK_SECONDS", 60.0),
+            poll_tick=_poll_tick(env.get("POLL_TICK_SECONDS", "").strip()),
             environ=env,
         )
 
@@ -103,13 +103,12 @@ def _base_url(given: str) -> str | None:
         raise SettingsError(f"BASE_URL {error}") from None
 
 
-def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
-    """A time span from the environment, from 0.1 s (tests) to a day."""
-    text = env.get(name, "").strip()
+def _poll_tick(given: str) -> float:
+    """``POLL_TICK_SECONDS``, from 0.1 s (tests) to a day."""
     try:
-        value = float(text) if text else default
+        value = float(given or 60)
     except ValueError:
         value = 0.0
     if not 0.1 <= value <= 86_400:  # noqa: PLR2004 - a day
-        raise SettingsError(f"{name} must be a number of seconds, 0.1 to 86400")
+        raise SettingsError("POLL_TICK_SECONDS must be a number of seconds, 0.1 to 86400")
     return value

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from store.files import Catalogue
+    from store.history import Log, Stored
     from store.rankings.aggregates import CategoryAggregate, ProductStats
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import Names, ProductId
@@ -177,11 +178,6 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         return [times[file] for file in files if file in times]
 
 
-def _deleted(slug: str) -> Category:
-    """What is known of a category whose file is gone."""
-    return Category(version=1, title=slug, question=slug)
-
-
 def with_summary(snapshot: Snapshot) -> Snapshot:
     """The same snapshot with everything that is over all categories brought up to date."""
     generations = snapshot.generations
@@ -209,7 +205,7 @@ def rebuild(
     catalogue: Catalogue,
     deleted: AbstractSet[str],
     names: Names,
-    fresh: Iterable[tuple[str, counting.Logs]],
+    fresh: Iterable[tuple[str, tuple[Log, ...]]],
 ) -> Snapshot:
     """The next snapshot; ``fresh`` brings the history of every category that was read again.
 
@@ -219,28 +215,24 @@ def rebuild(
     """
     whole = before is None or _configured_anew(before.catalogue, catalogue)
     before = before or _blank(catalogue, names)
-    step = _Rebuild(before, catalogue, deleted, names, whole)
-    return step.run(fresh)
+    nothing_known = {slug: Category(version=1, title=slug, question=slug) for slug in deleted}
+    categories = {**nothing_known, **catalogue.categories}
+    return _Rebuild(before, catalogue, categories, names, whole).run(fresh)
 
 
-class _Rebuild:
+class _Rebuild(Struct):
     """One step from a snapshot to the next, stage by stage."""
 
-    def __init__(
-        self,
-        before: Snapshot,
-        catalogue: Catalogue,
-        deleted: AbstractSet[str],
-        names: Names,
-        whole: bool,  # noqa: FBT001 - stages ask it by name
-    ) -> None:
-        self.before = before
-        self.catalogue = catalogue
-        self.categories = {**{slug: _deleted(slug) for slug in deleted}, **catalogue.categories}
-        self.names = names
-        self.whole = whole
+    before: Snapshot
+    catalogue: Catalogue
+    categories: Mapping[str, Category]
+    names: Names
+    whole: bool
+    aggregates: Mapping[str, CategoryAggregate] = {}
+    products: Mapping[ProductId, ProductProfile] = {}
+    leaderboards: Mapping[str, Leaderboard] = {}
 
-    def run(self, fresh: Iterable[tuple[str, counting.Logs]]) -> Snapshot:
+    def run(self, fresh: Iterable[tuple[str, tuple[Log, ...]]]) -> Snapshot:
         line_indexes: dict[str, LineIndex] = {}
         damage: dict[str, tuple[Problem, ...]] = {}
         read: dict[str, CategoryAggregate] = {}
@@ -248,16 +240,18 @@ class _Rebuild:
         unread: set[str] = set()
         gone = self.before.aggregates.keys() - self.categories.keys()
         for slug, logs in fresh:
-            rows, problems = counting.records(logs.files, logs.logs)
-            damage[slug] = tuple(dict.fromkeys([*logs.losses, *problems]))
-            if not logs.unread:
+            files = tuple([log.file for log in logs])
+            stored, problems = counting.records(logs)
+            losses = counting.losses(logs)
+            damage[slug] = tuple(dict.fromkeys([*losses, *problems]))
+            if not losses:
                 category = self.categories[slug]
-                line_indexes[slug], polls, counted = _in_order(logs.files, rows, self.catalogue)
+                line_indexes[slug], polls, counted = _in_order(files, stored, self.catalogue)
                 polled[slug] = PollStates.of(polls, category)
                 read[slug] = aggregates.read(slug, category, counted, self.names)
                 continue
             unread.add(slug)
-            if not self._stays(slug, logs.files):
+            if not self._stays(slug, files):
                 gone.add(slug)
         self.aggregates = _with(self.before.aggregates, read, gone)
         changed = {*read, *gone}
@@ -429,22 +423,22 @@ def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str])
 
 
 def _in_order(
-    files: tuple[str, ...], rows: Sequence[counting.Row], catalogue: Catalogue
+    files: tuple[str, ...], stored: Sequence[Stored], catalogue: Catalogue
 ) -> tuple[LineIndex, list[Poll], list[Poll]]:
     """Where a category's polls stand, all, and those that count, oldest first over its files."""
     withheld = catalogue.withheld
-    rows = counting.in_order(rows, withheld)
-    polls = counting.as_known((stored.poll for _, stored in rows), catalogue.former_names)
+    ordered = counting.in_order(stored, withheld)
+    polls = counting.as_known((each.poll for each in ordered), catalogue.former_names)
     shown = {
-        position: _redacted(stored.poll, withheld[stored.poll.id])
-        for position, (_, stored) in enumerate(rows)
-        if stored.poll.id in withheld
+        position: _redacted(each.poll, withheld[each.poll.id])
+        for position, each in enumerate(ordered)
+        if each.poll.id in withheld
     }
     line_index = LineIndex(
         files=files,
-        file=array("H", [number for number, _ in rows]),
-        start=array("Q", [stored.start for _, stored in rows]),
-        end=array("Q", [stored.end for _, stored in rows]),
+        file=array("H", [files.index(each.file) for each in ordered]),
+        start=array("Q", [each.start for each in ordered]),
+        end=array("Q", [each.end for each in ordered]),
         models=tuple(sys.intern(poll.model) for poll in polls),
         withheld=shown,
     )

@@ -92,17 +92,14 @@ def _told(parsed: json_positions.Parsed, error: Any, *, quoted: bool) -> Iterato
     elif "propertyNames" in error.absolute_schema_path:
         message = f"{_shown(error.instance)} must be {error.schema['description']}"
         yield parsed.offsets[(*path, error.instance)], message
-    elif error.validator == "anyOf" and (closer := _of_the_type(error)):
+    elif error.validator == "anyOf" and (
+        closer := [each for each in error.context if each.validator != "type"]
+    ):  # a value that may be null: what is wrong with it if its type was right
         for each in closer:
             yield from _told(parsed, each, quoted=quoted)
     else:
         message = f"{_where(path)} {_fault(error, quoted=quoted)}"
         yield parsed.offsets.get(path, 0), message
-
-
-def _of_the_type(error: Any) -> list[Any]:
-    """Of a value that may be null: what is wrong with it if its type was right."""
-    return [each for each in error.context if each.validator != "type"]
 
 
 def _unknown_key(key: str, known: list[str], *, quoted: bool) -> str:

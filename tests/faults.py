@@ -65,6 +65,12 @@ class FailingCalls:
         return call
 
 
+def replace_os(monkeypatch: pytest.MonkeyPatch, disk: object) -> None:
+    """Let history do all it does with files through ``disk`` in place of the ``os`` module."""
+    for module in ("disk", "history"):
+        monkeypatch.setattr(f"store.{module}.os", disk)
+
+
 class UnreadableFiles:
     """The ``os`` module on a disk where files of some names cannot be read.
 

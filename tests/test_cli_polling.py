@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, app_over, append, command, failed, write_data, write_json
-from faults import FailingCalls, UnreadableFiles, needs_root
+from faults import FailingCalls, UnreadableFiles, needs_root, replace_os
 from processes import write_real
 
-from store import history
 from store.history import History
 from store.last_good import FOLDER
 from store.polls import sample as sample_assistant
@@ -93,7 +92,7 @@ def test_what_cannot_be_read_is_named_and_not_asked(
 ) -> None:
     """A history file that cannot be read keeps its category from being asked: exit 1, aloud."""
     run(sample, "--due", "--at", "2026-10-02T06:00:00Z")
-    monkeypatch.setattr(history, "os", UnreadableFiles("crm.jsonl"))
+    replace_os(monkeypatch, UnreadableFiles("crm.jsonl"))
     done = run(sample, which, "--at", "2026-11-02T06:00:00Z")
     reason = "history/crm.jsonl:1:1: cannot be read: Input/output error"
     assert (done.exit_code, done.stderr.splitlines()[1], done.output.splitlines()[-1]) == (
@@ -367,7 +366,7 @@ def test_a_history_that_cannot_be_written_is_said_before(
 
 def test_a_fault_of_the_disk_is_one_sentence(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record that cannot be written ends the run with a sentence, not a traceback."""
-    monkeypatch.setattr(history, "os", FailingCalls(also=("write",)))
+    replace_os(monkeypatch, FailingCalls(also=("write",)))
     done = run(sample, "--all")
     assert done.exit_code == 1
     assert done.output.splitlines()[-1].startswith("Error: The polls could not be recorded: ")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, app_over, command, write_data, write_json
-from faults import UnreadableFiles
+from faults import UnreadableFiles, replace_os
 from test_cli_naming import answers, history
 
 from store.last_good import FOLDER
@@ -106,7 +106,7 @@ def test_a_history_that_cannot_be_read_may_hold_the_poll(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody is told that a poll does not exist while a file cannot be looked into."""
-    monkeypatch.setattr("store.history.os", UnreadableFiles("crm-software.jsonl"))
+    replace_os(monkeypatch, UnreadableFiles("crm-software.jsonl"))
     done = (
         app_over(directory)
         .test_cli_runner()

@@ -31,23 +31,23 @@ def poll(day: int, model: str = "A", slug: str = "new") -> Poll:
     return answered(model, ["X"], at(day), slug=slug)
 
 
-def log(*polls: Poll) -> Log:
+def log(file: str, *polls: Poll) -> Log:
     """A file that holds these polls, a line each."""
-    return Log(tuple(Stored(poll, 0, 0, line) for line, poll in enumerate(polls, start=1)))
+    return Log(file, tuple(Stored(poll, file, 0, 0, n) for n, poll in enumerate(polls, start=1)))
 
 
 def ordered(*files: Sequence[Poll], withheld: Container[str] = ()) -> list[str]:
     """The days of the polls of files in the order in which they were appended."""
-    rows = [(n, stored) for n, polls in enumerate(files) for stored in log(*polls).polls]
-    return [s.poll.polled_at[8:10].lstrip("0") for _, s in in_order(rows, withheld)]
+    rows = [stored for n, polls in enumerate(files) for stored in log(str(n), *polls).polls]
+    return [s.poll.polled_at[8:10].lstrip("0") for s in in_order(rows, withheld)]
 
 
 def test_a_line_counts_once_and_in_its_own_category() -> None:
     """Repeats, in whichever of the files, and other categories' polls are damage by line."""
     one, two = poll(1, slug="old"), poll(2)
     stray = poll(3, slug="stray")
-    rows, problems = records(["old", "new"], [log(one, one), log(two, one, stray, two)])
-    assert [(number, stored.poll) for number, stored in rows] == [(0, one), (1, two)]
+    rows, problems = records([log("old", one, one), log("new", two, one, stray, two)])
+    assert [(stored.file, stored.poll) for stored in rows] == [("old", one), ("new", two)]
     found = [str(problem).replace("a damaged record is left out: ", "") for problem in problems]
     assert found == [
         "history/old.jsonl:2:1: its id stands already in line 1 of history/old.jsonl",
@@ -59,7 +59,7 @@ def test_a_line_counts_once_and_in_its_own_category() -> None:
 
 def test_no_message_is_as_long_as_what_it_is_about() -> None:
     """A slug that is none is not repeated, however long it is."""
-    _, [problem] = records(["new"], [log(poll(1, slug="x" * 5000))])
+    _, [problem] = records([log("new", poll(1, slug="x" * 5000))])
     assert "a poll of something else, which" in problem.message
 
 
@@ -90,15 +90,15 @@ def test_every_file_keeps_its_order_and_nothing_is_lost(
 ) -> None:
     """Merging is a permutation that respects every file, times and withholdings as they may be."""
     rows = [
-        (n, Stored(poll(day, f"{n} {i}"), i, i, i))
+        Stored(poll(day, f"{n} {i}"), str(n), i, i, i)
         for n, days in enumerate(files)
         for i, day in enumerate(days)
     ]
-    withheld = {stored.poll.id for i, (_, stored) in enumerate(rows) if i in hidden}
+    withheld = {stored.poll.id for i, stored in enumerate(rows) if i in hidden}
     found = in_order(rows, withheld)
     for number in range(len(files)):
-        own = [row for row in rows if row[0] == number]
-        assert [row for row in found if row[0] == number] == own
+        own = [row for row in rows if row.file == str(number)]
+        assert [row for row in found if row.file == str(number)] == own
     assert len(found) == len(rows)
 
 
@@ -106,12 +106,12 @@ def test_what_is_yet_to_come_is_told_unless_it_is_withheld() -> None:
     """Ten minutes are two clocks' difference; later is a wrong one, with the command that helps."""
     assert latest_time(NOW) == "2026-11-02T06:10:00Z"
     late = answered("A", ["X"], "2026-11-02T06:10:01Z", slug="new")
-    rows, _ = records(["new"], [log(poll(1), late)])
-    [problem] = beyond(["new"], rows, (), NOW)
+    rows, _ = records([log("new", poll(1), late)])
+    [problem] = beyond(rows, (), NOW)
     assert (problem.file, problem.line, problem.severity) == ("history/new.jsonl", 2, "error")
     assert f'flask withhold {late.id} --reason "wrong clock"' in problem.message
-    assert list(beyond(["new"], rows, {late.id}, NOW)) == []
-    assert list(beyond(["new"], rows, (), NOW + timedelta(seconds=1))) == []
+    assert list(beyond(rows, {late.id}, NOW)) == []
+    assert list(beyond(rows, (), NOW + timedelta(seconds=1))) == []
 
 
 def test_a_poll_is_its_assistants_under_the_present_name() -> None:

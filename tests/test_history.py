@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, failed, line_of
-from faults import FAULTS, SHORT, FailingCalls, PiecemealWrites, VolatileDisk
+from faults import FAULTS, SHORT, FailingCalls, PiecemealWrites, VolatileDisk, replace_os
 
 from store import history
 from store.history import History, HistoryError
@@ -83,7 +83,7 @@ class TestAppending:
         """Nothing is acknowledged before one write and one fsync of all of it."""
         log.append(polls("A"), NOW)
         calls = FailingCalls()
-        monkeypatch.setattr(history, "os", calls)
+        replace_os(monkeypatch, calls)
         log.append(polls("A", "B", "C", "D"), LATER)
         assert (calls.calls["write"], calls.calls["fsync"]) == (1, 1)
 
@@ -92,7 +92,7 @@ class TestAppending:
     ) -> None:
         """Before the first record, the directories that hold its file's name are fsynced."""
         calls = FailingCalls()
-        monkeypatch.setattr(history, "os", calls)
+        replace_os(monkeypatch, calls)
         log = History(tmp_path / "history")
         log.append(polls("A"), NOW)
         assert calls.calls["fsync"] == 3  # history/, its parent, the file
@@ -103,11 +103,11 @@ class TestAppending:
         self, log: History, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """After a failed fsync of the directory the next append does not take it for done."""
-        monkeypatch.setattr(history, "os", FailingCalls("fsync", 1, errno.EIO))
+        replace_os(monkeypatch, FailingCalls("fsync", 1, errno.EIO))
         with pytest.raises(HistoryError):
             log.append(polls("A"), NOW)
         calls = FailingCalls()
-        monkeypatch.setattr(history, "os", calls)
+        replace_os(monkeypatch, calls)
         log.append(polls("A"), NOW)
         assert calls.calls["fsync"] == 3
 
@@ -178,7 +178,7 @@ class TestReading:
 
     def test_a_file_that_is_not_there_is_empty(self, log: History) -> None:
         """A category without history has no polls and no problem."""
-        assert log.read(SLUG) == history.Log((), (), None)
+        assert log.read(SLUG) == history.Log(SLUG, (), (), None)
         with pytest.raises(history.HistoryError, match="cannot be read"):
             log.lines(SLUG, [(0, 10)])
 
@@ -364,14 +364,15 @@ class TestReading:
         assert (secret.read_bytes() if secret.exists() else None) == before
 
     def test_lines_that_changed_since_are_not_served(self, log: History) -> None:
-        """Any records are read, in any order; old offsets bring a whole one or none."""
+        """Any records are read, in any order; at old offsets they are missed."""
         log.append(polls("A", "B", "C"), NOW)
         spans = [(stored.start, stored.end) for stored in log.read(SLUG).polls]
         lines = written(log).splitlines()
         assert log.lines(SLUG, spans) == lines
         assert log.lines(SLUG, spans[:0:-1]) == lines[:0:-1]
         log.path(SLUG).write_bytes(b"x" + written(log))
-        assert log.lines(SLUG, spans) == [None, None, None]
+        with pytest.raises(HistoryError, match="no longer holds all"):
+            log.lines(SLUG, spans)
 
 
 def faults() -> Iterator[tuple[str, int, int]]:
@@ -418,7 +419,7 @@ class TestFaults:
             log = History(log.path(SLUG).parent)  # one that did not see the file before
             whole = start(log)
             calls = FailingCalls(name, nth, error)
-            monkeypatch.setattr(history, "os", calls)
+            replace_os(monkeypatch, calls)
             writer = History(log.path(SLUG).parent)
             acknowledged, refusal = outcome(writer)
             monkeypatch.undo()
@@ -438,7 +439,7 @@ class TestFaults:
     ) -> None:
         """The kernel reports a lost write once only, so that a second try would lie."""
         log.append(polls("A"), NOW)
-        monkeypatch.setattr(history, "os", FailingCalls("fsync", 1, errno.EIO))
+        replace_os(monkeypatch, FailingCalls("fsync", 1, errno.EIO))
         with pytest.raises(HistoryError):
             log.append(polls("B"), NOW)
         monkeypatch.undo()
@@ -453,7 +454,7 @@ class TestFaults:
     ) -> None:
         """With an unpromised record in the file and no way to remove it, nothing is added to it."""
         log.append(polls("A"), NOW)
-        monkeypatch.setattr(history, "os", FailingCalls(call, 1, error, also=("ftruncate",)))
+        replace_os(monkeypatch, FailingCalls(call, 1, error, also=("ftruncate",)))
         with pytest.raises(HistoryError):
             log.append(polls("B"), NOW)
         monkeypatch.undo()
@@ -470,7 +471,7 @@ class TestFaults:
         log.append(polls("A"), NOW)
         torn = written(log) + b"{"
         log.path(SLUG).write_bytes(torn)
-        monkeypatch.setattr(history, "os", FailingCalls("write", 1, SHORT))
+        replace_os(monkeypatch, FailingCalls("write", 1, SHORT))
         with pytest.raises(HistoryError, match=r": no space to keep its unfinished last line$"):
             log.append(polls("B"), NOW)
         assert written(log) == torn
@@ -482,7 +483,7 @@ class TestFaults:
         log.append(polls("A"), NOW)
         before = written(log)
         for error in (errno.ENOSPC, SHORT):
-            monkeypatch.setattr(history, "os", FailingCalls("write", 1, error))
+            replace_os(monkeypatch, FailingCalls("write", 1, error))
             with pytest.raises(HistoryError, match=r"No space left|bytes fit"):
                 log.append(polls("B", "C"), NOW)
             monkeypatch.undo()
@@ -592,7 +593,7 @@ def power_cuts(directory: Path, rounds: int, *, honest: bool) -> int:
         home.mkdir(parents=True)
         with pytest.MonkeyPatch.context() as patch:
             disk = VolatileDisk(home, honest=honest)
-            patch.setattr(history, "os", disk)
+            replace_os(patch, disk)
             log = History(home)
             acknowledged: list[Poll] = []
             for _ in range(chance.randint(1, 4)):

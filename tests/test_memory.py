@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, app_over, append, documents, failed, prepared, write_data, write_json
-from faults import FailingCalls, UnreadableFiles
+from faults import FailingCalls, UnreadableFiles, replace_os
 from hypothesis import HealthCheck, Phase, assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from store import history
 from store.files import DataDirectoryError
 from store.history import History, HistoryError
 from store.memory import Store
@@ -259,7 +258,7 @@ class Edits(RuleBasedStateMachine):
     def look_in_vain(self, slugs: set[str]) -> None:
         """The scan comes round while some history files cannot be read."""
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(history, "os", UnreadableFiles(*(f"{slug}.jsonl" for slug in slugs)))
+            replace_os(patched, UnreadableFiles(*(f"{slug}.jsonl" for slug in slugs)))
             self.store.reload()
 
     @rule()
@@ -386,7 +385,7 @@ def test_a_look_at_unchanged_files_keeps_the_snapshot(store: Store) -> None:
 def test_an_append_that_fails_shows_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """What history did not acknowledge is never published."""
     before = store.snapshot
-    monkeypatch.setattr(history, "os", FailingCalls("write", 1, errno.ENOSPC))
+    replace_os(monkeypatch, FailingCalls("write", 1, errno.ENOSPC))
     with pytest.raises(HistoryError):
         store.record([answered("C", ["Pipedrive"])], TIMES[-1])
     assert store.snapshot is before

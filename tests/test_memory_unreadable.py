@@ -18,9 +18,7 @@ from builders import (
     write_json,
 )
 from click import ClickException
-from faults import UnreadableFiles
-
-from store import history
+from faults import UnreadableFiles, replace_os
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +83,7 @@ def test_it_stays_served_and_comes_back(
     poll_elsewhere(data)
     problem = f"history/{FILE}:1:1: cannot be read: {reason}"
     with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
-        patched.setattr(history, "os", UnreadableFiles(FILE, call=call, error=error))
+        replace_os(patched, UnreadableFiles(FILE, call=call, error=error))
         store.reload()
         held = store.snapshot
         for _ in range(3):
@@ -108,7 +106,7 @@ def test_at_the_start_it_is_unavailable_until_it_can_be_read(
 ) -> None:
     """With nothing to show for a category the others are served; it joins them by itself."""
     with monkeypatch.context() as patched:
-        patched.setattr(history, "os", UnreadableFiles(FILE))
+        replace_os(patched, UnreadableFiles(FILE))
         app = app_over(data)
         client, store = app.test_client(), app.extensions["store"]
         assert client.get(BEST).status_code == 503
@@ -127,7 +125,7 @@ def test_what_goes_while_it_cannot_be_read_is_missed(
     """A file that is deleted is lost, whatever was wrong with it before."""
     before = bodies(store)
     with monkeypatch.context() as patched:
-        patched.setattr(history, "os", UnreadableFiles(FILE))
+        replace_os(patched, UnreadableFiles(FILE))
         poll_elsewhere(data)
         store.reload()
         store.history.path("crm-software").unlink()
@@ -144,7 +142,7 @@ def test_what_is_withheld_meanwhile_is_not_shown(
     entry = {"reason": "It was poisoned", "date": "2026-11-20"}
     write_json(data / "withheld.json", {"version": 1, "withheld": {poll.id: entry}})
     with monkeypatch.context() as patched:
-        patched.setattr(history, "os", UnreadableFiles(FILE))
+        replace_os(patched, UnreadableFiles(FILE))
         store.reload()
         assert "best/crm-software.json" not in prepared(store)
     store.reload()
@@ -157,7 +155,7 @@ def test_a_poll_recorded_meanwhile_is_shown_when_it_can_be(
     """What was appended and could not be read back is taken in later, and nothing is lost."""
     before = bodies(store)
     with monkeypatch.context() as patched:
-        patched.setattr(history, "os", UnreadableFiles(FILE, call="open", error=errno.EMFILE))
+        replace_os(patched, UnreadableFiles(FILE, call="open", error=errno.EMFILE))
         [recorded] = store.record([answered("C", ["Pipedrive"])], "2026-11-09T06:00:00Z")
         assert bodies(store) == before
     store.reload()
@@ -176,7 +174,7 @@ def test_one_of_two_files_is_enough_to_keep_what_was_shown(
     before = bodies(store)
     append(data, [answered("C", ["Pipedrive"], "2026-11-09T06:00:00Z", slug="help-desk")])
     with monkeypatch.context() as patched:
-        patched.setattr(history, "os", UnreadableFiles(FILE))
+        replace_os(patched, UnreadableFiles(FILE))
         poll_elsewhere(data)
         store.reload()
         assert bodies(store) == before

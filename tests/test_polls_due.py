@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 import pytest
 from builders import answered, append, category, failed, question_of, write_data, write_json
-from faults import UnreadableFiles
+from faults import UnreadableFiles, replace_os
 
-from store import history
 from store.counting import states_of
 from store.files import Files
 from store.history import History, HistoryError
@@ -214,7 +213,7 @@ def test_what_cannot_be_read_is_not_due(data: Path, monkeypatch: pytest.MonkeyPa
     assert store.snapshot.polled
     append(data, [answered("A", ["X"], at(), slug="old")])
     with monkeypatch.context() as patched:
-        patched.setattr(history, "os", UnreadableFiles("old.jsonl"))
+        replace_os(patched, UnreadableFiles("old.jsonl"))
         for reload in (False, True):
             if reload:
                 store.reload()

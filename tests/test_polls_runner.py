@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, append, category, failed, states_in
-from faults import UnreadableFiles, failing_names
+from faults import UnreadableFiles, failing_names, replace_os
 from processes import until
 from replaying import Replaying, answer_text, envelope
 
-from store import history
 from store.history import History, HistoryError
 from store.polls import answer_parsing
 from store.polls.clocks import Clock
@@ -265,7 +264,7 @@ def test_what_waits_for_money_when_it_is_stopped_is_not_sent(desk: Desk) -> None
 def test_what_cannot_be_read_is_not_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A category whose history cannot be read may have been asked: nothing is sent for it."""
     append(desk.directory, [answered("a", ["X"], rfc3339(NOW), slug="c-00")])
-    monkeypatch.setattr(history, "os", UnreadableFiles("c-00.jsonl"))
+    replace_os(monkeypatch, UnreadableFiles("c-00.jsonl"))
     summaries = desk.run(desk.pairs(2, "a"), only_due=True)
     assert dict(summaries["a"].outcomes) == {LEFT: 1, "answered": 1}
     assert len(desk.server.seen) == 1

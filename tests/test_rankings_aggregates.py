@@ -37,7 +37,7 @@ def test_the_latest_success_of_each_model_stands() -> None:
         failed("A", at="2026-10-03T06:00:00Z"),
         failed("C", at="2026-10-04T06:00:00Z"),
     )
-    assert {model: a.first for model, a in aggregate.latest.items()} == {
+    assert {model: a.first for model, a in aggregate.wordings[0].latest.items()} == {
         "A": "=close",
         "B": "=attio",
     }
@@ -51,14 +51,14 @@ def test_nothing_was_polled() -> None:
     """A category without polls reads as empty, not as an error."""
     aggregate = read()
     assert (aggregate.successes, aggregate.last_poll, aggregate.last_success) == (0, None, None)
-    assert not aggregate.latest
+    assert not aggregate.wordings
     assert not aggregate.product_stats
 
 
 def test_of_two_names_for_one_product_the_better_rank_counts() -> None:
     """The lower row is left out and its rank stays a gap; the poll counts one mention."""
     aggregate = read(answered("A", ["Attio", "Zoho CRM", "Close", "zoho", "Pipedrive"]))
-    picks = CountedAnswer.of(aggregate.latest["A"]).picks
+    picks = CountedAnswer.of(aggregate.wordings[0].latest["A"]).picks
     assert [(product, pick.rank) for product, pick in picks.items()] == [
         ("=attio", 1),
         ("zoho-crm", 2),
@@ -73,14 +73,17 @@ def test_a_name_is_resolved_with_the_categorys_nouns() -> None:
     """The same spelling may be a product here and its own elsewhere."""
     poll = answered("A", ["Attio CRM"])
     attio = Names({"attio": Product(version=1, name="Attio")})
-    assert aggregates.read("crm", CATEGORY, [poll], attio).latest["A"].first == "attio"
-    assert aggregates.read("crm", category(), [poll], attio).latest["A"].first == "=attiocrm"
+    assert aggregates.read("crm", CATEGORY, [poll], attio).wordings[0].latest["A"].first == "attio"
+    assert (
+        aggregates.read("crm", category(), [poll], attio).wordings[0].latest["A"].first
+        == "=attiocrm"
+    )
 
 
 def test_near_misses_are_resolved_but_rank_nothing() -> None:
     """A product that was only left out is named, and neither mentioned nor sighted."""
     aggregate = read(answered("A", ["Attio"], missed=["Zoho", "Close"]))
-    assert aggregate.latest["A"].missed == ("zoho-crm", "=close")
+    assert aggregate.wordings[0].latest["A"].missed == ("zoho-crm", "=close")
     assert aggregate.ids == {"=attio", "zoho-crm", "=close"}
     assert set(aggregate.product_stats) == {"=attio"}
 
@@ -142,9 +145,9 @@ def said(ranking: Sequence[str], **fields: Any) -> CategoryAggregate:
 @given(RANKINGS)
 def test_leaving_duplicates_out_changes_nothing_the_second_time(ranking: list[str]) -> None:
     """Each product is chosen once, at its best rank, in the model's order."""
-    picks = CountedAnswer.of(said(ranking).latest["A"]).picks
+    picks = CountedAnswer.of(said(ranking).wordings[0].latest["A"]).picks
     ranks = [pick.rank for pick in picks.values()]
     assert ranks[0] == 1
     assert ranks == sorted(ranks)
-    kept = CountedAnswer.of(said([pick.product for pick in picks.values()]).latest["A"])
+    kept = CountedAnswer.of(said([pick.product for pick in picks.values()]).wordings[0].latest["A"])
     assert list(kept.picks) == list(picks)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from builders import answered, category, failed
 from msgspec import structs
 
-from store.rankings.poll_states import PollStates, poll_states, usd_on
+from store.rankings.poll_states import FAILURES, PollStates, outage, poll_states, usd_on
 from store.records import Usage
 
 CATEGORY = category()
+NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
 
 
 def at(hour: int, day: int = 2) -> str:
@@ -74,3 +78,30 @@ def test_a_days_cost_is_that_of_all_its_polls() -> None:
         paid("C", 4, at(1, day=1)),
     ]
     assert usd_on("2026-11-02", states) == 1.25
+
+
+def ago(**ago: float) -> str:
+    """A time before now, as history writes it."""
+    return (NOW - timedelta(**ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_ten_failures_in_a_row_are_an_outage() -> None:
+    """Those before the last answer, which other categories hold, are not of the row."""
+    failures = [ago(hours=n) for n in range(1, FAILURES + 1)]
+    assert (
+        outage(ago(hours=11), failures, 7, NOW, NOW)
+        == f"failed in its last 10 polls, since {ago(hours=10)}"
+    )
+    assert outage(ago(hours=10), failures, 7, NOW, NOW) is None
+    assert outage(ago(hours=11), failures[1:], 7, NOW, NOW) is None
+
+
+def test_silence_for_twice_the_interval_is_an_outage() -> None:
+    """It is counted from the last answer, else from the first poll, else from the beginning."""
+    since = NOW - timedelta(days=14) - SECOND
+    assert outage(ago(days=14), (), 7, since, NOW) is None
+    assert outage(ago(days=14, seconds=1), (), 7, NOW, NOW) == "has not answered for 14 days"
+    assert outage(None, [ago(days=1), ago(days=14)], 7, since, NOW) is None
+    assert outage(None, [ago(days=1), ago(days=15)], 7, NOW, NOW) == "has not answered for 15 days"
+    assert outage(None, (), 7, since, NOW) == "has not answered for 14 days"
+    assert outage(None, (), 7, since + SECOND, NOW) is None

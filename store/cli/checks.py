@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from store.counting import Row
     from store.files import Catalogue, Files
     from store.history import History, Stored
     from store.json_positions import JsonPath
@@ -77,38 +76,36 @@ def damage(
     unasked: dict[str, Sequence[Assistant]] = {}
     for slug, files in _files(catalogue, newest).items():
         logs = [history.read(file) for file in files]
-        rows, problems = counting.records(files, logs)
+        counted, problems = counting.records(logs)
         yield from problems
-        for problem in counting.beyond(files, rows, catalogue.withheld, now):
+        for problem in counting.beyond(counted, catalogue.withheld, now):
             severity: Severity = "notice" if catalogue.site.sample else "error"
             yield msgspec.structs.replace(problem, severity=severity)
-        yield from _backwards(files, rows, catalogue.withheld)
-        polls = counting.as_known((s.poll for _, s in rows), catalogue.former_names)
+        yield from _backwards(counted, catalogue.withheld)
+        polls = counting.as_known((stored.poll for stored in counted), catalogue.former_names)
         models.update(poll.model for poll in polls)
         ids.update(poll.id for poll in polls)
-        newest |= {files[number]: stored.poll.polled_at for number, stored in rows}
-        newest |= {file: UNKNOWN for file, log in zip(files, logs, strict=True) if log.unread}
+        newest |= {stored.file: stored.poll.polled_at for stored in counted}
+        newest |= {log.file: UNKNOWN for log in logs if log.unread}
         if category := catalogue.categories.get(slug):
             unasked[slug] = _unasked(category, catalogue.assistants, polls)
     return HistorySummary(models, newest, frozenset(ids), unasked)
 
 
-def _backwards(
-    files: Sequence[str], rows: Iterable[Row], withheld: Container[str]
-) -> Iterator[Problem]:
+def _backwards(polls: Iterable[Stored], withheld: Container[str]) -> Iterator[Problem]:
     """Every poll that is earlier than the one before it in its file, which no writer appends."""
-    last: dict[int, Stored] = {}
-    for number, stored in rows:
+    last: dict[str, Stored] = {}
+    for stored in polls:
         if stored.poll.id in withheld:
             continue
-        before = last.get(number)
+        before = last.get(stored.file)
         if before and stored.poll.polled_at < before.poll.polled_at:
             message = (
                 f"a poll of {stored.poll.polled_at} after one of {before.poll.polled_at} in line "
                 f"{before.line}: lines were moved, or taken from elsewhere; it counts as it stands"
             )
-            yield Problem(f"history/{files[number]}.jsonl", stored.line, 1, message, "warning")
-        last[number] = stored
+            yield Problem(f"history/{stored.file}.jsonl", stored.line, 1, message, "warning")
+        last[stored.file] = stored
 
 
 def _files(catalogue: Catalogue, found: Iterable[str]) -> dict[str, Sequence[str]]:

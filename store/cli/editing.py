@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from store import json_positions
 from store.cli.schemas import schema_of
-from store.drafts import drafted
+from store.disk import drafted
 from store.files import load, understand
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from store.cli import app_settings, with_data
-from store.drafts import atomic_write
+from store.disk import atomic_write
 from store.files import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from store.drafts import atomic_write
+from store.disk import atomic_write
 from store.polls.leases import leased, locks_in
 from store.polls.providers import MAX_SEARCHES, Tokens
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings.outages import outage
+from store.rankings.poll_states import outage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

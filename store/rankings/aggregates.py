@@ -56,10 +56,10 @@ class ProductStats(Struct, frozen=True):
 
 
 class CategoryAggregate(Struct, frozen=True, dict=True):
-    """All that a category's polls say; ``latest`` and ``states`` are by model name.
+    """All that a category's polls say; ``states`` are by model name.
 
-    ``latest`` are answers to whatever wording; what counts follows from ``wordings``. ``recent``
-    are the polls of each cell that a trend may need. ``ids`` are all products named anywhere in it.
+    ``recent`` are the polls of each cell that a trend may need. ``ids`` are all products named
+    anywhere in it.
     ``last_poll`` and ``last_success`` are times, the last in order of appending;
     ``latest_time`` is the latest that any poll bears.
     """
@@ -67,7 +67,6 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
     slug: str
     category: Category
     resolved: Mapping[Spelling, ProductId]
-    latest: Mapping[str, ResolvedAnswer]
     wordings: tuple[Wording, ...]
     product_stats: Mapping[ProductId, ProductStats]
     changes: tuple[Change, ...]
@@ -105,7 +104,6 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         slug=slug,
         category=category,
         resolved=dict(resolved),
-        latest={answered.model: answered for answered in answers},
         wordings=Wordings(category.question, answers).all(),
         product_stats=_sightings(slug, answers),
         changes=changes(slug, sequences),
@@ -121,18 +119,14 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
 
 
 def resolved_by(names: Names, aggregate: CategoryAggregate) -> dict[Spelling, ProductId]:
-    """What every name of a reading stands for by other product files."""
+    """What every name of a category stands for by other product files."""
     nouns = aggregate.category.nouns
     return {use: names.resolve(*use, nouns).product for use in aggregate.resolved}
 
 
 def still_holds(aggregate: CategoryAggregate, names: Names) -> bool:
-    """Whether other product files would resolve every name of a reading to the same product."""
-    nouns = aggregate.category.nouns
-    return all(
-        names.resolve(name, domain, nouns).product == product
-        for (name, domain), product in aggregate.resolved.items()
-    )
+    """Whether other product files would resolve every name of a category to the same product."""
+    return resolved_by(names, aggregate) == aggregate.resolved
 
 
 def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:

@@ -8,6 +8,7 @@ UTC day only the newest counts, so that asking twice confirms nothing.
 from __future__ import annotations
 
 import itertools
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -59,24 +60,13 @@ def runs_of(answers: Iterable[ResolvedAnswer]) -> list[list[Run]]:
     daily: dict[tuple[str, str], dict[str, ResolvedAnswer]] = {}
     for answered in answers:
         key, day = (answered.model, answered.question), answered.poll.polled_at[:10]
-        of_one = daily.get(key)
-        if of_one is None:
-            of_one = daily[key] = {}
-        elif day in of_one:
-            del of_one[day]
+        of_one = daily.setdefault(key, {})
+        of_one.pop(day, None)  # so that the newest of a day comes last
         of_one[day] = answered
-    return [_runs(of_one.values()) for of_one in daily.values()]
-
-
-def _runs(answers: Iterable[ResolvedAnswer]) -> list[Run]:
-    """Answers in the order in which they came, those in a row with one #1 together."""
-    runs: list[Run] = []
-    for answered in answers:
-        if runs and runs[-1][0].first == answered.first:
-            runs[-1].append(answered)
-        else:
-            runs.append([answered])
-    return runs
+    return [
+        [list(run) for _, run in itertools.groupby(of_one.values(), attrgetter("first"))]
+        for of_one in daily.values()
+    ]
 
 
 def changes(slug: str, sequences: Iterable[Sequence[Run]]) -> tuple[Change, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from store.rankings import names as naming
-from store.rankings import products
+from store.rankings import products, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -183,10 +183,8 @@ def listed(items: Sequence[str], shown: int = _SHOWN) -> str:
     >>> listed(["a", "b"]), listed(["a", "b", "c", "d"])
     ('a and b', 'a, b, c and 1 more')
     """
-    few, more = items[:shown], len(items) - shown
-    if more > 0:
-        return f"{', '.join(few)} and {more} more"
-    return " and ".join(filter(None, (", ".join(few[:-1]), few[-1])))
+    more = [f"{len(items) - shown} more"] if len(items) > shown else []
+    return sentences.listed([*items[:shown], *more])
 
 
 def _place(slug: str, domain: str | None, products: int) -> str:

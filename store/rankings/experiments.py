@@ -79,7 +79,9 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
     told = [
         f"{first} and {second} are {what} alike ({means[first, second]:.2f}, "
         f"n = {len(overlaps[first, second])})"
-        for (first, second), what in zip(dict.fromkeys([pairs[0], pairs[-1]]), _MOST, strict=False)
+        for (first, second), what in zip(
+            dict.fromkeys([pairs[0], pairs[-1]]), ("most", "least"), strict=False
+        )
     ]
     every = [overlap for values in overlaps.values() for overlap in values]
     return Experiment(
@@ -95,9 +97,6 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
         ),
         date=_newest(leaderboards),
     )
-
-
-_MOST = ("most", "least")
 
 
 def _outsider(leaderboards: Sequence[Leaderboard]) -> Experiment:

@@ -92,20 +92,14 @@ class Trends:
 
 
 def _compared(
-    cell: Iterable[CellPoll], start: dt.date, today: dt.date
+    cell: Sequence[CellPoll], start: dt.date, today: dt.date
 ) -> tuple[set[ProductId], set[ProductId]] | None:
     """What a cell's newest poll names in the window from ``start`` to today, and in the one before.
 
     ``None`` where there is none in one of them.
     """
-    now: CellPoll | None = None
-    before: CellPoll | None = None
-    before_start = start - WINDOW
-    for poll in cell:
-        if start <= poll.day <= today:
-            now = now or poll
-        elif before_start <= poll.day < start:
-            before = before or poll
+    now = next((poll for poll in cell if start <= poll.day <= today), None)
+    before = next((poll for poll in cell if start - WINDOW <= poll.day < start), None)
     return (set(now.products), set(before.products)) if now and before else None
 
 

@@ -14,7 +14,7 @@ from store.rankings.mentions import Trends
 from store.rankings.search import Document, Index
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.changes import Change
@@ -33,15 +33,6 @@ class Curated(Struct, frozen=True):
 
     categories: Mapping[str, Category]
     models: tuple[str, ...]
-    synonyms: tuple[tuple[str, ...], ...]
-    words: tuple[str, ...]
-
-
-class Searched(Struct, frozen=True):
-    """What a search index is made from; equal ones make equal indexes."""
-
-    categories: tuple[Document, ...]
-    brands: tuple[Document, ...]
     synonyms: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
 
@@ -65,7 +56,6 @@ class SiteSummary(Struct, frozen=True, dict=True):
     experiments: tuple[Experiment, ...]
     retired: tuple[str, ...]
     category_redirects: Mapping[str, str]
-    searched: Searched
     index: Index
 
     @cached_property
@@ -103,7 +93,12 @@ def summarise(
     last_poll = max([r.last_poll for r in every if r.last_poll], default=None)
     ranked = tuple(sorted(leaderboards.values(), key=attrgetter("by_title")))
     by_slug = sorted(named.values(), key=attrgetter("slug"))
-    searched = _searched(curated, ranked, by_slug)
+    searched = (
+        tuple([Document(b.slug, (b.category.title, *b.category.aliases)) for b in ranked]),
+        tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
+        curated.synonyms,
+        curated.words,
+    )
     return SiteSummary(
         aggregates=every,
         ranked=ranked,
@@ -124,8 +119,7 @@ def summarise(
             for former in category.former_slugs
             if former not in curated.categories
         },
-        searched=searched,
-        index=before.index if before and before.searched == searched else _index(searched),
+        index=before.index if before and before.index.given == searched else Index(*searched),
     )
 
 
@@ -134,20 +128,3 @@ def _newest_first(aggregates: Mapping[str, CategoryAggregate]) -> tuple[Change, 
     changes = [change for aggregate in aggregates.values() for change in aggregate.changes]
     order = sorted(changes, key=attrgetter("slug", "model"))
     return tuple(sorted(order, key=attrgetter("current_at"), reverse=True))
-
-
-def _searched(
-    curated: Curated, ranked: Sequence[Leaderboard], by_slug: Sequence[ProductProfile]
-) -> Searched:
-    return Searched(
-        categories=tuple(
-            [Document(b.slug, (b.category.title, *b.category.aliases)) for b in ranked]
-        ),
-        brands=tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
-        synonyms=curated.synonyms,
-        words=curated.words,
-    )
-
-
-def _index(searched: Searched) -> Index:
-    return Index(searched.categories, searched.brands, searched.synonyms, searched.words)

@@ -52,12 +52,9 @@ class Wordings:
     def add(self, answered: merging.ResolvedAnswer) -> None:
         """Take in the next answer."""
         question, model = answered.question, answered.model
-        latest = self._latest.pop(question, None)
-        if latest is None:
-            latest = {}
-            self._first_at[question] = answered.poll.polled_at
-        elif model in latest:
-            del latest[model]
+        self._first_at.setdefault(question, answered.poll.polled_at)
+        latest = self._latest.pop(question, {})
+        latest.pop(model, None)
         latest[model] = answered
         self._latest[question] = latest
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from store.counting import latest_time
-from store.rankings.outages import outage
+from store.rankings.poll_states import outage
 from store.records import Problem
 
 if TYPE_CHECKING:

@@ -58,7 +58,8 @@ class Hits(NamedTuple):
 class Index:
     """An immutable index of categories and brands, a pure function of its arguments.
 
-    It is built by :meth:`prepare`, or else by the first search, which then takes a while.
+    It is built by :meth:`prepare`, or else by the first search, which then takes a while. ``given``
+    are the arguments: equal ones make equal indexes.
 
     >>> index = Index([Document("couch", ("Best sofa",))], [], [["sofa", "couch"]], [])
     >>> index.search("a couch for two").categories[0].slug
@@ -73,7 +74,7 @@ class Index:
         common_words: Sequence[str],
     ) -> None:
         """Take both arrays, groups of interchangeable phrases, and a list of English words."""
-        self._given = (categories, brands, synonyms, common_words)
+        self.given = (categories, brands, synonyms, common_words)
 
     def prepare(self) -> None:
         """Build the index now, so that no search waits for it."""
@@ -86,15 +87,15 @@ class Index:
 
     @cached_property
     def _categories(self) -> InvertedIndex:
-        return InvertedIndex(self._given[0], self._ordinary, Synonyms(self._given[2]))
+        return InvertedIndex(self.given[0], self._ordinary, Synonyms(self.given[2]))
 
     @cached_property
     def _brands(self) -> InvertedIndex:
-        return InvertedIndex(self._given[1], self._ordinary)
+        return InvertedIndex(self.given[1], self._ordinary)
 
     @cached_property
     def _ordinary(self) -> frozenset[str]:
-        return frozenset(map(singular, self._given[3]))
+        return frozenset(map(singular, self.given[3]))
 
     def search(self, query: str, limit: int = 10) -> Hits:
         """Return what a query means, at most `limit` of each array; nothing for nonsense."""

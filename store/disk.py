@@ -1,14 +1,37 @@
-"""Putting a file in place whole, so that nobody ever reads half of it."""
+"""Files on disk: opened only if they are regular, put in place whole so that none is half read."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """A regular file, open for reading.
+
+    Raises:
+        OSError: it cannot be opened, is a link, or (``EINVAL``) is no regular file.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        check_regular(handle, path)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def check_regular(handle: int, path: Path) -> None:
+    """Raise ``OSError`` unless an open file is a regular one."""
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
 
 
 @contextmanager

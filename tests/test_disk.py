@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from store.drafts import atomic_write, drafted
+from store.disk import atomic_write, drafted
 
 if TYPE_CHECKING:
     from pathlib import Path
