@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import subprocess
@@ -90,3 +91,29 @@ def test_the_top_level_is_what_the_user_asked_for() -> None:
     ).stdout
     entries = {line.partition("/")[0] for line in listed.splitlines()}
     assert {entry for entry in entries if not entry.startswith(".")} <= TOP_LEVEL
+
+
+def test_types_are_prepared_while_there_is_one_thread() -> None:
+    """Msgspec prepares a type at its first use, and crashes the process if two threads do (0.22).
+
+    So whatever requests and polls decode has a decoder that is made on import.
+    """
+    prepared, used = set(), {}
+    for path in [*(ROOT / "store/web").rglob("*.py"), *(ROOT / "store/polls").rglob("*.py")]:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        in_functions = {
+            id(each)
+            for function in ast.walk(tree)
+            if isinstance(function, ast.FunctionDef)
+            for each in ast.walk(function)
+        }
+        for call in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
+            name = ast.unparse(call.func)
+            if name == "msgspec.json.Decoder" and id(call) not in in_functions:
+                prepared.add(ast.unparse(call.args[0]))
+            elif name in ("msgspec.json.decode", "msgspec.json.Decoder") and call.keywords:
+                used[ast.unparse(call.keywords[0].value)] = path.name
+            elif name == "msgspec.convert":
+                used[ast.unparse(call.args[1])] = path.name
+    del used["Poll"]  # store.line_codec has its decoder
+    assert {kind: name for kind, name in used.items() if kind not in prepared} == {}

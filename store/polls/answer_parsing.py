@@ -51,6 +51,9 @@ class _Said(Struct):
     caveat: str | None
 
 
+msgspec.json.Decoder(_Said)  # prepares the type while no other thread does; see tests/test_house.py
+
+
 class _Unusable(Exception):
     def __init__(self, failure: Failure) -> None:
         self.failure = failure

@@ -123,6 +123,9 @@ class _Day(Struct):
     micros: Annotated[int, Meta(ge=0, le=10**18)]
 
 
+_DAYS = msgspec.json.Decoder(_Day)
+
+
 class DailyAccount:
     """What all processes on a data directory may spend in one UTC day.
 
@@ -180,7 +183,7 @@ class DailyAccount:
     def _read(self) -> _Day:
         today = self._today()
         try:
-            found = msgspec.json.decode((self._directory / "spent.json").read_bytes(), type=_Day)
+            found = _DAYS.decode((self._directory / "spent.json").read_bytes())
         except (FileNotFoundError, ValueError, RecursionError):
             found = _Day("", 0)
         known = _micros(self._spent_on(today))

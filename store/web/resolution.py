@@ -161,7 +161,7 @@ def history(
 
     def make() -> EncodedBody:
         found = lines(line_index, line_index.newest(model, limit))
-        stamps = (msgspec.json.decode(line, type=_Stamp) for line in found)
+        stamps = (_STAMPS.decode(line) for line in found)
         newest = next((stamp.polled_at for stamp in stamps if not stamp.withheld), None)
         modified = snapshot.history_modified(slug, newest)
         return EncodedBody(b"[" + b",".join(found) + b"]", modified, PER_REQUEST)
@@ -264,6 +264,8 @@ class _Stamp(Struct, rename="camel"):
     polled_at: str
     withheld: bool = False
 
+
+_STAMPS = msgspec.json.Decoder(_Stamp)
 
 DOCUMENTS: dict[str, Callable[[SnapshotView], object]] = {
     "categories.json": SnapshotView.category_items,
