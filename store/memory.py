@@ -74,7 +74,7 @@ class Store:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The current picture; the first use reads the data directory.
+        """The current snapshot; the first use reads the data directory.
 
         Raises:
             DataDirectoryError: there is no data directory that can be used.
@@ -194,7 +194,7 @@ class Store:
         return states_of(self.history, slug, catalogue, now)
 
     def lines(self, line_index: LineIndex, positions: Sequence[int]) -> list[bytes]:
-        """The lines of history at these positions of a ledger, withheld texts replaced.
+        """The lines of history at these positions of an index, withheld texts replaced.
 
         Raises:
             HistoryError: a file cannot be read, or no longer holds what was read from it.

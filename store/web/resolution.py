@@ -222,7 +222,7 @@ def absent_product(slug: str, view: SnapshotView) -> Absent:
 def absent_category(slug: str, view: SnapshotView) -> Absent:
     """Why there is no ranking of a category.
 
-    Deleted is what nobody broke: history holds the slug and its file is gone (CONTRACT section 9).
+    Deleted means that history holds the slug and its file is gone (store/README.md, Damage).
     Where a file is bad or history lost, its ranking is there and cannot be shown.
     """
     snapshot = view.snapshot
