@@ -1,8 +1,8 @@
 """Search over the titles of categories and the names of brands.
 
-`words` tokenises, `synonyms` maps phrases to groups, `shelf` is the inverted index of one array,
-`reading` interprets a query in it, `scoring` rates a title. A query is interpreted once per array;
-only titles with a posting are candidates, and only the likeliest of them are scored.
+`words` tokenises, `synonyms` maps phrases to groups, `inverted_index` indexes one array, `query`
+interprets a query in it, `scoring` rates a title. A query is interpreted once per array; only
+titles with a posting are candidates, and only the likeliest of them are scored.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
 `tests/search_evaluation.py` gives for another value; with these, 663 of 694 first hits are right,
@@ -125,31 +125,31 @@ def _best(scores: dict[str, float], limit: int) -> tuple[Hit, ...]:
     return tuple(Hit(slug, points) for slug, points in ordered[:limit])
 
 
-def _begin(prefix: str, shelf: InvertedIndex, cut: float) -> dict[str, float]:
+def _begin(prefix: str, index: InvertedIndex, cut: float) -> dict[str, float]:
     """Return slug → score of the titles that begin with a prefix, and of what a search finds."""
     typed = " ".join(words_of(prefix))
-    scores = {slug: round(BEGUN * points, 3) for slug, points in _find(prefix, shelf, cut).items()}
-    for title in shelf.beginning(typed) if typed else ():
+    scores = {slug: round(BEGUN * points, 3) for slug, points in _find(prefix, index, cut).items()}
+    for title in index.beginning(typed) if typed else ():
         points = round(BEGUN + (1 - BEGUN) * len(typed) / len(title.text), 3)
         scores[title.slug] = max(points, scores.get(title.slug, 0))
     return scores
 
 
-def _find(text: str, shelf: InvertedIndex, cut: float) -> dict[str, float]:
+def _find(text: str, index: InvertedIndex, cut: float) -> dict[str, float]:
     """Return slug → score of the hits of a text in one index, by the best title of each slug."""
     scores: dict[str, float] = {}
     if not (words := words_of(text)):
         return scores
-    query = parse_query(words, shelf)
-    for number, found in _finalists(query, shelf).items():
-        title = shelf.titles[number]
+    query = parse_query(words, index)
+    for number, found in _finalists(query, index).items():
+        title = index.titles[number]
         points = round(min(score(query, title, found), 1.0), 3)
         if points >= cut:
             scores[title.slug] = max(points, scores.get(title.slug, 0))
     return scores
 
 
-def _finalists(query: ParsedQuery, shelf: InvertedIndex) -> dict[int, list[tuple[Match, Posting]]]:
+def _finalists(query: ParsedQuery, index: InvertedIndex) -> dict[int, list[tuple[Match, Posting]]]:
     """Return the likeliest candidates, each with the postings found in it.
 
     A title is likely if much of it was found for its length: a rough mean of both scores.
@@ -159,7 +159,7 @@ def _finalists(query: ParsedQuery, shelf: InvertedIndex) -> dict[int, list[tuple
         points = match.likeness * sum(query.weights[i] for i in match.asked)
         for place in match.postings:
             worth[place.title] += points
-    likely = nlargest(FINALISTS, worth, key=lambda n: (worth[n] / (1 + shelf.titles[n].weight), -n))
+    likely = nlargest(FINALISTS, worth, key=lambda n: (worth[n] / (1 + index.titles[n].weight), -n))
     found: dict[int, list[tuple[Match, Posting]]] = {number: [] for number in likely}
     for match in query.matches:
         for place in match.postings:

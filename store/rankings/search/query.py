@@ -83,25 +83,25 @@ class ParsedQuery(NamedTuple):
     matches: list[Match]
 
 
-def parse_query(words: Words, shelf: InvertedIndex) -> ParsedQuery:
+def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     """Interpret a query of at least one word in one index."""
     words = words[:MOST_WORDS]
     sentence = len(words) >= SENTENCE_WORDS or not FUNCTION_WORDS.isdisjoint(words)
     fillers = FILLERS.intersection(words) if not FILLERS.issuperset(words) else frozenset()
-    matches = [*_together(words, shelf), *_in_other_words(words, shelf)]
+    matches = [*_together(words, index), *_in_other_words(words, index)]
     weights = []
     for i, word in enumerate(words):
-        unfinished = i == len(words) - 1 and not (sentence and shelf.is_ordinary(word))
-        meanings = _written(word) if word in fillers else _meanings(word, shelf, unfinished)
+        unfinished = i == len(words) - 1 and not (sentence and index.is_ordinary(word))
+        meanings = _written(word) if word in fillers else _meanings(word, index, unfinished)
         likeness, weight = 0.0, 1.0
         for meaning in meanings:
-            if postings := shelf.postings(meaning.kind, meaning.term):
+            if postings := index.postings(meaning.kind, meaning.term):
                 matches.append(Match((i,), postings, meaning.likeness))
                 if meaning.likeness > likeness and meaning.kind in ("word", "singular"):
-                    likeness, weight = meaning.likeness, shelf.idf[singular(meaning.term)]
+                    likeness, weight = meaning.likeness, index.idf[singular(meaning.term)]
         weights.append(weight * (FILLER_WEIGHT if word in fillers else 1))
     telling = [i for i, word in enumerate(words) if word not in fillers]
-    head = telling[-1] if shelf.synonyms and not sentence else None
+    head = telling[-1] if index.synonyms and not sentence else None
     nouns = [i for i in range(1, len(words)) if sentence and words[i - 1] in ARTICLES]
     return ParsedQuery(" ".join(words), weights, sentence, head, _bare(words), nouns, matches)
 
@@ -121,27 +121,27 @@ def _written(word: str) -> Iterator[TermCandidate]:
     yield TermCandidate(LIKENESS["singular"], "singular", singular(word))
 
 
-def _meanings(word: str, shelf: InvertedIndex, unfinished: bool) -> Iterator[TermCandidate]:  # noqa: FBT001
+def _meanings(word: str, index: InvertedIndex, unfinished: bool) -> Iterator[TermCandidate]:  # noqa: FBT001
     """Yield all that a word may mean: itself, what it is a part of, the word it mistypes."""
     yield from _written(word)
     yield TermCandidate(LIKENESS["part"], "part", word)
     yield TermCandidate(LIKENESS["initials"], "initials", word)
     if unfinished:
-        for whole in shelf.words_beginning(word):
+        for whole in index.words_beginning(word):
             typed = len(word) / len(whole)
             yield TermCandidate(PREFIX_LIKENESS + (1 - PREFIX_LIKENESS) * typed, "word", whole)
-    if not shelf.is_ordinary(word) and not shelf.postings("singular", singular(word)):
-        yield from _mistyped(word, shelf)
+    if not index.is_ordinary(word) and not index.postings("singular", singular(word)):
+        yield from _mistyped(word, index)
 
 
-def _mistyped(word: str, shelf: InvertedIndex) -> Iterator[TermCandidate]:
+def _mistyped(word: str, index: InvertedIndex) -> Iterator[TermCandidate]:
     """Yield the words that differ by a few typing mistakes and by no digit.
 
     One length at a time: rapidfuzz holds the interpreter lock for a fraction of a millisecond.
     """
     edits = sum(len(word) >= length for length in EDITS_FROM_LENGTH)
     for length in range(len(word) - edits, len(word) + edits + 1) if edits else ():
-        words = shelf.words_of_length(length)
+        words = index.words_of_length(length)
         near = process.extract(word, words, scorer=OSA.distance, score_cutoff=edits, limit=None)
         for other, distance, _ in near:
             if _digits(other) == _digits(word):
@@ -152,7 +152,7 @@ def _digits(word: str) -> str:
     return "".join(filter(str.isdecimal, word))
 
 
-def _together(words: Words, shelf: InvertedIndex) -> Iterator[Match]:
+def _together(words: Words, index: InvertedIndex) -> Iterator[Match]:
     """Yield what adjacent words mean together: a split word, joined words, a domain."""
     aggregates: tuple[tuple[Kind, str, range], ...] = (
         ("joined", "", range(1, 4)),
@@ -163,12 +163,12 @@ def _together(words: Words, shelf: InvertedIndex) -> Iterator[Match]:
         likeness = LIKENESS["joined" if kind == "word" else kind]
         for length in lengths:
             for i in range(len(words) - length + 1):
-                if postings := shelf.postings(kind, glue.join(words[i : i + length])):
+                if postings := index.postings(kind, glue.join(words[i : i + length])):
                     yield Match(tuple(range(i, i + length)), postings, likeness)
 
 
-def _in_other_words(words: Words, shelf: InvertedIndex) -> Iterator[Match]:
+def _in_other_words(words: Words, index: InvertedIndex) -> Iterator[Match]:
     """Yield what the words mean through synonyms."""
-    for group, positions in shelf.synonyms.mentioned(words) if shelf.synonyms else ():
-        if postings := shelf.postings("group", str(group)):
+    for group, positions in index.synonyms.mentioned(words) if index.synonyms else ():
+        if postings := index.postings("group", str(group)):
             yield Match(positions, postings, LIKENESS["group"])
