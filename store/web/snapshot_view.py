@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from store.rankings import sentences
@@ -42,10 +43,7 @@ class SnapshotView:
     @property
     def service_links(self) -> str:
         """The part of the ``Link`` header that every answer has: licence and description."""
-        description = (
-            f'<{self.at.api("openapi.json")}>; rel="service-desc"; type="application/json"'
-        )
-        return f'<{self.licence}>; rel="license", {description}' if self.licence else description
+        return _service_links(self.at.api("openapi.json"), self.licence)
 
     def link(self, page: str) -> str:
         """The ``Link`` header of a JSON answer: ``page`` is the address that shows the same."""
@@ -416,3 +414,9 @@ def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, int, str]:
     """The order of a product's places by which its verdict quotes: rank, most entries, slug."""
     board, entry = place
     return (entry.rank, -len(board.entries), board.slug)
+
+
+@lru_cache(maxsize=16)  # the same for every answer of a site
+def _service_links(description: str, licence: str | None) -> str:
+    described = f'<{description}>; rel="service-desc"; type="application/json"'
+    return f'<{licence}>; rel="license", {described}' if licence else described
