@@ -66,7 +66,8 @@ def test_no_acknowledged_record_is_lost(disk: Path, report: Report) -> None:
         while refused < len(SLUGS):
             slug = SLUGS[len(refusals) % len(SLUGS)]
             names = [f"{room}-{len(log.read(slug).polls)}-{n}" for n in range(1 + room % 4)]
-            batch = [answered(name, ["X" * (room * 37 % 700), "Y"], slug=slug) for name in names]
+            why = "X" * (room * 37 % 700)
+            batch = [answered(name, ["X", "Y"], slug=slug, reason=why) for name in names]
             try:
                 acknowledged[slug] += [p.id for p in log.append(batch, batch[0].polled_at)]
             except HistoryError as refusal:
