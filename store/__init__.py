@@ -4,14 +4,16 @@ An import may only point down this list, and modules on one line do not import e
 
     cli
     gunicorn
+    monitoring
     web | polls
-    tuning | watcher
+    tuning | watcher | copies
+    dataset
     memory
     edits
     snapshot
     counting
     files | history | rankings
-    checkpoints
+    checkpoints | data_format
     validation | last_good | listing | claims
     json_positions
     line_codec

@@ -43,11 +43,11 @@ _FILES = msgspec.json.Decoder(_File)
 class Checkpoints:
     """The marks of one data directory: those written down, and newer ones of this process.
 
-    ``spoilt`` says that some were written down and neither this process nor the file can tell them.
+    ``damaged`` says that some were written down, and neither this process nor the file knows them.
     """
 
     def __init__(self, last_good: LastGood) -> None:
-        self.spoilt = False
+        self.damaged = False
         self._last_good = last_good
         self._known: dict[str, Checkpoint] = {}
         self._written: Mapping[str, Checkpoint] = {}
@@ -72,8 +72,8 @@ class Checkpoints:
     def refresh(self) -> None:
         """Take in what other processes wrote down; what somebody accepted counts above all.
 
-        If they are gone or spoilt, or cannot be read any more, this process knows them still and
-        writes them down again. One that knows none cannot: then they are spoilt, or the error.
+        If they are gone or damaged, or cannot be read any more, this process knows them still and
+        writes them down again. One that knows none cannot: then they are damaged, or the error.
 
         Raises:
             OSError: nothing is known, and there is something that cannot be read.
@@ -90,10 +90,10 @@ class Checkpoints:
             self._data = data
             try:
                 written = _marks(data)
-                self.spoilt = False
+                self.damaged = False
             except ValueError:
                 written = {}
-                self.spoilt = self.spoilt or not self._known
+                self.damaged = self.damaged or not self._known
             if written:
                 is_as_before = {s for s in self._known if written.get(s) == self._written.get(s)}
                 self._known = {**written, **{s: self._known[s] for s in is_as_before}}
@@ -115,7 +115,7 @@ class Checkpoints:
         def unless_another(there: Mapping[str, Checkpoint]) -> dict[str, Checkpoint]:
             return {s: mark for s, mark in mine.items() if there.get(s) == written.get(s)}
 
-        if mine and not self.spoilt:
+        if mine and not self.damaged:
             self._change(unless_another)
 
     def accept(self, marks: Mapping[str, Checkpoint]) -> None:

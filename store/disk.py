@@ -6,11 +6,11 @@ import errno
 import os
 import stat
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @contextmanager
@@ -26,6 +26,20 @@ def opened(path: Path) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+def real_path(path: Path, directory: Path) -> Path:
+    """Where a file is, be it by a link within the directory, as container platforms mount files.
+
+    Raises:
+        OSError: it is a link that leads elsewhere.
+    """
+    if not path.is_symlink():
+        return path
+    target = Path(os.path.realpath(path))
+    if not target.is_relative_to(os.path.realpath(directory)):
+        raise OSError(errno.ELOOP, "it leads out of the data directory", path)
+    return target
 
 
 def check_regular(handle: int, path: Path) -> None:

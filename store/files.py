@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from store import json_positions
 from store.claims import Claim, claims_of, disputed, shared_names
-from store.disk import opened
+from store.disk import opened, real_path
 from store.last_good import Copy, LastGood, unreadable
 from store.listing import MISSING, Listing, Signature, look_into, signature_of, stable
 from store.records import (
@@ -30,6 +30,8 @@ from store.records import (
     Product,
     Site,
     Synonyms,
+    Topic,
+    Topics,
     Withheld,
     Withholding,
     Words,
@@ -51,6 +53,7 @@ SINGLE: Mapping[str, type[DataFile]] = {
     "models.json": Models,
     "synonyms.json": Synonyms,
     "words.json": Words,
+    "topics.json": Topics,
     "withheld.json": Withheld,
 }
 FOLDERS: Mapping[str, type[DataFile]] = {
@@ -59,7 +62,7 @@ FOLDERS: Mapping[str, type[DataFile]] = {
     "labs": WrittenExperiment,
 }
 REQUIRED = ("site.json", "models.json")
-GOVERNING = (*REQUIRED, "withheld.json")
+CRITICAL = (*REQUIRED, "withheld.json")
 """What every answer follows from: without a good version of each nothing is served or polled."""
 
 _UNSAID = (
@@ -72,7 +75,8 @@ _WRONGLY_SAID = (
 )
 
 _REFUSED = {
-    errno.ELOOP: "is a symbolic link, which is not followed; put the file itself here",
+    errno.ELOOP: "is a symbolic link that leads out of the data directory, which is not followed; "
+    "put the file itself here",
     errno.EINVAL: "is not a regular file; put a file here, or take it away",
     errno.EFBIG: f"is larger than {MAX_BYTES:,} bytes; no data file needs to be",
 }
@@ -95,7 +99,9 @@ class DataDirectoryError(Exception):
 class Catalogue(Struct, frozen=True):
     """What the hand-edited files say. Slugs are file names; ``modified`` is in ns per file.
 
-    ``ungoverned`` are problems of files that govern and of which no good version is known.
+    ``without_critical`` are problems of critical files of which no good version is known.
+    ``disputed`` are the category slugs that files claim of which none is used, and theirs.
+    ``words_from`` is the notice that goes with ``words``.
     """
 
     site: Site
@@ -108,28 +114,33 @@ class Catalogue(Struct, frozen=True):
     withheld: Mapping[str, Withholding]
     modified: Mapping[str, int]
     problems: tuple[Problem, ...]
-    ungoverned: tuple[Problem, ...] = ()
+    without_critical: tuple[Problem, ...] = ()
+    disputed: Mapping[str, Problem] = {}
+    topics: tuple[Topic, ...] = ()
+    words_from: str = ""
 
     @property
-    def governing_errors(self) -> tuple[Problem, ...]:
-        """The errors in the files that govern, whether a good version is in use or not."""
-        found = (p for p in self.problems if p.file in GOVERNING and p.severity == "error")
+    def critical_errors(self) -> tuple[Problem, ...]:
+        """The errors in critical files, whether a good version is in use or not."""
+        found = (p for p in self.problems if p.file in CRITICAL and p.severity == "error")
         return tuple(found)
 
-    def check_governed(self) -> None:
-        """See that a good version of everything that governs is in use.
+    def check_critical(self) -> None:
+        """See that a good version of every critical file is in use.
 
         Raises:
             DataDirectoryError: nothing that follows from these files may be shown or asked.
         """
-        if self.ungoverned:
+        if self.without_critical:
             raise DataDirectoryError(
-                f"{self.ungoverned[0]}; no good version of it is known, and nothing can be shown "
-                "or asked without one"
+                f"{self.without_critical[0]}; no good version of it is known, and nothing can be "
+                "shown or asked without one"
             )
 
     def fault_of_category(self, slug: str) -> Problem | None:
         """Why a category is not there although nobody deleted it."""
+        if slug in self.disputed:
+            return self.disputed[slug]
         files = (f"categories/{slug}.json", "categories") if slug not in self.categories else ()
         errors = (p for p in self.problems if p.severity == "error")
         return next((p for p in errors if p.file in files), None)
@@ -166,6 +177,7 @@ class Files:
         self._last_good = LastGood(directory)
         self._seen: dict[str, Loaded] = {}
         self._used: dict[str, Loaded] = {}
+        self._disputed: dict[str, Problem] = {}
         self._odd: tuple[Problem, ...] = ()
         self._catalogue: Catalogue | None = None
         self._kept: dict[str, Version] | None = None
@@ -301,6 +313,7 @@ class Files:
         synonyms = self._single("synonyms.json", Synonyms)
         words = self._single("words.json", Words)
         withheld = self._single("withheld.json", Withheld)
+        topics = self._single("topics.json", Topics)
         problems = [problem for seen in self._used.values() for problem in seen.problems]
         site = self._single("site.json", Site)
         problems += self._odd
@@ -313,12 +326,15 @@ class Files:
             labs=self._folder("labs", WrittenExperiment),
             synonyms=synonyms.synonyms if synonyms else (),
             words=words.words if words else (),
+            words_from=words.source if words else "",
             withheld=withheld.withheld if withheld else {},
             modified={name: seen.modified for name, seen in self._used.items()},
             problems=tuple(sorted(problems)),
-            ungoverned=tuple(
+            disputed=self._disputed,
+            topics=topics.topics if topics else (),
+            without_critical=tuple(
                 seen.problems[0]
-                for name in GOVERNING
+                for name in CRITICAL
                 if (seen := self._used.get(name)) and not seen.record
             ),
         )
@@ -349,13 +365,21 @@ class Files:
         The others stay as they last were without that claim, or are left out: nobody can say whose
         history or address it is.
         """
-        used = dict(seen)
-        for name, refused in self._refused(seen).items():
+        used, found = dict(seen), self._refused(seen)
+        for name, refused in found.items():
             good = self._before(name)
             if not good or not refused.keys().isdisjoint(claims_of(name, good.record)):
                 good = replace(seen[name], record=None, text="")
             problems = (*seen[name].problems, *refused.values())
             used[name] = replace(good, signature=seen[name].signature, problems=problems)
+        claimed = {claim for name, each in used.items() for claim in claims_of(name, each.record)}
+        self._disputed = {
+            each.slug: problem
+            for name, refused in found.items()
+            for claim, problem in refused.items()
+            for each in (claim, *claims_of(name, seen[name].record))
+            if each.folder == "categories" and each not in claimed
+        }
         return used
 
     def _refused(self, seen: Mapping[str, Loaded]) -> dict[str, dict[Claim, Problem]]:
@@ -404,7 +428,7 @@ def load(path: Path, name: str) -> Loaded | None:
     """Read one file by its relative name, with every problem in it; ``None`` if it just went."""
     signature = MISSING
     try:
-        data, signature = _read(path)
+        data, signature = _read(real_path(path, path.parents[name.count("/")]))
     except FileNotFoundError:
         if name not in REQUIRED:
             return None

@@ -19,7 +19,7 @@ from gunicorn.errors import AppImportError
 from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 
-from store import tuning
+from store import monitoring, tuning
 from store.times import rfc3339
 from store.web.errors import handle_malformed_body
 from store.web.hosts import address
@@ -105,7 +105,7 @@ def _read_dotenv(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Watch the files, and stand by to poll.
+    """Watch the files, stand by to poll, and tell the operator's machines.
 
     With POLL_ENABLED=1 every worker is ready, and one of all polls.
     """
@@ -115,12 +115,10 @@ def post_worker_init(worker: Any) -> None:
     extensions = worker.wsgi.extensions
     extensions["watcher"].ensure_running(tuning.Background())
     if extensions["settings"].poll_enabled:
-        from store.polls.schedule import Schedule  # noqa: PLC0415 - most servers do not poll
+        from store.polls.schedule import begin  # noqa: PLC0415 - most servers do not poll
 
-        worker.schedule = Schedule(extensions["store"], extensions["settings"])
-        extensions["scheduler"] = worker.schedule.status
-        worker.schedule.stop_on(signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
-        worker.schedule.start()
+        worker.schedule = begin(extensions, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+    monitoring.begin(worker.wsgi)
 
 
 def worker_exit(server: Any, worker: Any) -> None:  # noqa: ARG001 - gunicorn calls it so

@@ -68,6 +68,9 @@ class Log(Struct, frozen=True):
 class History:
     """The history files in one directory: read by anyone, appended to by one writer at a time."""
 
+    decode = staticmethod(decode_line)
+    is_intact = staticmethod(has_valid_checksum)
+
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._checkpoints = Checkpoints(LastGood(directory.parent))
@@ -128,7 +131,7 @@ class History:
         for number, start, line in _lines(data):
             end = start + len(line)
             try:
-                polls.append(Stored(decode_line(line), slug, start, end, number))
+                polls.append(Stored(self.decode(line), slug, start, end, number))
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
@@ -141,7 +144,7 @@ class History:
     @property
     def damaged_checkpoints(self) -> Problem | None:
         """What is wrong if nobody can say where the files ended before, and so what is lost."""
-        if not self._checkpoints.spoilt:
+        if not self._checkpoints.damaged:
             return None
         message = (
             "it is broken, so that a loss of history is unseen; put it back from a backup, or "
@@ -210,7 +213,7 @@ class History:
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be read: {error.strerror}") from error
         lines = [block[start - first : end - first] for start, end in spans]
-        if not all(map(has_valid_checksum, lines)):
+        if not all(map(self.is_intact, lines)):
             raise HistoryError(f"{path.name} no longer holds all that was read from it")
         return lines
 

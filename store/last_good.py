@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FOLDER = ".last-good"
 MARKS = "history.json"
+EXPORTED = "exported"
+"""An empty file; its time is when `flask export` last published the data."""
 
 Version = tuple[int, int]
 """Modification time in ns and size in bytes of a file."""
@@ -66,6 +68,21 @@ class LastGood:
             found = os.fstat(handle)
             return Copy(os.pread(handle, found.st_size, 0), found.st_mtime_ns)
         return None
+
+    def exported_at(self) -> float | None:
+        """When the data was last exported, in Unix seconds, as far as that was noted."""
+        with suppress(OSError):
+            return (self._home / EXPORTED).lstat().st_mtime
+        return None
+
+    def note_export(self) -> None:
+        """Note that the data was exported now.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        with self.locked():
+            self.place(EXPORTED, b"")
 
     def versions(self, folders: Collection[str]) -> dict[str, Version]:
         """What there are copies of, directly and in these folders, and of which version.

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET
 
 from store.cleaning import clean
-from store.records import DOMAIN_PATTERN, MAX_NAME, Poll
+from store.records import DOMAIN_PATTERN, MAX_NAME, Poll, Withholding
 
 MOST_PICKS = 5
 FIRST_YEAR, LAST_YEAR = "2020", "9000"
@@ -76,6 +76,17 @@ def has_valid_checksum(line: bytes) -> bool:
     return line[-_CRC_SIZE:] == b',"crc":"%08x"}' % crc
 
 
+def id_of(line: bytes) -> str:
+    """What stands in a line's place for the id."""
+    start = len(_BEFORE_ID) + len('"id":"')
+    return line[start : start + _ID_SIZE].decode("ascii", "replace")
+
+
+def has_valid_id(line: bytes) -> bool:
+    """Whether a sealed line is what its id says."""
+    return _is_identified(line, id_of(line))
+
+
 def _is_identified(line: bytes, identity: str) -> bool:
     """Whether a sealed line's id stands in its place and is the start of the line's digest."""
     head = b'%b"id":"%b",' % (_BEFORE_ID, identity.encode())
@@ -83,6 +94,24 @@ def _is_identified(line: bytes, identity: str) -> bool:
     digest.update(memoryview(line)[len(head) : -_CRC_SIZE])  # not copied: all lines come by here
     digest.update(b"}")
     return line.startswith(head) and digest.hexdigest()[:_ID_SIZE] == identity
+
+
+def redacted(poll: Poll, withholding: Withholding) -> bytes:
+    """The line shown in place of a withheld poll: the same record without its texts."""
+    return msgspec.json.encode(
+        msgspec.structs.replace(
+            poll,
+            pick=None,
+            ranking=(),
+            reason=None,
+            missed=(),
+            caveat=None,
+            error=f"Withheld since {withholding.date}: {withholding.reason}",
+            failure=None,
+            notes=(),
+            withheld=True,
+        )
+    )
 
 
 def _check_time(member: str, text: str) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-OTHERS = ("history", "schemas", "LICENSE")
+OTHERS = ("batches", "history", "proof", "dataset", "schemas", "LICENSE")
 """Entries of a data directory that are read elsewhere, or not at all, and cause no warning."""
 _NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
 _LIKE_A_FILE, _LIKE_A_FOLDER = 80, 65
@@ -83,6 +83,8 @@ def look_into(
             if name in singles or (folder and name.endswith(".json")):
                 with suppress(FileNotFoundError):
                     files[name] = signature_of(entry.stat(follow_symlinks=False))
+                    if entry.is_symlink():  # what it leads to may change
+                        files[name] = signature_of(entry.stat())
             elif message := _oddity(entry, folder, singles, folders):
                 problems.append(Problem(name, 1, 1, message, "warning"))
     return Listing(files, tuple(sorted(problems)), tuple(unlisted))

@@ -16,6 +16,7 @@ from store.counting import deleted_slugs, history_files, latest_time, read_logs,
 from store.edits import name_clashes, tell_edits
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
+from store.last_good import LastGood
 from store.rankings import aggregates
 from store.rankings.names import Names
 from store.records import Problem
@@ -46,7 +47,8 @@ class Store:
     """Holds the current snapshot of one data directory and makes the next.
 
     ``made_at`` is when the current snapshot was made and ``looked_at`` when the files were last
-    found to be what it shows, both in Unix seconds by ``clock``. ``warm`` makes what requests may
+    found to be what it shows, both in Unix seconds by ``clock``; ``exported_at`` is when they were
+    last published as a tree of files, as far as that was noted. ``warm`` makes what requests may
     ask for, see :meth:`prepare`.
     """
 
@@ -56,9 +58,12 @@ class Store:
         warm: Warm | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self.directory = directory
         self.history = History(directory / "history")
         self.made_at = self.looked_at = 0.0
+        self.exported_at: float | None = None
         self._files = Files(directory)
+        self._last_good = LastGood(directory)
         self._warm = warm
         self._clock = clock
         self._reloading = threading.Lock()
@@ -107,7 +112,7 @@ class Store:
             try:
                 catalogue = self._files.scan(debounce)
                 if first:
-                    catalogue.check_governed()
+                    catalogue.check_critical()
                 with self._lock:
                     self._follow(catalogue)
                 self._fault = None
@@ -122,6 +127,7 @@ class Store:
                     raise
                 self._fault = Problem("history", 1, 1, f"{error}; what it last held stays served")
             self.looked_at = self._clock()
+            self.exported_at = self._last_good.exported_at()
             self._tell()
 
     def keep_current(self, debounce: Callable[[], object] | None = None) -> None:
@@ -150,6 +156,14 @@ class Store:
                 message = f"{why} version of a file that is broken then, and lost history is unseen"
                 unkept = Problem(".last-good", 1, 1, message, "warning")
         self._unkept = unkept
+
+    def note_export(self) -> None:
+        """Note that the data was exported now.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        self._last_good.note_export()
 
     def prepare(self) -> None:
         """Make what requests may ask for, so that not even the first of them waits for it.

@@ -69,6 +69,9 @@ HttpUrl = Annotated[
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Natural = Annotated[int, Meta(ge=0)]
 Days = Annotated[int, Meta(ge=1, le=3_650)]
+MAX_SAMPLES = 5
+"""Answers that one round may take: no figure looks at more than an assistant's newest five."""
+Samples = Annotated[int, Meta(ge=1, le=MAX_SAMPLES)]
 Price = Annotated[float, Meta(ge=0, le=1_000_000)]
 Variable = Annotated[
     str,
@@ -97,13 +100,20 @@ class DataFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Site(DataFile, frozen=True, kw_only=True):
-    """``site.json``: the service's own name and rules. Ages are in days, money in US dollars."""
+    """``site.json``: the service's own name and rules. Ages are in days, money in US dollars.
+
+    ``samples_per_round`` is how many answers a round takes from each assistant in each category,
+    ``samples_at_first`` how many at least from one that is new there, or whose question or served
+    model is.
+    """
 
     name: Line
     base_url: HttpUrl | None = None
     licence: Line = "CC BY 4.0"
     sample: bool = False
     poll_every_days: Days = 7
+    samples_per_round: Samples = 1
+    samples_at_first: Samples = 1
     stale_after_days: Days = 30
     drop_after_days: Days = 90
     daily_usd: Price | None = None
@@ -123,12 +133,15 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One assistant of ``models.json``: its public name, its wire format and its limits.
 
     Its polls under ``former_names`` are its own; a model of another maker is another assistant.
+    ``maker`` is the company behind it, as product files name it.
     ``key_env`` names the environment variable that holds the key; a key itself never stands in a
-    file. ``rpm`` is requests per minute; prices are US dollars.
+    file. ``rpm`` is requests per minute; prices are US dollars. With ``batch`` it is asked through
+    its provider's queue for batches, at ``batch_price_factor`` times the prices.
     """
 
     name: Line
     former_names: tuple[Line, ...] = ()
+    maker: Line | None = None
     api: Literal["responses", "chat", "messages", "gemini", "sample"]
     base_url: HttpUrl | None = None
     model: Line | None = None
@@ -141,6 +154,8 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     usd_per_million_output: Price | None = None
     usd_per_thousand_searches: Price = 0
     web_search: bool = False
+    batch: bool = False
+    batch_price_factor: Annotated[float, Meta(gt=0, le=1)] = 0.5
     extra: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
@@ -167,6 +182,8 @@ class Category(DataFile, frozen=True, kw_only=True):
     """``categories/<slug>.json``: one question and the words people use for it.
 
     ``former_questions`` are wordings that mean the same as ``question``: answers to them count.
+    ``aliases`` are other names for the thing and short ways to ask for it; ``situations`` say, each
+    in other words, when somebody needs it.
     """
 
     title: Line
@@ -174,6 +191,7 @@ class Category(DataFile, frozen=True, kw_only=True):
     former_questions: tuple[Line, ...] = ()
     topic: Line | None = None
     aliases: tuple[Line, ...] = ()
+    situations: tuple[Line, ...] = ()
     nouns: tuple[Line, ...] = ()
     former_slugs: tuple[Slug, ...] = ()
 
@@ -224,6 +242,39 @@ class Words(DataFile, frozen=True, kw_only=True):
 
     source: Prose
     words: tuple[Line, ...]
+
+
+class TopicPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a topic: what its categories, named by slug, have in common."""
+
+    slug: Slug
+    title: Line
+    categories: Annotated[tuple[Slug, ...], Meta(min_length=1)]
+
+
+class Topic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a reader browses by; a category may belong to several topics."""
+
+    slug: Slug
+    title: Line
+    parts: Annotated[tuple[TopicPart, ...], Meta(min_length=1)]
+
+
+class Topics(DataFile, frozen=True, kw_only=True):
+    """``topics.json``: topics with their parts, in the order in which pages show them."""
+
+    topics: tuple[Topic, ...]
+
+    def __post_init__(self) -> None:
+        """See that every topic, and every part of a topic, has an address of its own.
+
+        Raises:
+            ValueError: two share a slug; msgspec reports it as a bad value.
+        """
+        parts = ([part.slug for part in topic.parts] for topic in self.topics)
+        for slugs in ([topic.slug for topic in self.topics], *parts):
+            if twice := next((slug for slug in slugs if slugs.count(slug) > 1), None):
+                raise ValueError(f'the slug "{twice}" is there twice; give each its own')
 
 
 class Withholding(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

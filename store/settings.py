@@ -32,7 +32,9 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     With ``poll_enabled`` a serving process polls on schedule and looks for what is due every
     ``poll_tick`` seconds.
-    ``environ`` is kept only to look up API keys, whose variable names stand in ``models.json``.
+    ``alert_command`` is told, and ``metrics_port`` serves, how the service is.
+    ``environ`` is kept to look up secrets: API keys, whose variable names stand in ``models.json``,
+    and the address of a web hook.
     """
 
     data_dir: Path = SHIPPED_DATA
@@ -42,6 +44,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     proxy: str | None = None
     poll_enabled: bool = False
     poll_tick: float = 60.0
+    alert_command: str | None = None
+    metrics_port: int | None = None
     environ: dict[str, str] = {}
 
     @classmethod
@@ -63,6 +67,8 @@ class Settings(Struct, frozen=True, kw_only=True):
             proxy=env.get("POLL_PROXY") or None,
             poll_enabled=enabled == "1",
             poll_tick=_poll_tick(env.get("POLL_TICK_SECONDS", "").strip()),
+            alert_command=env.get("ALERT_COMMAND", "").strip() or None,
+            metrics_port=_port(env.get("METRICS_PORT", "").strip()),
             environ=env,
         )
 
@@ -74,6 +80,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """The data directory only: any other value may hold a key that was pasted there."""
         return f"Settings(data_dir={self.data_dir!r})"
+
+    def has(self, name: str) -> bool:
+        """Whether a variable, or the file in its place, was named at all."""
+        return bool(self.environ.get(name) or self.environ.get(f"{name}_FILE"))
 
     def secret(self, name: str) -> str | None:
         """The value of a variable, or of the file that ``<name>_FILE`` names; ``None`` if unset.
@@ -101,6 +111,15 @@ def _base_url(given: str) -> str | None:
         return ascii_url(given).rstrip("/")
     except ValueError as error:
         raise SettingsError(f"BASE_URL {error}") from None
+
+
+def _port(given: str) -> int | None:
+    """``METRICS_PORT``, from 1 to 65535."""
+    if not given:
+        return None
+    if not (given.isascii() and given.isdigit() and 0 < int(given) < 65_536):  # noqa: PLR2004
+        raise SettingsError("METRICS_PORT must be a port, 1 to 65535")
+    return int(given)
 
 
 def _poll_tick(given: str) -> float:

@@ -1,4 +1,4 @@
-"""The immutable picture of everything, and how the next one is made from what changed.
+"""The immutable state of everything, and how the next one is made from what changed.
 
 A :class:`Snapshot` never changes; whoever holds one sees one consistent state. Rebuilding a part
 and rebuilding the whole give the same bytes: each step works on the parts that differ and takes
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections import Counter
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -17,13 +19,15 @@ import msgspec
 from msgspec import Struct
 
 from store import counting
-from store.files import GOVERNING
+from store.files import CRITICAL
+from store.line_codec import redacted
 from store.rankings import aggregates, leaderboards, products, site_summary
+from store.rankings.names import key
 from store.rankings.poll_states import PollStates
 from store.records import Category
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from store.files import Catalogue
@@ -33,9 +37,11 @@ if TYPE_CHECKING:
     from store.rankings.names import Names, ProductId
     from store.rankings.products import ProductProfile
     from store.rankings.site_summary import SiteSummary
-    from store.records import Poll, Problem, Withholding
+    from store.records import Poll, Problem
 
 Part = TypeVar("Part")
+
+TOPICS = "topics.json"
 
 LATEST = 253_402_300_799
 """The end of the year 9999 in Unix seconds; a file's time may be later, a date cannot."""
@@ -67,9 +73,9 @@ class Generations(Struct, frozen=True):
 class LineIndex(Struct, frozen=True):
     """Where a category's polls stand in its history files, oldest first.
 
-    ``models`` are the present names of those who were asked. ``file`` indexes ``files``; ``start``
-    and ``end`` are byte offsets. ``withheld`` holds, by position, the line to show for a poll whose
-    texts are not shown.
+    ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
+    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` holds, by
+    position, lines to show in place of withheld ones; ``outcomes`` counts by model and outcome.
     """
 
     files: tuple[str, ...]
@@ -77,18 +83,26 @@ class LineIndex(Struct, frozen=True):
     start: array[int]
     end: array[int]
     models: tuple[str, ...]
+    ids: array[int]
     withheld: Mapping[int, bytes]
+    outcomes: Mapping[tuple[str, str], int]
 
-    def newest(self, model: str | None, limit: int) -> list[int]:
-        """Positions of the newest polls, newest first, of one model if given."""
-        positions = range(len(self.models) - 1, -1, -1)
+    def newest(self, model: str | None, limit: int, before: int | None = None) -> list[int]:
+        """Positions of the newest polls, newest first: of one model, ``before`` one, if given."""
+        positions = range((len(self.models) if before is None else before) - 1, -1, -1)
         if model is None:
             return list(positions[:limit])
         return [i for i in positions if self.models[i] == model][:limit]
 
+    def position(self, poll: str) -> int | None:
+        """Where the poll with an id of 16 hexadecimal digits stands, if it does."""
+        with suppress(ValueError):
+            return self.ids.index(int(poll, 16))
+        return None
+
 
 class Snapshot(Struct, frozen=True, weakref=True, dict=True):
-    """One consistent picture of files and history.
+    """One consistent state of files and history.
 
     Mappings are by category slug, ``products`` by product id. ``line_indexes`` and ``aggregates``
     also hold what is no category any more, see :meth:`gone`, and no category whose history cannot
@@ -113,6 +127,11 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         """The names of the configured models, in order."""
         return tuple([assistant.name for assistant in self.catalogue.assistants])
 
+    @cached_property
+    def makers(self) -> dict[str, str]:
+        """By model, the key of the name of the company behind it, where models.json tells."""
+        return {a.name: key(a.maker) for a in self.catalogue.assistants if a.maker}
+
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything wrong in files and history that a curator should mend."""
@@ -130,6 +149,12 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
             )
         damage = {problem for found in self.damage.values() for problem in found}
         return tuple(sorted(problem for problem in damage if problem.severity == "error"))
+
+    @property
+    def unpublishable(self) -> list[Problem]:
+        """What in the data keeps it from being published."""
+        unshown = {self.fault_of(slug) for slug in self.damage}
+        return [*self.catalogue.critical_errors, *sorted(filter(None, unshown))]
 
     @cached_property
     def modified(self) -> int:
@@ -149,7 +174,9 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         errors = [p for p in self.damage.get(slug, ()) if p.severity == "error"]
         if errors and not (slug in self.line_indexes and aggregate and aggregate.successes):
             return errors[0]
-        return self.catalogue.fault_of_category(slug) if slug in self.line_indexes else None
+        if slug in self.line_indexes or slug in self.catalogue.disputed:
+            return self.catalogue.fault_of_category(slug)
+        return None
 
     def product(self, slug: str) -> ProductProfile | None:
         """A product by its address."""
@@ -157,21 +184,24 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     def category_modified(self, board: Leaderboard) -> int:
         """When what is shown of a category last changed, in Unix seconds."""
-        files = [f"products/{entry.product}.json" for entry in board.entries]
-        return self._modified([*files, f"categories/{board.slug}.json"], board.newest)
+        modified = self._modified([board.slug], board.newest)
+        return max(modified, last_modified(self._times([TOPICS]), None))
 
     def product_modified(self, product: ProductProfile) -> int:
         """When what is shown of a product last changed, in Unix seconds."""
-        files = [f"categories/{slug}.json" for slug in product.categories]
         newest = max(self.aggregates[slug].last_success or "" for slug in product.categories)
-        return self._modified([*files, f"products/{product.id}.json"], newest)
+        return self._modified(product.categories, newest)
 
     def history_modified(self, slug: str, newest: str | None) -> int:
         """When polls of a category, the ``newest`` of them given, last changed, in Unix seconds."""
         return last_modified(self._times([f"categories/{slug}.json", "withheld.json"]), newest)
 
-    def _modified(self, files: Iterable[str], newest: str) -> int:
-        return last_modified(self._times([*files, *GOVERNING]), newest)
+    def _modified(self, slugs: Collection[str], newest: str) -> int:
+        """That of what is made from categories; any product named there shows, if only by rank."""
+        named = {id_ for slug in slugs for id_ in self.aggregates[slug].ids}
+        categories = [f"categories/{slug}.json" for slug in slugs]
+        files = [*categories, *(f"products/{id_}.json" for id_ in named), *CRITICAL]
+        return last_modified(self._times(files), newest)
 
     def _times(self, files: Iterable[str]) -> list[int]:
         times = self.catalogue.modified
@@ -188,8 +218,10 @@ def with_summary(snapshot: Snapshot) -> Snapshot:
             site_summary.Curated(
                 snapshot.catalogue.categories,
                 snapshot.models,
+                snapshot.makers,
                 snapshot.catalogue.synonyms,
                 snapshot.catalogue.words,
+                snapshot.catalogue.topics,
             ),
             snapshot.aggregates,
             snapshot.leaderboards,
@@ -258,10 +290,10 @@ class _Rebuild(Struct):
         touched = self._touched(changed)
         self.products, bearers = self._name(changed, touched)
         moved = {id_ for id_ in touched if self._is_other(id_)}
-        stale = self._stale(changed, moved)
-        self.leaderboards = self._merge(stale)
+        dirty = self._dirty(changed, moved)
+        self.leaderboards = self._merge(dirty)
         every = {*self.before.products, *self.products}
-        affected = every if self.whole else touched | self._listed(stale)
+        affected = every if self.whole else touched | self._ids(dirty)
         return Snapshot(
             catalogue=self.catalogue,
             names=self.names,
@@ -273,18 +305,18 @@ class _Rebuild(Struct):
             product_slugs=bearers,
             leaderboards=self.leaderboards,
             summary=self.before.summary,
-            generations=self._generations(stale, affected),
+            generations=self._generations(dirty, affected),
         )
 
-    def _generations(self, stale: set[str], affected: set[ProductId]) -> Generations:
+    def _generations(self, dirty: set[str], affected: set[ProductId]) -> Generations:
         """Those of before, but for the categories and products that this step changed."""
         before = self.before.generations
         step = before.newest + 1
-        ranked, named = stale & self.leaderboards.keys(), affected & self.products.keys()
+        ranked, named = dirty & self.leaderboards.keys(), affected & self.products.keys()
         return Generations(
             newest=step,
             summary=before.summary,
-            categories=_with(before.categories, dict.fromkeys(ranked, step), stale - ranked),
+            categories=_with(before.categories, dict.fromkeys(ranked, step), dirty - ranked),
             products=_with(before.products, dict.fromkeys(named, step), affected - named),
         )
 
@@ -305,10 +337,7 @@ class _Rebuild(Struct):
 
     def _touched(self, changed: Iterable[str]) -> set[ProductId]:
         """Every product that a changed category names or named, or whose file changed."""
-        touched: set[ProductId] = set()
-        for slug in changed:
-            for held in (self.before.aggregates.get(slug), self.aggregates.get(slug)):
-                touched |= held.ids if held else set()
+        touched = self._ids(changed)
         old, new = self.before.catalogue.products, self.catalogue.products
         if self.before.catalogue is not self.catalogue:
             touched |= {
@@ -329,7 +358,7 @@ class _Rebuild(Struct):
         files, before = self.catalogue.products, self.before
         described = {
             id_: products.describe(id_, found, files.get(id_))
-            for id_, found in self._sightings(changed, touched).items()
+            for id_, found in self._product_stats(changed, touched).items()
             if found
         }
         named = _with(before.products, described, touched - described.keys())
@@ -350,7 +379,7 @@ class _Rebuild(Struct):
                 touched.add(id_)
         return named, bearers
 
-    def _sightings(
+    def _product_stats(
         self, changed: set[str], touched: set[ProductId]
     ) -> dict[ProductId, dict[str, ProductStats]]:
         """By product and category, where each touched product was seen: as before, or changed."""
@@ -368,15 +397,16 @@ class _Rebuild(Struct):
         old, new = self.before.products.get(id_), self.products.get(id_)
         if old is None or new is None:
             return old is not new
-        named = (old.slug, old.name, old.domain) == (new.slug, new.name, new.domain)
-        return not named or self._is_resaved(id_)
+        named = (old.slug, old.name, old.domain, old.maker)
+        is_same = named == (new.slug, new.name, new.domain, new.maker)
+        return not is_same or self._is_resaved(id_)
 
     def _is_resaved(self, id_: ProductId) -> bool:
         """Whether a product's file has another time than before, which shows in Last-Modified."""
         name = f"products/{id_}.json"
         return self.before.catalogue.modified.get(name) != self.catalogue.modified.get(name)
 
-    def _stale(self, changed: set[str], moved: set[ProductId]) -> set[str]:
+    def _dirty(self, changed: set[str], moved: set[ProductId]) -> set[str]:
         """The categories whose board must be made again."""
         if self.whole:
             return {*self.aggregates, *self.before.leaderboards}
@@ -385,40 +415,46 @@ class _Rebuild(Struct):
         named = {slug for slug, held in self.aggregates.items() if not moved.isdisjoint(held.ids)}
         return changed | named
 
-    def _merge(self, stale: Iterable[str]) -> dict[str, Leaderboard]:
+    def _merge(self, dirty: Iterable[str]) -> dict[str, Leaderboard]:
         models = [assistant.name for assistant in self.catalogue.assistants]
         made: dict[str, Leaderboard] = {}
-        for slug in stale:
+        for slug in dirty:
             aggregate = self.aggregates.get(slug)
             if aggregate and slug in self.catalogue.categories:
                 slugs = {id_: self.products[id_].slug for id_ in aggregate.product_stats}
                 board = leaderboards.board(aggregate, models, self.catalogue.site, slugs)
                 if board:
                     made[slug] = board
-        return _with(self.before.leaderboards, made, set(stale) - made.keys())
+        return _with(self.before.leaderboards, made, set(dirty) - made.keys())
 
-    def _listed(self, stale: Iterable[str]) -> set[ProductId]:
-        """Every product on a board that was made again, before or now."""
-        return {
-            entry.product
-            for slug in stale
-            for held in (self.before.leaderboards.get(slug), self.leaderboards.get(slug))
-            if held
-            for entry in held.entries
-        }
+    def _ids(self, slugs: Iterable[str]) -> set[ProductId]:
+        """Every product that these categories name or named."""
+        ids: set[ProductId] = set()
+        for slug in slugs:
+            for held in (self.before.aggregates.get(slug), self.aggregates.get(slug)):
+                ids |= held.ids if held else set()
+        return ids
 
 
 def _configured_anew(old: Catalogue, new: Catalogue) -> bool:
-    """Whether something changed on which every body depends, be it only a file's time."""
-    resaved = any(old.modified.get(name) != new.modified.get(name) for name in GOVERNING)
-    return resaved or (old.site, old.assistants) != (new.site, new.assistants)
+    """Whether something changed on which every body depends, be it only a file's time.
+
+    Topics stand on the page of every category, and are edited rarely.
+    """
+    names = (*CRITICAL, TOPICS)
+    resaved = any(old.modified.get(name) != new.modified.get(name) for name in names)
+    return resaved or (old.site, old.assistants, old.topics) != (
+        new.site,
+        new.assistants,
+        new.topics,
+    )
 
 
 def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str]) -> dict[str, Part]:
     """A copy with some parts replaced and others taken out."""
     result = {**old, **new}
-    for key in gone:
-        result.pop(key, None)
+    for part in gone:
+        result.pop(part, None)
     return result
 
 
@@ -430,7 +466,7 @@ def _in_order(
     ordered = counting.in_order(stored, withheld)
     polls = counting.as_known((each.poll for each in ordered), catalogue.former_names)
     shown = {
-        position: _redacted(each.poll, withheld[each.poll.id])
+        position: redacted(each.poll, withheld[each.poll.id])
         for position, each in enumerate(ordered)
         if each.poll.id in withheld
     }
@@ -440,28 +476,12 @@ def _in_order(
         start=array("Q", [each.start for each in ordered]),
         end=array("Q", [each.end for each in ordered]),
         models=tuple(sys.intern(poll.model) for poll in polls),
+        ids=array("Q", [int(poll.id, 16) for poll in polls]),
         withheld=shown,
+        outcomes=Counter((poll.model, poll.failure or "answered") for poll in polls),
     )
     counted = [poll for i, poll in enumerate(polls) if i not in shown] if shown else polls
     return line_index, polls, counted
-
-
-def _redacted(poll: Poll, withholding: Withholding) -> bytes:
-    """The line shown in place of a withheld poll: the same record without its texts."""
-    return msgspec.json.encode(
-        msgspec.structs.replace(
-            poll,
-            pick=None,
-            ranking=(),
-            reason=None,
-            missed=(),
-            caveat=None,
-            error=f"Withheld since {withholding.date}: {withholding.reason}",
-            failure=None,
-            notes=(),
-            withheld=True,
-        )
-    )
 
 
 def _blank(catalogue: Catalogue, names: Names) -> Snapshot:
@@ -475,6 +495,6 @@ def _blank(catalogue: Catalogue, names: Names) -> Snapshot:
         products={},
         product_slugs={},
         leaderboards={},
-        summary=site_summary.summarise(site_summary.Curated({}, (), (), ()), {}, {}, {}, None),
+        summary=site_summary.summarise(site_summary.Curated({}, (), {}, (), ()), {}, {}, {}, None),
         generations=Generations(0, 0, {}, {}),
     )

@@ -8,6 +8,7 @@ times, each of which rebuilds everything.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 from contextlib import contextmanager
@@ -34,6 +35,13 @@ NEVER = 1_000_000
 
 Without it the slowest request beside edits takes 112 ms instead of 69: it waits for a full
 collection of what is being built.
+"""
+
+trim = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)
+"""Gives the pages between kept bodies that are free back to the system; only glibc keeps them.
+
+Without it 2,000 polls with a page and a search after each leave 35 MB more behind. It takes 4 ms,
+without the interpreter's lock (``python tests/cache_growth.py DIRECTORY 2000``).
 """
 
 
@@ -71,6 +79,7 @@ class Background:
             if store.made_at != self._frozen_at:
                 gc.collect()  # else what is garbage now, old snapshots with it, would stay for good
                 gc.freeze()
+                trim(0)
                 self._frozen_at = store.made_at
         finally:
             gc.set_threshold(*self._thresholds)

@@ -20,6 +20,17 @@ DESCRIPTION = (
 )
 
 
+LICENCES = {
+    "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "CC BY-SA 4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
+    "CC0 1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
+}
+"""Where the text of a licence stands, by its name; any other licence is served by name alone.
+
+The SPDX identifiers of these are their names with hyphens.
+"""
+
+
 def ascii_url(text: str) -> str:
     """An http or https address with its host in IDNA (RFC 5891) and its path percent-encoded.
 

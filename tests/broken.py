@@ -17,6 +17,7 @@ KINDS = (
     "models.json",
     "synonyms.json",
     "words.json",
+    "topics.json",
     "withheld.json",
     "categories/crm-software.json",
     "products/zoho-crm.json",
@@ -53,6 +54,9 @@ def write_one_of_each(directory: Path) -> Path:
     )
     write_json(directory / "synonyms.json", {"version": 1, "synonyms": [["sofa", "couch"]]})
     write_json(directory / "words.json", {"version": 1, "source": "us", "words": ["the"]})
+    part = {"slug": "all", "title": "All", "categories": ["crm-software", "vpn"]}
+    topic = {"slug": "software", "title": "Software", "parts": [part]}
+    write_json(directory / "topics.json", {"version": 1, "topics": [topic]})
     gone = {polls[0].id: {"reason": "A slur", "date": "2026-11-04"}}
     write_json(directory / "withheld.json", {"version": 1, "withheld": gone})
     write_json(directory / "labs" / "by-hand.json", {"version": 1, **LAB})
@@ -98,9 +102,7 @@ def _as_something_else(make: Callable[[Path], object]) -> Callable[[Path], objec
 
 
 def _symlink(path: Path) -> None:
-    target = path.with_name(".elsewhere")
-    target.write_text('{"version": 1}', encoding="utf-8")
-    path.symlink_to(target.name)
+    path.symlink_to(__file__)
 
 
 def _at(number: int) -> Callable[[str], int]:

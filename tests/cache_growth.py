@@ -34,8 +34,8 @@ def resident() -> float:
 def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
     """Megabytes more than at the start, and former snapshots alive at the end.
 
-    Every hundred polls a look like the watcher's makes what is asked for, and freezes it. Nothing
-    new is named, so that what the polls themselves add is little.
+    Every hundred polls, and after the last, a look like the watcher's makes what is asked for, and
+    freezes it. Nothing new is named, so that what the polls themselves add is little.
     """
     with click.Context(click.Command("flask")):  # so that no watcher runs beside it
         app = app_over(directory)
@@ -47,6 +47,12 @@ def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
         assert client.get(path).status_code == 200
     gc.collect()
     before, old, background = resident(), [], tuning.Background()
+
+    def look() -> None:
+        with background(store):
+            store.flush()
+            store.prepare()
+
     for number, slug in enumerate(islice(cycle(slugs), polls)):
         snapshot = store.snapshot
         old.append(weakref.ref(snapshot))
@@ -58,13 +64,11 @@ def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
         store.record([answered(model, names[number % 2 :][:5], time, slug=slug)], time)
         del snapshot
         if number % 100 == 0:
-            with background(store):
-                store.flush()
-                store.prepare()
+            look()
         asked = (f"/best/{slug}", f"/api/v1/search?q={slug.replace('-', '+')}")
         for path in () if alone else asked:
             assert client.get(path, headers={"Accept-Encoding": "gzip"}).status_code == 200
-    gc.collect()
+    look()
     return resident() - before, sum(snapshot() is not None for snapshot in old)
 
 

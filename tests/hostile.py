@@ -297,7 +297,7 @@ def request(chance: Random) -> bytes:
     elif body and chance.random() < 0.9:
         lines.append(f"Content-Length: {len(body)}")
     head = "\r\n".join([*lines, "Connection: close", "", ""])
-    return _spoilt(head.encode("utf-8", "surrogateescape"), chance) + body
+    return _damaged(head.encode("utf-8", "surrogateescape"), chance) + body
 
 
 def _chunked(body: bytes, chance: Random) -> bytes:
@@ -317,7 +317,7 @@ def _pair(chance: Random) -> str:
     return f"{name}={chance.choice([*values, chance.choice(WORDS) * 3])}"
 
 
-def _spoilt(head: bytes, chance: Random) -> bytes:
+def _damaged(head: bytes, chance: Random) -> bytes:
     """Now and then a request that is no HTTP at all."""
     if chance.random() < 0.04:
         at = chance.randrange(len(head))

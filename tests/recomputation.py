@@ -18,6 +18,7 @@ from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from certainty_figures import Figures
 from slugify import slugify
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ class Recomputation:
         self.site |= _json(directory / "site.json")
         models = _json(directory / "models.json")["models"]
         self.models = [model["name"] for model in models]
+        self.makers = {m["name"]: key_of(m["maker"]) for m in models if m.get("maker")}
         self.renamed = {old: m["name"] for m in models for old in m.get("former_names", [])}
         self.categories = _folder(directory / "categories")
         self.files = _folder(directory / "products")
@@ -376,6 +378,35 @@ class Recomputation:
                 if lag <= self.site["drop_after_days"]:
                     counted[model] = (latest[model], lag > self.site["stale_after_days"])
         return counted
+
+    def windows(self, slug: str) -> dict[str, list[dict[str, int]]]:
+        """By counted model, its last answers in a row to this wording by one version."""
+        counted = self.counted(slug)
+        newest = max(_time(poll) for poll, _ in counted.values())
+        found = {}
+        for model, (newest_of_it, _) in counted.items():
+            own = [p for p in self.polls[slug] if p["model"] == model and p["pick"] is not None]
+            window: list[Json] = []
+            for poll in reversed(own[: own.index(newest_of_it) + 1]):
+                same = all(poll[k] == newest_of_it[k] for k in ("wording", "servedModel"))
+                too_old = newest - _time(poll) > dt.timedelta(days=self.site["drop_after_days"])
+                if not same or too_old or len(window) == 5:
+                    break
+                window.append(poll)
+            found[model] = [
+                {item: row["rank"] for item, row in self.list_of(slug, poll).items()}
+                for poll in window
+            ]
+        return found
+
+    def is_own(self, model: str, item: str) -> bool:
+        """Whether the company behind an assistant makes a product."""
+        maker = self.files.get(item, {}).get("maker")
+        return maker is not None and key_of(maker) == self.makers.get(model)
+
+    def certainty(self, slug: str) -> Figures:
+        """How sure a category's ranking is."""
+        return Figures(self.windows(slug), self.slug)
 
     def category(self, slug: str) -> Json | None:
         """The parts of a category's answer that are figures or sentences; None if not ranked.
@@ -612,6 +643,7 @@ class Recomputation:
                 "confirmed": confirmed,
                 "page": f"{self.base}/best/{slug}",
                 "api": f"{self.base}/api/v1/best/{slug}.json",
+                **_renewed(earlier["servedModel"], poll["servedModel"]),
                 "at": poll["polledAt"],
             }
         return found
@@ -678,6 +710,15 @@ def _overlap(first: list[str], second: list[str]) -> Fraction:
         a, b = first[:d], second[:d]
         total += Fraction(len(set(a) & set(b)), max(len(a), len(b)))
     return total / depth
+
+
+def _renewed(before: str | None, after: str | None) -> Json:
+    """A change of the served version, where both are known."""
+    known = before and after and before != after
+    return {
+        "servedModelFrom": before if known else None,
+        "servedModelTo": after if known else None,
+    }
 
 
 def _time(poll: Json) -> dt.datetime:

@@ -18,7 +18,7 @@ import http.client
 import sys
 import time
 import urllib.parse
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,12 +31,12 @@ from builders import answered, write_data
 
 from store.line_codec import encode_line
 from store.rankings.names import slug as slug_of
-from store.rankings.search import Document, Index
+from store.rankings.search import Document, Hits, Index
+from store.rankings.search.query import PREPOSITIONS
+from store.rankings.search.words import Words, singular, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from flask.testing import FlaskClient
 
 TESTS = Path(__file__).resolve().parent
 JUDGED = TESTS / "data" / "search"
@@ -99,6 +99,30 @@ def make_index(*, synonyms: bool = True) -> Index:
     )
 
 
+def left_out(folds: int = 2) -> Iterator[tuple[str, Hits]]:
+    """Yield categories that are not in the index, with what a search for their titles finds.
+
+    They are those whose last word, before any preposition, is in no other title. In each fold, a
+    part of them is taken out of the evaluation catalogue.
+    """
+    catalogue = read_json(JUDGED / "catalogue.json")
+    titles = {slug: words_of(title) for slug, title in catalogue["categories"]}
+    used = Counter(word for words in titles.values() for word in {*map(singular, words)})
+    alone = [slug for slug, words in titles.items() if used[_head(words)] == 1]
+    whole = make_index()
+    for fold in range(folds):
+        missing = set(alone[fold::folds])
+        categories = [item for item in whole.given[0] if item.slug not in missing]
+        index = Index(categories, *whole.given[1:])
+        for slug in sorted(missing):
+            yield slug, index.search(" ".join(titles[slug]))
+
+
+def _head(words: Words) -> str:
+    ends = [i for i, word in enumerate(words) if i and word in PREPOSITIONS]
+    return singular(words[ends[0] - 1 if ends else -1])
+
+
 def write_catalogue(directory: Path) -> None:
     """Write a data directory that serves the evaluation catalogue, every product once ranked.
 
@@ -136,19 +160,8 @@ def ask_index(index: Index) -> Callable[[str], tuple[Slugs, Slugs]]:
     """Return a function from a query to the slugs of categories and brands an index finds."""
 
     def ask(query: str) -> tuple[Slugs, Slugs]:
-        categories, brands = index.search(query)
+        categories, brands, _ = index.search(query)
         return [hit.slug for hit in categories], [hit.slug for hit in brands]
-
-    return ask
-
-
-def ask_client(client: FlaskClient) -> Callable[[str], tuple[Slugs, Slugs]]:
-    """Return a function from a query to the slugs that an application finds."""
-
-    def ask(query: str) -> tuple[Slugs, Slugs]:
-        answer = client.get("/api/v1/search", query_string={"q": query}).get_json()
-        categories, brands = answer.get("categories", []), answer.get("brands", [])
-        return [hit["slug"] for hit in categories], [hit["slug"] for hit in brands]
 
     return ask
 

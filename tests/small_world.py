@@ -24,6 +24,21 @@ CATEGORIES: dict[str, dict[str, Any]] = {
     "tea-kettle": {"title": "Best tea kettle", "question": "What is the best tea kettle?"},
     "unpolled": {"title": "Best unpolled thing"},
 }
+TOPICS = [
+    {
+        "slug": "drinks",
+        "title": "Drinks",
+        "parts": [
+            {"slug": "tea", "title": "Tea", "categories": ["green-tea", "unpolled"]},
+            {"slug": "gear", "title": "Gear", "categories": ["tea-kettle"]},
+        ],
+    },
+    {
+        "slug": "software",
+        "title": "Software",
+        "parts": [{"slug": "sales", "title": "Sales", "categories": ["crm-tools"]}],
+    },
+]
 PRODUCTS = {"alpha": {"name": "Alpha", "domain": "alpha.example", "aliases": ["Alfa", "Alpha One"]}}
 WITHHELD = "2026-10-26T06:00:00Z"
 """When the poll was made whose texts are not shown."""
@@ -58,6 +73,7 @@ def write_small_world(directory: Path, **site: Any) -> Path:
     """Write the little data directory and return it."""
     made = list(polls())
     write_data(directory, categories=CATEGORIES, products=PRODUCTS, polls=made, **site)
+    write_json(directory / "topics.json", {"version": 1, "topics": TOPICS})
     withheld = {
         poll.id: {"reason": "Defamatory.", "date": "2026-10-27"}
         for poll in made

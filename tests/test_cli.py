@@ -22,8 +22,18 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 COMMANDS = {
+    "aliases accept": "X",
+    "aliases queue": "",
+    "aliases reject": "X",
+    "aliases suggest": "X --model Y",
+    "backup": "kept",
     "check": "",
+    "dataset": "",
+    "deploy compose": "",
+    "deploy container": "",
+    "deploy grafana": "",
     "deploy nginx": "",
+    "deploy prometheus": "",
     "deploy systemd": "",
     "export": "tree",
     "names accept": "X",
@@ -33,12 +43,13 @@ COMMANDS = {
     "names reject": "X Y",
     "poll": "--status",
     "schema": "",
+    "search": "x",
     "withhold": "0123456789abcdef --reason x",
 }
 """Every command that works on the data directory, with arguments that it takes."""
 
-ELSEWHERE = {"init", "version"}
-"""Those that work on a directory that their arguments name, or on none."""
+ELSEWHERE = {"init", "pull", "restore", "verify", "version"}
+"""Those that work on a directory that their arguments name, that they make, or on none."""
 
 
 @pytest.fixture
@@ -125,7 +136,7 @@ def test_a_shell_learns_what_can_be_typed_from_no_data(tmp_path: Path) -> None:
         env={**os.environ, **asked, "DATA_DIR": str(tmp_path / "none"), "BASE_URL": ""},
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (done.stdout, done.stderr) == ("plain,poll\n", "")
+    assert (done.stdout, done.stderr) == ("plain,poll\nplain,pull\n", "")
 
 
 def test_help_is_of_no_data(app: Flask) -> None:

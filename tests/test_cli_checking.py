@@ -15,7 +15,7 @@ from builders import answered, app_over, append, command, write_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.files import GOVERNING, Files
+from store.files import CRITICAL, Files
 from store.records import Problem
 
 if TYPE_CHECKING:
@@ -135,6 +135,10 @@ def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:
     assert done.exit_code == 0
     assert done.stdout.splitlines() == [
         (
+            "categories/vpn-service.json:1:1: warning: the category is in no topic; list it in a "
+            "part of topics.json"
+        ),
+        (
             "history:1:1: notice: 1 slug (vpn) has no category any more; if one was renamed, "
             "list its old slug in former_slugs"
         ),
@@ -143,7 +147,30 @@ def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:
             "`flask poll --due` asks for what is due"
         ),
         'models.json:1:1: notice: "A" is retired: its 2 polls count in no ranking',
+        'topics.json:13:13: warning: no category has the slug "vpn"; take it out',
     ]
+
+
+def test_topics_name_a_renamed_category_by_its_new_slug(directory: Path) -> None:
+    """A former slug in a topic is a warning that gives the present one; its category is in it."""
+    old, new = (directory / "categories" / f"{name}.json" for name in ("vpn", "vpn-service"))
+    old.rename(new)
+    set_key(new, former_slugs=["vpn"])
+    assert check(directory).stdout == (
+        'topics.json:13:13: warning: no category has the slug "vpn"; it is called "vpn-service" '
+        "now\n"
+    )
+
+
+def test_two_topics_with_one_address_are_an_error(directory: Path) -> None:
+    """No address can lead to two topics, or to two parts of one."""
+    part = {"slug": "all", "title": "All", "categories": ["vpn", "crm-software"]}
+    topic = {"slug": "software", "title": "Software", "parts": [part]}
+    for topics in ([topic, topic], [{**topic, "parts": [part, part]}]):
+        set_key(directory / "topics.json", topics=topics)
+        done = check(directory)
+        assert done.exit_code == 1
+        assert "is there twice; give each its own" in done.stdout
 
 
 def test_withholding_a_poll_that_is_not_there_is_a_warning(directory: Path) -> None:
@@ -326,7 +353,7 @@ def test_check_accepts_exactly_what_a_server_loads(
     done = command(directory, "check", "--format", "json")
     said = [Problem(**each) for each in json.loads(done.stdout)]
     wrong = [str(problem) for problem in said if problem.severity == "error"]
-    if wrong and kind in GOVERNING and Files(directory).scan().ungoverned:
+    if wrong and kind in CRITICAL and Files(directory).scan().without_critical:
         with pytest.raises(click.ClickException, match=re.escape(wrong[0])):
             app_over(directory)
     else:

@@ -6,8 +6,10 @@ import json
 import os
 import pwd
 import re
+import shutil
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,8 +26,6 @@ from store.polls.sample import SampleReply
 from store.records import Failure
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from click.testing import Result
 
     from store.records import Poll
@@ -156,6 +156,102 @@ def test_whose_data_it_is_the_history_says(sample: Path) -> None:
     assert run(sample, "crm").exit_code == 0
 
 
+AT = ("--at", "2026-11-03T06:00:00Z")
+
+
+def answers(data: Path, slug: str) -> list[tuple[str, str]]:
+    """Who answered what in a category, in order."""
+    polls = [stored.poll for stored in History(data / "history").read(slug).polls]
+    return [(poll.model, poll.id) for poll in polls]
+
+
+def test_samples_ask_each_so_often(sample: Path) -> None:
+    """Every answer is a record of its own; the others are asked before anyone is again."""
+    done = run(sample, "crm", "--samples", "3", *AT)
+    assert (done.exit_code, done.output.splitlines()[-2:]) == (
+        0,
+        ["A: 3 answered", "B: 3 answered"],
+    )
+    assert [model for model, _ in answers(sample, "crm")] == ["A", "B"] * 3
+    assert len({id_ for _, id_ in answers(sample, "crm")}) == 6
+    times = {stored.poll.polled_at for stored in History(sample / "history").read("crm").polls}
+    assert times == {"2026-11-03T06:00:00Z"}
+    assert answers(sample, "vpn") == []
+
+
+def test_samples_are_made_again_with_the_same_bytes(sample: Path, tmp_path: Path) -> None:
+    """In one run or one after the other, repeats of a day are the same lines of history."""
+    other = shutil.copytree(sample, tmp_path / "other")
+    run(sample, "crm", "--samples", "3", *AT)
+    for _ in range(3):
+        run(other, "crm", *AT)
+    path = Path("history/crm.jsonl")
+    assert (sample / path).read_bytes() == (other / path).read_bytes()
+    assert command(sample, "check").exit_code == 0
+
+
+def test_due_fills_rounds_up(sample: Path) -> None:
+    """With --due so many answers a round, those it has among them; so a run can be repeated."""
+    run(sample, "crm", *AT)
+    assert run(sample, "--due", *AT).output.splitlines()[-2:] == ["A: 1 answered", "B: 1 answered"]
+    done = run(sample, "--due", "--samples", "2", *AT)
+    assert done.output.splitlines()[-2:] == ["A: 2 answered", "B: 2 answered"]
+    assert [len(answers(sample, slug)) for slug in ("crm", "vpn")] == [4, 4]
+    assert run(sample, "--due", "--samples", "2", *AT).stdout == "Nothing is due.\n"
+
+
+def test_the_site_says_how_many_answers_a_round_takes(sample: Path) -> None:
+    """At first more if it says so, then as many as every round; --status tells what is open."""
+    site = json.loads((sample / "site.json").read_text())
+    write_json(sample / "site.json", {**site, "samples_per_round": 2, "samples_at_first": 3})
+    assert "A: 6 calls of a sample" in run(sample, "--due", "--dry-run", *AT).output
+    run(sample, "crm", *AT)
+    status = run(sample, "--status", *AT).output
+    assert "A: 2 of 2 due, 1 round under way (1 of 3 answers), last success 20" in status
+    told = json.loads(run(sample, "--status", "--json", *AT).stdout)["assistants"][0]
+    open_round = {key: told[key] for key in ("due", "openRounds", "openAnswers", "openWanted")}
+    assert open_round == {"due": 2, "openRounds": 1, "openAnswers": 1, "openWanted": 3}
+    assert run(sample, "--due", *AT).output.splitlines()[-2:] == ["A: 5 answered", "B: 5 answered"]
+    assert "under way" not in run(sample, "--status", *AT).output
+    later = ("--at", "2026-11-10T06:00:00Z")
+    assert "B: 4 answered" in run(sample, "--due", *later).output
+
+
+def standing(data: Path, slug: str) -> tuple[str, set[int]]:
+    """How sure a ranking is, and how many answers of the assistants that rests on."""
+    board = app_over(data).extensions["store"].snapshot.leaderboards[slug]
+    return board.certainty.level, {len(window.answers) for window in board.windows.values()}
+
+
+def test_until_clear_asks_until_it_is(sample: Path) -> None:
+    """Every category unless some are named; --dry-run says how much that may be at most."""
+    run(sample, "crm", *AT)
+    dry = run(sample, "--until-clear", "5", "--dry-run", *AT).stdout.splitlines()
+    assert dry[:2] == [f"{name}: 9 calls of a sample assistant, free" for name in "AB"]
+    done = run(sample, "--until-clear", "5", *AT)
+    assert (done.exit_code, done.output.splitlines()[-3:]) == (
+        0,
+        ["A: 6 answered", "B: 6 answered", "Categories: 2 clear."],
+    )
+    assert [standing(sample, slug) for slug in ("crm", "vpn")] == [("clear", {2}), ("clear", {5})]
+    again = run(sample, "--until-clear", "5", *AT)
+    assert (again.exit_code, again.stdout) == (
+        0,
+        "Nothing was asked: all is clear, or has 5 answers of each assistant.\n",
+    )
+
+
+def test_until_clear_ends_where_nobody_answers(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is asked once, and the command says why."""
+    monkeypatch.setattr(sample_assistant, "reply", failing)
+    done = run(sample, "--until-clear", "5", *AT)
+    assert done.exit_code == 1
+    assert "A: 2 refusal" in done.output
+    assert polled(sample) == 4
+
+
 def test_nothing_due_is_said(sample: Path) -> None:
     """A second run at once has nothing to do and is no failure."""
     run(sample, "--due", "--at", "2026-11-02T06:00:00Z")
@@ -167,7 +263,9 @@ def test_nothing_due_is_said(sample: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        ((), 2, "Say what to poll: one or more SLUGs, --all or --due."),
+        ((), 2, "Say what to poll: one or more SLUGs, --all, --due or --until-clear."),
+        (("--until-clear", "6"), 2, "6 is not in the range 2<=x<=5"),
+        (("--until-clear", "3", "--due"), 2, "--until-clear goes with neither --due nor --samples"),
         (("cmr",), 2, 'No category has the slug "cmr". Closest: crm'),
         (("CRM",), 2, 'No category has the slug "CRM". Closest: crm'),
         (("zzzzzz",), 2, 'No category has the slug "zzzzzz".\n'),
@@ -179,6 +277,7 @@ def test_nothing_due_is_said(sample: Path) -> None:
         (("crm", "--max-usd", "-1"), 2, "-1.0 is not in the range"),
         (("crm", "--max-usd", "nan"), 2, '"nan" is no amount'),
         (("crm", "--max-usd", "inf"), 2, '"inf" is no amount'),
+        (("crm", "--samples", "0"), 2, "0 is not in the range 1<=x<=5"),
         (("crm", "--json"), 2, "--json goes with --status."),
     ],
 )
@@ -231,6 +330,9 @@ def test_a_dry_run_says_what_it_would_cost(real: Path) -> None:
 
 def test_a_dry_run_says_which_price_is_unknown(real: Path, sample: Path) -> None:
     """Without prices the total says so; sample assistants are free."""
+    thrice = run(real, "--all", "--dry-run", "--samples", "3").stdout.splitlines()
+    assert thrice[0].startswith("GPT: 6 calls, at most ")
+    assert thrice[-1].startswith("At most 1.00 USD, ")
     change(real, usd_per_million_input=None)
     done = run(real, "crm", "--dry-run")
     assert "tokens, price unknown;" in done.output
@@ -403,8 +505,12 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
         "name": "GPT",
         "due": 0,
         "pairs": 2,
+        "openRounds": 0,
+        "openAnswers": 0,
+        "openWanted": 0,
         "running": 0,
         "paused": f"until {rest}: It failed: auth.",
+        "batches": None,
         "usdToday": 0,
         "lastSuccess": at(days=2),
         "wrong": ["GPT: the environment variable that its key_env names is not set."],

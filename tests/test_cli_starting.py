@@ -31,7 +31,9 @@ def test_init_fills_a_directory_that_is_good(runner: FlaskCliRunner, tmp_path: P
     assert app_over(directory).test_client().get("/healthz").get_json()["status"] == "ok"
 
 
-@pytest.mark.parametrize("name", ["site.json", "models.json", "synonyms.json", "words.json"])
+@pytest.mark.parametrize(
+    "name", ["site.json", "models.json", "synonyms.json", "topics.json", "words.json"]
+)
 def test_init_leaves_alone_what_is_there(runner: FlaskCliRunner, tmp_path: Path, name: str) -> None:
     """A directory that holds any data file is refused and not touched."""
     directory = tmp_path / "mine"
@@ -74,6 +76,8 @@ def test_init_begins_with_the_categories_that_are_wished_for(
     catalogue = Files(directory).scan()
     assert catalogue.problems == ()
     assert sorted(catalogue.categories) == slugs
+    listed = [part.categories for topic in catalogue.topics for part in topic.parts]
+    assert {slug for held in listed for slug in held} == set(slugs)
     client = app_over(directory).test_client()
     assert client.get("/healthz").get_json()["status"] == "ok"
     assert client.get("/").status_code == 200

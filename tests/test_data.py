@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import groupby
+from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,14 @@ def history(shipped: Path) -> dict[str, list[dict[str, Any]]]:
 def test_every_category_is_ranked_by_all_four_models(client: FlaskClient) -> None:
     """The catalogue holds exactly 1,425 categories, and every one of them is ranked."""
     assert len(client.get("/api/v1/categories.json").get_json()) == 1425
+
+
+def test_every_category_is_in_a_topic(client: FlaskClient) -> None:
+    """Whoever browses by topic misses none, and there are about twenty topics to choose from."""
+    topics = client.get("/api/v1/topics.json").get_json()
+    found = {slug for topic in topics for part in topic["parts"] for slug in part["categories"]}
+    assert found == {item["slug"] for item in client.get("/api/v1/categories.json").get_json()}
+    assert 15 <= len(topics) <= 30
 
 
 def test_every_model_has_answered_every_category(
@@ -67,11 +77,11 @@ def test_the_sample_says_that_it_is_one(client: FlaskClient, shipped: Path) -> N
 
 
 def test_the_sample_is_of_the_real_ones_size(client: FlaskClient, shipped: Path) -> None:
-    """A category file has around 10 KB in the median; the history has at most 18 MB."""
+    """A category file has around 10 KB in the median; the history has at most 20 MB."""
     files = [file.stem for file in (shipped / "categories").iterdir()]
     sizes = [len(client.get(f"/api/v1/best/{slug}.json").data) for slug in files[::10]]
     assert 8_000 < median(sizes) < 12_000
-    assert sum(file.stat().st_size for file in (shipped / "history").iterdir()) <= 18_000_000
+    assert sum(file.stat().st_size for file in (shipped / "history").iterdir()) <= 20_000_000
 
 
 def test_the_sample_shows_every_kind_of_figure(
@@ -103,13 +113,15 @@ def test_a_slice_made_again_has_the_same_bytes(
     (directory / "categories").mkdir(parents=True)
     for name in ("site.json", "models.json", *(f"categories/{slug}.json" for slug in chosen)):
         shutil.copy(shipped / name, directory / name)
-    runs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    runs: defaultdict[tuple[str, int, tuple[str, ...]], list[str]] = defaultdict(list)
     for slug in chosen:
-        for poll in history[slug]:
-            runs[poll["polledAt"], poll["model"]].append(slug)
+        for at, polls in groupby(history[slug], itemgetter("polledAt")):
+            asked = Counter(poll["model"] for poll in polls)
+            runs[at, max(asked.values()), tuple(asked)].append(slug)
     shell = app_over(directory).test_cli_runner()
-    for (at, model), slugs in sorted(runs.items()):
-        done = shell.invoke(args=["poll", *slugs, "--model", model, "--at", at])
+    for (at, samples, models), slugs in sorted(runs.items()):
+        whom = [option for model in models for option in ("--model", model)]
+        done = shell.invoke(args=["poll", *slugs, *whom, "--at", at, "--samples", str(samples)])
         assert done.exception is None or isinstance(done.exception, SystemExit), done.output
         assert "Error" not in done.output, done.output
     for slug in chosen:

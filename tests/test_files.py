@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
-from builders import write_data, write_json
+from builders import answered, app_over, write_data, write_json
 
 from store.files import SINGLE, DataDirectoryError, Files, load
+from store.history import History
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
@@ -216,8 +217,8 @@ def test_assistants_that_share_a_name_keep_the_whole_file_from_being_used(
     write_json(directory / "models.json", {"version": 1, "models": models})
     after = files.scan()
     assert after.assistants == before
-    assert [p.message.partition(";")[0] for p in after.governing_errors] == [message]
-    assert Files(directory).scan().ungoverned == after.governing_errors
+    assert [p.message.partition(";")[0] for p in after.critical_errors] == [message]
+    assert Files(directory).scan().without_critical == after.critical_errors
 
 
 FORMER = pytest.mark.parametrize(
@@ -273,6 +274,25 @@ def test_a_slug_that_two_files_claim_from_the_start_is_nobodys(
     assert [p.file for p in catalogue.problems] == [f"{folder}/crm.json", f"{folder}/mist.json"]
 
 
+def test_what_files_dispute_is_neither_gone_nor_unknown(tmp_path: Path) -> None:
+    """The slug whose history nobody can assign, and those who claim it, are 503 until mended."""
+    records = {s: {"title": s, "former_slugs": ["old"]} for s in ("mist", "crm")}
+    directory = write_data(tmp_path / "data", categories=records)
+    History(directory / "history").append(
+        [answered("A", ["X"], slug="old")], "2026-10-01T06:00:00Z"
+    )
+    app = app_over(directory)
+    client = app.test_client()
+    for slug in ("old", "mist", "crm"):
+        answer = client.get(f"/api/v1/best/{slug}.json")
+        assert answer.status_code == 503, slug
+        assert "take it out of one" in answer.get_json()["detail"]
+    write_json(directory / "categories/crm.json", {"version": 1, "title": "crm", "question": "?"})
+    app.extensions["store"].reload()
+    assert client.get("/api/v1/best/mist.json").status_code == 200
+    assert client.get("/api/v1/best/old.json").status_code == 308
+
+
 @pytest.mark.parametrize("name", ["site.json", "models.json"])
 def test_a_required_file_that_goes_is_missed_and_kept_in_use(directory: Path, name: str) -> None:
     """Deleting a file that must be there changes nothing but is a problem."""
@@ -314,6 +334,24 @@ def test_a_folder_that_is_a_link_or_a_file_is_a_problem(directory: Path, folder:
         assert _without_problems(after) == before
         assert [p.file for p in after.problems] == [folder]
         assert why in after.problems[0].message
+
+
+def test_a_link_within_the_directory_is_followed(directory: Path) -> None:
+    """Container platforms mount files so, and change what all lead to by one rename of a link."""
+    folder = directory / "categories"
+    for number in (1, 2):
+        (folder / f"..{number}").mkdir()
+        fields = {"version": 1, "title": f"Best {number}", "question": f"Which is best, {number}?"}
+        write_json(folder / f"..{number}" / "kiosk.json", fields)
+    (folder / "..data").symlink_to("..1")
+    (folder / "kiosk.json").symlink_to("..data/kiosk.json")
+    files = Files(directory)
+    assert files.scan().categories["kiosk"].title == "Best 1"
+    (folder / "..new").symlink_to("..2")
+    (folder / "..new").rename(folder / "..data")
+    found = files.scan()
+    assert found.categories["kiosk"].title == "Best 2"
+    assert found.problems == ()
 
 
 def test_a_directory_without_data_is_no_data_directory(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from click import ClickException
 from faults import failing_names
 from processes import started, until
 
-from store.files import GOVERNING, DataDirectoryError, Files
+from store.files import CRITICAL, DataDirectoryError, Files
 from store.last_good import FOLDER
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_no_mistake_changes_an_answer_across_a_restart(data: Path, slip: Broken)
     assert store_over(data).problems == ()
 
 
-@pytest.mark.parametrize("name", GOVERNING)
+@pytest.mark.parametrize("name", CRITICAL)
 def test_a_file_that_governs_and_goes_is_missed_across_a_restart(data: Path, name: str) -> None:
     """Deleting it changes nothing but is an error that says what to do."""
     before = serve(data)
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_looked_into_counts_as_its_copies(
         assert store_over(data).problems == ()
 
 
-@pytest.mark.parametrize("name", GOVERNING)
+@pytest.mark.parametrize("name", CRITICAL)
 @pytest.mark.parametrize("slip", [SLIPS[0], SLIPS[-4], SLIPS[-3], SLIPS[-2]], ids=lambda s: s.name)
 def test_without_a_good_version_of_what_governs_nothing_is_shown_or_asked(
     data: Path, name: str, slip: Broken
@@ -287,7 +287,7 @@ def test_a_kill_between_draft_and_name_leaves_the_last_copy(data: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [b"", b"{", b'{"version": 1}', b"\0" * 99])
-def test_a_spoilt_copy_is_none(data: Path, spoil: bytes) -> None:
+def test_a_damaged_copy_is_none(data: Path, spoil: bytes) -> None:
     """What a power cut left of a copy is not used: then what governs fails closed."""
     serve(data)
     (data / FOLDER / "withheld.json").write_bytes(spoil)

@@ -106,8 +106,8 @@ def test_a_failure_leaves_the_last_good_answer_in_place(data: Path, asked: Provi
 def test_exit_code_1_when_every_poll_failed(data: Path, asked: Provider) -> None:
     """A run in which nobody answered tells its caller so."""
     asked.follow({model: [{"status": 400}] for model in ("gpt", "claude", "gemini", "grok")})
-    done = flask(data, "poll", "crm-software")
-    assert done.returncode == 1
+    done = flask_here(data, "poll", "crm-software")
+    assert done.exit_code == 1
     assert "GPT: 1 http" in done.stdout
     assert Counter(poll.failure for poll in polls(data)) == {"http": 4}
 

@@ -220,6 +220,13 @@ class Edits(RuleBasedStateMachine):
         """Search learns or forgets a synonym."""
         self.write("synonyms.json", {"version": 1, "synonyms": groups})
 
+    @rule(slugs=st.sets(st.sampled_from([*SLUGS, "no-such"]), min_size=1))
+    def edit_topics(self, slugs: set[str]) -> None:
+        """Topics list other categories."""
+        part = {"slug": "all", "title": "All", "categories": sorted(slugs)}
+        topic = {"slug": "one", "title": "One", "parts": [part]}
+        self.write("topics.json", {"version": 1, "topics": [topic]})
+
     @rule(data=st.data())
     def touch(self, data: st.DataObject) -> None:
         """A file is saved as it was, perhaps in another layout: only its time and lines differ."""

@@ -11,22 +11,23 @@ import pytest
 from builders import answered, append, category, failed, question_of, write_data, write_json
 from faults import UnreadableFiles, replace_os
 
-from store.counting import states_of
+from store.counting import LEEWAY, states_of
 from store.files import Files
 from store.history import History, HistoryError
 from store.line_codec import encode_line
 from store.memory import Store
-from store.polls.due import ALWAYS, DuePolls, Pair, due_at, look
+from store.polls.due import ALWAYS, DuePolls, Pair, Rounds, look
 from store.rankings.poll_states import poll_states
-from store.records import Assistant, FailureKind, Poll, Usage
+from store.records import Assistant, FailureKind, Poll, Site, Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from store.history import Log
-    from store.rankings.poll_states import PollStates
+    from store.rankings.poll_states import PollState, PollStates
 
 T = datetime(2026, 11, 2, 6, tzinfo=UTC)
+WEEKLY = Rounds(7)
 
 
 def at(**offset: float) -> str:
@@ -40,7 +41,7 @@ def due(*kinds: str | None, every_days: int = 7) -> timedelta | None:
         answered("A", ["X"], at(hours=n)) if kind is None else failed("A", kind, at(hours=n))
         for n, kind in enumerate(kinds)
     ]
-    time = due_at(poll_states(polls).get("A"), every_days)
+    time = Rounds(every_days).due_at(poll_states(polls).get("A"))
     return None if time == ALWAYS else time - T - timedelta(hours=len(kinds) - 1)
 
 
@@ -81,6 +82,92 @@ def test_failures_in_a_row_double_the_wait_up_to_the_interval() -> None:
     assert due(*["timeout"] * 9, every_days=1) == timedelta(days=1)
 
 
+# A history as a table reads it: a letter for each poll and the hours between them. "v" and "w" are
+# answers of two served models, "t" a timeout, "r" a refusal, "i" an interrupted poll.
+MADE = {"t": "timeout", "r": "refusal", "i": "interrupted"}
+HOUR, DAY = 1, 24
+
+
+def state_after(*steps: str | int) -> PollState:
+    """Where a pair stands after such a history, whose last poll is at ``T``."""
+    hours = sum(step for step in steps if isinstance(step, int))
+    polls = []
+    for step in steps:
+        if isinstance(step, int):
+            hours -= step
+        elif step in MADE:
+            polls.append(failed("A", MADE[step], at(hours=-hours)))
+        else:
+            polls.append(answered("A", ["X"], at(hours=-hours), served_model=step))
+    return poll_states(polls)["A"]
+
+
+NOW, LATER, WEEK = -LEEWAY, timedelta(hours=6), timedelta(days=7)
+ONE, THREE, FIRST = Rounds(7), Rounds(7, samples=3, at_first=1), Rounds(7, samples=1, at_first=3)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "steps", "wait", "taken", "lacking"),
+    [
+        (ONE, ("v",), WEEK, 1, 0),
+        (THREE, ("v",), NOW, 1, 2),
+        (THREE, ("v", HOUR, "v"), NOW, 2, 1),
+        (THREE, ("v", HOUR, "v", HOUR, "v"), WEEK, 3, 0),
+        # answers that lie a week apart are of two rounds, however much the first one lacked
+        (THREE, ("v", HOUR, "v", 7 * DAY, "v"), NOW, 1, 2),
+        (THREE, ("v", 6 * DAY, "v", 6 * DAY, "v"), WEEK, 3, 0),
+        # a failure waits as ever, and one of no use ends the round
+        (THREE, ("v", HOUR, "t"), LATER, 1, 2),
+        (THREE, ("v", HOUR, "t", LATER // timedelta(hours=1), "v"), NOW, 2, 1),
+        (THREE, ("v", HOUR, "r"), WEEK, 1, 2),
+        (THREE, ("v", HOUR, "r", 7 * DAY, "v"), NOW, 1, 2),
+        # at first three, then one
+        (FIRST, ("v",), NOW, 1, 2),
+        (FIRST, ("v", HOUR, "v", HOUR, "v"), WEEK, 3, 0),
+        (FIRST, ("v", HOUR, "v", HOUR, "v", 7 * DAY, "v"), WEEK, 1, 0),
+        (FIRST, ("v", 7 * DAY, "v"), NOW, 1, 1),
+        (FIRST, ("v", 7 * DAY, "v", HOUR, "v"), WEEK, 2, 0),
+        # three again once the served model is another one
+        (FIRST, ("v", HOUR, "v", HOUR, "v", 7 * DAY, "w"), NOW, 1, 2),
+        (FIRST, ("v", HOUR, "v", HOUR, "v", 7 * DAY, "w", HOUR, "w"), NOW, 2, 1),
+        (FIRST, ("v", HOUR, "v", HOUR, "v", 7 * DAY, "w", HOUR, "w", HOUR, "w"), WEEK, 3, 0),
+        # a provider that serves now this, now that is not asked for ever
+        (FIRST, ("v", HOUR, "w", HOUR, "v"), WEEK, 3, 0),
+        (THREE, ("v", HOUR, "w", HOUR, "v"), WEEK, 3, 0),
+    ],
+)
+def test_a_round_takes_so_many_answers(
+    rounds: Rounds, steps: tuple[str | int, ...], wait: timedelta, taken: int, lacking: int
+) -> None:
+    """A pair is due again at once until its round is complete, then after the interval."""
+    state = state_after(*steps)
+    assert rounds.due_at(state) - T == wait
+    assert (rounds.taken(state), max(rounds.lacking(state), 0)) == (taken, lacking)
+
+
+def test_an_interrupted_repeat_is_due_at_once() -> None:
+    """And the answers before it are not asked for again."""
+    state = state_after("v", HOUR, "v", HOUR, "i")
+    assert THREE.due_at(state) == ALWAYS
+    assert THREE.lacking(state, T) == 1
+
+
+def test_a_round_that_is_over_is_not_filled_up() -> None:
+    """What is due after the interval is a round of its own."""
+    state = state_after("v", HOUR, "v")
+    assert THREE.lacking(state, T + WEEK - timedelta(seconds=1)) == 1
+    assert THREE.lacking(state, T + WEEK) == 3
+    assert FIRST.lacking(state_after("v", HOUR, "v", HOUR, "v"), T + WEEK) == 1
+    assert (FIRST.lacking(None, T), FIRST.taken(None, T)) == (3, 0)
+
+
+def test_the_options_number_stands_for_both_of_the_sites() -> None:
+    """What site.json says of rounds holds, unless a run says how many answers they take."""
+    site = Site(version=1, name="x", poll_every_days=3, samples_per_round=2, samples_at_first=4)
+    assert Rounds.of(site) == Rounds(3, 2, 4)
+    assert Rounds.of(site, 1) == Rounds(3, 1, 1)
+
+
 def test_a_state_tells_the_last_poll_and_the_last_success() -> None:
     """What ``--status`` shows follows from a pair's polls alone."""
     paid = Usage(10, 10, 0.25)
@@ -100,7 +187,9 @@ def test_a_state_tells_the_last_poll_and_the_last_success() -> None:
         "error": "It failed: auth.",
         "cooldown_until": "2026-11-03T13:00:00Z",
         "failed_at": (at(days=1, hours=1),),
-        "answered_at": at(days=1),
+        "answers": (at(), at(days=1)),
+        "of_version": 2,
+        "asked": 2,
         "usd": 0.25,
     }
     never = poll_states([failed("A")])["A"]
@@ -170,10 +259,27 @@ def test_due_pairs_come_longest_waiting_first(data: Path) -> None:
     """Never polled first, then the oldest; equals by slug; what is not due stays out."""
     stands = due_in(data)
     pairs = [pair(slug) for slug in ("twin", "new", "old", "never")]
-    assert slugs(stands.due(pairs, 7, T)) == ["never", "old", "twin"]
-    assert slugs(stands.due(pairs, 7, T + timedelta(days=6))) == ["never", "old", "twin", "new"]
+    assert slugs(stands.due(pairs, WEEKLY, T)) == ["never", "old", "twin"]
+    assert slugs(stands.due(pairs, WEEKLY, T + timedelta(days=6))) == [
+        "never",
+        "old",
+        "twin",
+        "new",
+    ]
     just_before = T + timedelta(days=6, seconds=-1)
-    assert "new" not in slugs(stands.due(pairs, 7, just_before))
+    assert "new" not in slugs(stands.due(pairs, WEEKLY, just_before))
+
+
+def test_repeats_come_after_what_others_lack(data: Path) -> None:
+    """Every due pair is asked once before any is asked again, and as often as its round takes."""
+    append(data, [answered("A", ["X"], at(), slug="old")])
+    stands, pairs = due_in(data), [pair(slug) for slug in ("new", "old", "twin", "never")]
+    due = stands.due(pairs, THREE, T)
+    assert slugs(due) == ["never", "twin", "new", "old"]
+    rest = slugs(stands.rest_of_rounds(due, THREE, T))
+    assert rest == ["never", "twin", "new", "old", "never", "twin", "new", "old", "never", "twin"]
+    assert stands.under_way(pairs, THREE, T) == [(1, 2), (1, 2)]
+    assert stands.rest_of_rounds([], THREE, T) == []
 
 
 def test_all_pairs_come_longest_waiting_first(data: Path) -> None:
@@ -220,11 +326,11 @@ def test_what_cannot_be_read_is_not_due(data: Path, monkeypatch: pytest.MonkeyPa
             for stands, unknown in (from_files(data), from_picture(store)):
                 said = [str(error) for error in unknown]
                 assert said == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
-                assert stands.due([pair("old")], 7, T + timedelta(days=30)) == []
+                assert stands.due([pair("old")], WEEKLY, T + timedelta(days=30)) == []
     for stands, unknown in (from_files(data), from_picture(store)):
         assert unknown == []
-        assert stands.due([pair("old")], 7, T) == []
-        assert slugs(stands.due([pair("old")], 7, T + timedelta(days=7))) == ["old"]
+        assert stands.due([pair("old")], WEEKLY, T) == []
+        assert slugs(stands.due([pair("old")], WEEKLY, T + timedelta(days=7))) == ["old"]
 
 
 def test_former_slugs_count(tmp_path: Path) -> None:
@@ -244,18 +350,18 @@ def test_former_slugs_count(tmp_path: Path) -> None:
 def test_a_new_question_is_due_at_once(data: Path) -> None:
     """Polls of another wording hold nobody up, but money spent on them is spent."""
     pairs = [pair("new")]
-    assert due_in(data).due(pairs, 7, T) == []
+    assert due_in(data).due(pairs, WEEKLY, T) == []
     path = data / "categories" / "new.json"
     asked = json.loads(path.read_text(encoding="utf-8"))
     write_json(path, {**asked, "question": "Which is best?"})
-    assert due_in(data).due(pairs, 7, T) == pairs
+    assert due_in(data).due(pairs, WEEKLY, T) == pairs
     assert [state.failure for state in due_in(data).of_model("B")] == ["auth"]
     tried = failed("A", "timeout", at(hours=-1), slug="new", question="Which is best?")
     append(data, [tried])
-    assert due_in(data).due(pairs, 7, T) == []
-    assert due_in(data).due(pairs, 7, T + timedelta(hours=5)) == pairs
+    assert due_in(data).due(pairs, WEEKLY, T) == []
+    assert due_in(data).due(pairs, WEEKLY, T + timedelta(hours=5)) == pairs
     write_json(path, {**asked, "question": "So?", "former_questions": [asked["question"]]})
-    assert due_in(data).due(pairs, 7, T) == []
+    assert due_in(data).due(pairs, WEEKLY, T) == []
 
 
 def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
@@ -266,11 +372,11 @@ def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
     for stands, [said] in (from_files(data), from_picture(store_of(data))):
         why = "history/old.jsonl:2:1: a poll of 9000-12-31T23:59:59Z, which is"
         assert str(said).startswith(why)
-        assert (stands.due(pairs, 7, T), stands.known(pairs)) == ([], [])
+        assert (stands.due(pairs, WEEKLY, T), stands.known(pairs)) == ([], [])
     reason = {wrong.id: {"reason": "wrong clock", "date": "2026-11-02"}}
     write_json(data / "withheld.json", {"version": 1, "withheld": reason})
-    assert slugs(due_in(data).due(pairs, 7, T)) == ["old", "old"]
-    assert due_at(poll_states([wrong])["B"], 3650).year == 9010
+    assert slugs(due_in(data).due(pairs, WEEKLY, T)) == ["old", "old"]
+    assert Rounds(3650).due_at(poll_states([wrong])["B"]).year == 9010
 
 
 def test_a_withheld_poll_was_asked_all_the_same(data: Path) -> None:
@@ -278,22 +384,22 @@ def test_a_withheld_poll_was_asked_all_the_same(data: Path) -> None:
     [stored, _] = History(data / "history").read("new").polls
     why = {stored.poll.id: {"reason": "A slur", "date": "2026-11-02"}}
     write_json(data / "withheld.json", {"version": 1, "withheld": why})
-    assert due_in(data).due([pair("new")], 7, T) == []
+    assert due_in(data).due([pair("new")], WEEKLY, T) == []
 
 
 def test_damage_holds_nobody_up(data: Path) -> None:
     """A copied line is no poll, so what it repeats decides."""
     path = data / "history" / "new.jsonl"
     path.write_bytes(path.read_bytes() + (data / "history" / "old.jsonl").read_bytes())
-    assert slugs(due_in(data).due([pair("new")], 7, T + timedelta(days=6))) == ["new"]
+    assert slugs(due_in(data).due([pair("new")], WEEKLY, T + timedelta(days=6))) == ["new"]
 
 
 def test_a_renamed_assistant_is_not_asked_again(data: Path) -> None:
     """Its polls under a former name are its own."""
     models = [{"name": "Z", "api": "sample", "former_names": ["A"]}]
     write_json(data / "models.json", {"version": 1, "models": models})
-    assert due_in(data).due([pair("new", "Z")], 7, T) == []
-    assert slugs(due_in(data).due([pair("old", "Z")], 7, T)) == ["old"]
+    assert due_in(data).due([pair("new", "Z")], WEEKLY, T) == []
+    assert slugs(due_in(data).due([pair("old", "Z")], WEEKLY, T)) == ["old"]
 
 
 def test_money_is_summed_over_one_day(tmp_path: Path) -> None:

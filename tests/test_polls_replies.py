@@ -19,7 +19,7 @@ from replaying import answer_text, envelope
 from store.history import History
 from store.polls.asking import UNEXPECTED
 from store.polls.clocks import Clock
-from store.polls.due import Pair, due_at
+from store.polls.due import Pair, Rounds
 from store.polls.leases import Leases
 from store.polls.runner import Dependencies, run
 from store.polls.sending import Limits
@@ -69,7 +69,7 @@ class Desk:
             accounts=[account],
             limits=Limits(connect=1, read=2, total=TOTAL, attempts=1),
         )
-        summary = run([Pair(slug, category(), who)], deps, 7)["A"]
+        summary = run([Pair(slug, category(), who)], deps, Rounds(7))["A"]
         log = self.history.read(slug)
         assert not log.problems
         [stored] = log.polls
@@ -77,7 +77,7 @@ class Desk:
         assert 0 <= account.spent <= 10 * 1e6
         assert stored.poll.latency_ms is None or stored.poll.latency_ms < 1000 * (TOTAL + 5)
         assert stored.poll.failure != "interrupted"
-        due_at(poll_states([stored.poll])["A"], 7)
+        Rounds(7).due_at(poll_states([stored.poll])["A"])
         return stored.poll, summary
 
 

@@ -19,21 +19,22 @@ from replaying import Replaying, answer_text, envelope
 from store.history import History, HistoryError
 from store.polls import answer_parsing
 from store.polls.clocks import Clock
-from store.polls.due import Pair
+from store.polls.due import Pair, Rounds
 from store.polls.leases import Leases
 from store.polls.runner import LEFT, NOT_DUE, Dependencies, RunSummary, run
 from store.polls.sending import Limits
 from store.polls.spending import DailyAccount, RunAccount
 from store.rankings.poll_states import PollStates
-from store.records import Assistant, Usage, Withholding
+from store.records import Assistant, Pick, Poll, Usage, Withholding
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
+WHERE = {"slug": "c-00", "question": category().question}
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +89,11 @@ class Desk:
             "clock": clock,
             "limits": Limits(attempts=1),
         }
-        every_days = 7 if only_due else None
-        return run(pairs, Dependencies(**{**base, **deps}), every_days, done=self._count)
+        rounds = deps.pop("rounds", Rounds(7) if only_due else None)
+        in_order = deps.pop("in_order", False)
+        return run(
+            pairs, Dependencies(**{**base, **deps}), rounds, done=self._count, in_order=in_order
+        )
 
     def _count(self) -> None:
         self.done += 1
@@ -151,9 +155,8 @@ def test_an_assistant_is_asked_by_as_many_threads_as_it_takes(desk: Desk) -> Non
 
 def test_only_what_is_due_is_asked(desk: Desk) -> None:
     """Due-ness is read again under the claim: what another poller did meanwhile is skipped."""
-    where = {"slug": "c-00", "question": category().question}
-    append(desk.directory, [answered("a", ["X"], "2026-11-19T06:00:00Z", **where)])
-    append(desk.directory, [failed("b", "schema", "2026-11-19T06:00:00Z", **where)])
+    append(desk.directory, [answered("a", ["X"], "2026-11-19T06:00:00Z", **WHERE)])
+    append(desk.directory, [failed("b", "schema", "2026-11-19T06:00:00Z", **WHERE)])
     summaries = desk.run(desk.pairs(2, "a", "b"), only_due=True)
     assert dict(summaries["a"].outcomes) == {"answered": 1, NOT_DUE: 1}
     assert dict(summaries["b"].outcomes) == {"answered": 1, NOT_DUE: 1}
@@ -165,6 +168,111 @@ def test_a_pair_that_is_due_exactly_now_is_asked(desk: Desk) -> None:
     """The interval is over when it is over."""
     append(desk.directory, [answered("a", ["X"], "2026-11-13T06:00:00Z", slug="c-00")])
     assert dict(desk.run(desk.pairs(1, "a"), only_due=True)["a"].outcomes) == {"answered": 1}
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_pair_given_several_times_is_asked_as_often(desk: Desk, concurrency: int) -> None:
+    """Each answer is a record with an id of its own, however many threads ask."""
+    pairs = desk.pairs(2, "a", "b", concurrency=concurrency) * 3
+    summaries = desk.run(pairs)
+    assert {name: dict(each.outcomes) for name, each in summaries.items()} == {
+        name: {"answered": 6} for name in "ab"
+    }
+    assert set(desk.recorded().values()) == {3}
+    assert len(desk.server.seen) == desk.done == 12
+    ids = [s.poll.id for slug in ("c-00", "c-01") for s in desk.history.read(slug).polls]
+    assert len(set(ids)) == 12
+
+
+def test_repeats_come_after_every_first_answer(desk: Desk) -> None:
+    """When money or time ends, each category has one answer before any has two."""
+    pairs = desk.pairs(4, "a", concurrency=1) * 2
+    desk.run(pairs, accounts=[RunAccount(0.065)], in_order=True)  # several threads may overtake
+    assert sorted(desk.recorded().values()) == [1, 1, 2, 2]
+
+
+def test_a_round_is_filled_and_no_more(desk: Desk) -> None:
+    """What another poller added meanwhile is not asked again: due-ness is read before each."""
+    append(desk.directory, [answered("a", ["X"], "2026-11-20T05:00:00Z", **WHERE)])
+    rounds = Rounds(7, samples=3)
+    assert desk.run(desk.pairs(1, "a") * 3, rounds=rounds)["a"].outcomes == {
+        "answered": 2,
+        NOT_DUE: 1,
+    }
+    assert desk.run(desk.pairs(1, "a") * 3, rounds=rounds)["a"].outcomes == {NOT_DUE: 3}
+    assert desk.done == 6
+
+
+def test_answers_that_are_the_same_fill_a_round_too(desk: Desk) -> None:
+    """Though the second of two equal ones bears a time that is yet to come."""
+    same = Poll(slug="c-00", model="a", question=category().question, pick="X",
+                ranking=(Pick(1, "X", None, None, ()),), latency_ms=1)  # fmt: skip
+
+    def record(polls: Sequence[Poll], now: str) -> Sequence[Poll]:
+        return desk.history.append([same for _ in polls], now)
+
+    run = desk.run(desk.pairs(1, "a") * 3, rounds=Rounds(7, samples=3), record=record)
+    assert run["a"].outcomes == {"answered": 3}
+    times = [stored.poll.polled_at for stored in desk.history.read("c-00").polls]
+    assert times == [f"2026-11-20T06:00:0{n}Z" for n in range(3)]
+
+
+@pytest.mark.parametrize("due", [True, False])
+def test_a_failure_ends_a_round_for_now(desk: Desk, *, due: bool) -> None:
+    """A due pair waits as after any failure; a pair that was named is asked as often as told."""
+    desk.server.follow({"a": [{"picks": ["X"]}, {"text": "no"}, {"picks": ["Y"]}]})
+    rounds = Rounds(7, samples=4) if due else None
+    summary = desk.run(desk.pairs(1, "a") * 4, rounds=rounds)["a"]
+    rest = {LEFT: 2} if due else {}
+    assert summary.outcomes == {"answered": 1 if due else 3, "parse": 1, **rest}
+    assert desk.done == 4
+
+
+def test_a_stop_between_repeats_loses_and_doubles_nothing(desk: Desk) -> None:
+    """What was answered stays, what was on its way is one record, the next run asks the rest."""
+    desk.server.follow({"a": [{"picks": ["X"]}, {"picks": ["Y"]}, {"gate": "never"}]})
+    rounds = Rounds(7, samples=4)
+
+    def stop() -> None:
+        until(lambda: len(desk.server.seen) == 3)
+        desk.stop.set()
+
+    threading.Thread(target=stop, daemon=True).start()
+    summary = desk.run(desk.pairs(1, "a") * 4, rounds=rounds)["a"]
+    desk.server.gate("never").set()
+    assert summary.outcomes == {"answered": 2, "interrupted": 1, LEFT: 1}
+    desk.stop.clear()
+    desk.server.follow({})
+    assert desk.run(desk.pairs(1, "a") * 4, rounds=rounds)["a"].outcomes == {
+        "answered": 2,
+        NOT_DUE: 2,
+    }
+    assert desk.recorded() == {("c-00", "a", None): 4, ("c-00", "a", "interrupted"): 1}
+
+
+def test_two_runs_at_once_fill_a_round_together(desk: Desk) -> None:
+    """Whatever each of two pollers asks, a round has as many answers as it takes."""
+    other = Desk(desk.directory, desk.server)
+    pairs = desk.pairs(6, "a", "b") * 3
+    threads = [
+        threading.Thread(target=lambda d=d: d.run(list(pairs), rounds=Rounds(7, samples=3)))
+        for d in (desk, other)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    desk.run(pairs, rounds=Rounds(7, samples=3))
+    assert set(desk.recorded().values()) == {3}
+    assert len(desk.server.seen) == 36
+
+
+def test_a_pause_leaves_the_repeats_too(desk: Desk) -> None:
+    """After a bad key nothing is asked again, and all that was meant to be is counted."""
+    desk.server.follow({"a": [{"picks": ["X"]}, {"status": 401}]})
+    summary = desk.run(desk.pairs(2, "a", concurrency=1) * 3)["a"]
+    assert summary.outcomes == {"answered": 1, "auth": 1, LEFT: 4}
+    assert desk.done == 6
 
 
 def test_a_leased_pair_is_left_to_its_holder(desk: Desk) -> None:

@@ -94,6 +94,30 @@ def test_the_same_question_at_the_same_time_gets_the_same_reply() -> None:
     assert there.stdout.strip() == repr(here)
 
 
+def test_asked_again_an_assistant_answers_otherwise() -> None:
+    """Repeats of a day are draws of their own, each the same whenever it is made again."""
+
+    def drawn(repeat: int) -> sample.SampleReply:
+        return sample.reply("laptop", KNOWN["laptop"], "Model C", AT, repeat)
+
+    replies = [drawn(repeat) for repeat in range(5)]
+    assert len(set(map(repr, replies))) == 5
+    assert replies == [drawn(repeat) for repeat in range(5)]
+    assert drawn(0) == sample.reply("laptop", KNOWN["laptop"], "Model C", AT)
+
+
+def test_repeats_differ_as_answers_of_real_models_do() -> None:
+    """Asked twice an assistant seldom gives the same list, and often the same first place."""
+    days = (AT - EPOCH) / dt.timedelta(days=1)
+    pairs = [
+        [[p.name for p in ranked(slug, KNOWN[slug], name, days, n)[:5]] for n in (1, 2)]
+        for slug in list(KNOWN)[::2]
+        for name in ASSISTANTS
+    ]
+    assert 0.0 < mean(one == two for one, two in pairs) < 0.1
+    assert 0.55 < mean(one[0] == two[0] for one, two in pairs) < 0.75
+
+
 def test_every_domain_is_an_example_domain(spoken: dict[tuple[str, str], Answer | Failure]) -> None:
     """Nothing that is sent names a host outside .example, in whatever form it is written."""
     for slug, name in spoken:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from builders import app_over, write_json
+from builders import app_over, command, write_json
 from faults import needs_root
 from processes import (
     CANARY,
@@ -26,6 +26,7 @@ from processes import (
     polls,
     provider,
     served,
+    started,
     until,
     write_real,
 )
@@ -99,7 +100,7 @@ def test_gunicorn_polls_once_whatever_its_workers(tmp_path: Path, asked: Provide
     asked.follow({model: [{"delay": 0.05, "picks": ["Alpha"]}] for model in MODELS})
     before = len(asked.seen())
     with served(data, *GUNICORN, "-w", "2", **FAST) as (_, process):
-        assert flask(data, "poll", "--due").returncode == 0
+        assert flask_here(data, "poll", "--due").exit_code == 0
         until(lambda: len(polls(data)) >= 24)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
@@ -204,6 +205,29 @@ def test_a_spent_day_pauses_the_schedule(
     assert "of 0.05 USD." in flask_here(data, "poll", "--status").stdout
 
 
+def test_killed_between_repeats_nothing_is_lost_or_asked_twice(
+    tmp_path: Path, asked: Provider
+) -> None:
+    """After `kill -9` the same command asks only what the round lacks; a cap counts all."""
+    data = data_of(tmp_path, asked, 1, names=["GPT"], daily_usd=1)
+    asked.follow({"gpt": [{"picks": ["X"]}, {"picks": ["Y"]}, {"gate": "killed"}]})
+    before = len(asked.seen())
+    with started(data, "flask", "poll", "--due", "--samples", "4") as process:
+        until(lambda: len(asked.seen()) == before + 3)
+        process.kill()
+        process.wait(30)
+    asked.open("killed")
+    asked.follow({"gpt": [{"picks": ["Z"]}]})
+    status = flask_here(data, "poll", "--status").stdout
+    assert "Spent today: 0.05 of 1 USD." in status, "what was on its way stays reserved"
+    assert flask_here(data, "poll", "--due", "--samples", "4").output.endswith(
+        "GPT: 2 answered, 0.0088 USD\n"
+    )
+    assert [poll.pick for poll in polls(data)] == ["X", "Y", "Z", "Z"]
+    assert len(asked.seen()) - before == 5
+    assert flask_here(data, "poll", "--due", "--samples", "4").stdout == "Nothing is due.\n"
+
+
 def test_a_missing_key_stops_nobody_else(
     tmp_path: Path, asked: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -231,14 +255,13 @@ def write_models(data: Path, asked: Provider, *names: str) -> None:
     (draft / "models.json").replace(data / "models.json")
 
 
-@pytest.mark.parametrize("arguments", [("poll", "--status"), ("routes",)])
-def test_no_command_polls_on_schedule(
-    tmp_path: Path, asked: Provider, arguments: tuple[str, ...]
-) -> None:
+def test_no_command_polls_on_schedule(tmp_path: Path, asked: Provider) -> None:
     """Only what serves polls: a command with POLL_ENABLED=1 asks nobody."""
     data = data_of(tmp_path, asked, 1)
     before = len(asked.seen())
-    assert flask(data, *arguments, **FAST).returncode == 0
+    assert flask(data, "routes", **FAST).returncode == 0
+    status = command(data, "poll", "--status", poll_enabled=True, environ=environment(data))
+    assert status.exit_code == 0
     assert len(asked.seen()) == before
     assert not (data / ".locks").exists()
 
@@ -320,6 +343,22 @@ def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
     schedule.stop()
     schedule.stop()
     assert not held(data / ".locks" / "schedule.lock")
+
+
+def test_a_schedule_fills_rounds(here: Here) -> None:
+    """It asks until each pair has the answers that its round takes, and no more."""
+    schedule, data, server = here
+    site = json.loads((data / "site.json").read_text())
+    write_json(data / "site.json", {**site, "samples_at_first": 3})
+    schedule._store.reload()  # noqa: SLF001 - as the watcher does
+    schedule.start()
+    until(lambda: len(polls(data)) == 6)
+    until(lambda: "GPT: 0 of 2 due" in flask_here(data, "poll", "--status").stdout)
+    schedule.stop()
+    assert Counter(poll.slug for poll in polls(data)) == {"c-0": 3, "c-1": 3}
+    assert len(server.seen) == 6
+    first_two = {one["question"] for one in server.seen[:2]}
+    assert len(first_two) == 2, "every category has one answer before any has two"
 
 
 @needs_root

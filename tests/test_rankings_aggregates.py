@@ -47,6 +47,20 @@ def test_the_latest_success_of_each_model_stands() -> None:
     assert aggregate.last_poll == "2026-10-04T06:00:00Z"
 
 
+def test_the_first_answers_are_the_earliest_whatever_their_order() -> None:
+    """A day is looked up by its date: a line that a merge put behind later ones counts on its own.
+
+    Failures are no answers.
+    """
+    aggregate = read(
+        failed("A", at="2026-09-30T06:00:00Z"),
+        answered("A", ["Attio"], "2026-10-03T06:00:00Z"),
+        answered("B", ["Attio"], "2026-10-02T06:00:00Z"),
+        answered("A", ["Close"], "2026-10-01T06:00:00Z"),
+    )
+    assert aggregate.first_answers == {"A": "2026-10-01T06:00:00Z", "B": "2026-10-02T06:00:00Z"}
+
+
 def test_nothing_was_polled() -> None:
     """A category without polls reads as empty, not as an error."""
     aggregate = read()

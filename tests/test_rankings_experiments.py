@@ -28,7 +28,7 @@ def compute(*categories: Sequence[Poll]) -> dict[str, Experiment]:
         leaderboards.board(aggregate, "ABCD", SITE, {id_: id_ for id_ in aggregate.ids})
         for aggregate in read
     ]
-    found = experiments.compute([board for board in made if board], read)
+    found = experiments.compute([board for board in made if board], read, {}, {})
     return {experiment.slug: experiment for experiment in found}
 
 

@@ -119,6 +119,16 @@ def test_a_trend_never_compares_two_questions() -> None:
     assert found.of("Y", LONG_AGO).cells == 0
 
 
+def test_asked_again_on_a_day_an_assistant_counts_once() -> None:
+    """Of each window its newest answer counts, however often it was asked in it."""
+    then, now = "2026-11-10T06:00:00Z", "2026-11-20T06:00:00Z"
+    once = [answer("A", "X", then), answer("A", "Y", now)]
+    often = [*[answer("A", "Z", then)] * 4, once[0], *[answer("A", "X", now)] * 4, once[1]]
+    for product in "XYZ":
+        of_once, of_often = (Trends(recent(a), TODAY).of(product, LONG_AGO) for a in (once, often))
+        assert of_once == of_often
+
+
 def test_only_polls_that_can_still_matter_are_kept() -> None:
     """Of each model the polls of its last fourteen days, newest first, each with its products."""
     answers = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from builders import answered, category, failed
 from msgspec import structs
 
@@ -36,6 +37,41 @@ def test_failures_count_since_the_last_answer() -> None:
     }
     assert (states["A"].answered_at, states["B"].answered_at) == (at(3), None)
     assert poll_states([]) == {}
+
+
+def test_the_newest_five_answers_are_kept() -> None:
+    """No round takes more; failures between them are none of them."""
+    polls = [answered("A", ["X"], at(hour)) for hour in range(1, 7)]
+    state = poll_states([*polls, failed("A", at=at(8)), answered("A", ["X"], at(9))])["A"]
+    assert state.answers == (at(3), at(4), at(5), at(6), at(9))
+    assert (state.of_version, state.answered_at) == (5, at(9))
+
+
+@pytest.mark.parametrize(
+    ("served", "expected"),
+    [
+        (["v"], 1),
+        (["v", "v", "w"], 1),
+        (["v", "w", "w"], 2),
+        (["w", "v", "w"], 1),
+        ([None, None], 2),
+        (["v", None], 1),
+    ],
+)
+def test_answers_of_one_version_are_counted(served: list[str | None], expected: int) -> None:
+    """Those in a row that the newest served model gave; an unnamed model is one, too."""
+    polls = [answered("A", ["X"], at(n), served_model=name) for n, name in enumerate(served)]
+    assert poll_states(polls)["A"].of_version == expected
+    assert poll_states([*polls, failed("A", at=at(9))])["A"].of_version == expected
+
+
+def test_polls_are_counted_by_utc_day() -> None:
+    """Failed ones too, of whatever wording, and of the newest day alone."""
+    polls = [answered("A", ["X"], at(5, day=1)), answered("A", ["X"], at(5)), failed("A", at=at(6))]
+    other = answered("A", ["X"], at(7), question="Which was best?")
+    states = PollStates.of([*polls, other], CATEGORY)
+    asked = [states.asked_on(f"2026-11-0{day}", "A") for day in (1, 2, 3)]
+    assert (asked, states.asked_on("2026-11-02", "B")) == ([0, 3, 0], 0)
 
 
 def test_a_last_failure_may_call_for_a_cooldown() -> None:

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from copy import deepcopy
+from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from builders import BASE_URL, answered, app_over, append, failed, line_of, write_data, write_json
+from builders import (
+    BASE_URL,
+    answered,
+    app_over,
+    append,
+    failed,
+    line_of,
+    prepared,
+    write_data,
+    write_json,
+)
 from recomputation import Recomputation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from certainty_figures import Figures
     from flask import Flask
     from flask.testing import FlaskClient
 
     from store.records import Poll
+    from store.web.cache import EncodedBody
 
-WORLDS = ("shipped", "odd names", "odd times")
+WORLDS = ("shipped", "odd names", "odd times", "repeats")
 
 ODD = (
     "Zoho CRM", "Zoho", "zoho crm™", "CRM by Zoho", "Zoho CRM Plus", "Salesforce Sales Cloud",
@@ -91,7 +106,44 @@ def _polls(seed: int, slugs: dict[str, str], names: tuple[str, ...], gap: int) -
             yield poll
 
 
-def _odd_world(directory: Path, names: tuple[str, ...], gap: int) -> Path:
+def _repeats(seed: int, questions: dict[str, str]) -> Iterator[Poll]:
+    """Rounds of up to four assistants with repeats, new versions, pauses and few products."""
+    draw = Random(seed)
+    for slug, question in questions.items():
+        models = "ABCD"[: draw.randint(1, 4)]
+        taste = draw.sample(ODD, draw.randint(2, 9))
+        noise, version = draw.choice([0.2, 0.6, 2]), dict.fromkeys(models, 1)
+        rounds = draw.randint(1, 8)
+        for number in range(rounds):
+            if number == rounds - 1 and draw.random() < 0.3:
+                taste[:2] = taste[1::-1]
+            at = f"2026-{1 + draw.choice([1, 1, 1, 3]) * number // 8:02}-{1 + number:02}"
+            for model in models * draw.choice([1, 1, 2]):
+                version[model] += draw.random() < 0.02
+                order = sorted(taste, key=lambda name: taste.index(name) + draw.gauss(0, noise))
+                yield answered(
+                    model,
+                    order[: draw.randint(2, 5)],
+                    f"{at}T06:00:{draw.randint(0, 59):02}Z",
+                    slug=slug,
+                    question=question,
+                    served_model=draw.choice([None, *[f"v{version[model]}"] * 99]),
+                )
+
+
+def _repeated_world(directory: Path, seed: int, categories: int) -> Path:
+    """Categories asked again and again, so that every level occurs."""
+    questions = {f"c{i}": f"What is the best c{i}?" for i in range(categories)}
+    made = {slug: {"title": f"Best {slug}", "question": q} for slug, q in questions.items()}
+    write_data(directory, categories=made, products=PRODUCTS, drop_after_days=60)
+    append(directory, list(_repeats(seed, questions)))
+    assistants = [{"name": name, "api": "sample"} for name in "ABCD"]
+    assistants[0]["maker"], assistants[2]["maker"] = "ZOHO", "Salesforce"
+    write_json(directory / "models.json", {"version": 1, "models": assistants})
+    return directory
+
+
+def odd_world(directory: Path, names: tuple[str, ...], gap: int) -> Path:
     """Forty categories about few products, some with nouns, one with a former slug."""
     categories: dict[str, dict[str, Any]] = {
         f"crm-{i}": {
@@ -127,55 +179,148 @@ def _damage(history: Path) -> None:
         path.write_bytes(b"".join([*own[:-1], *bad, own[-1]]))
 
 
+class World(NamedTuple):
+    """A data directory's recomputed figures, those by category, and a reader of its answers."""
+
+    recomputed: Recomputation
+    figures: dict[str, dict[str, Any] | None]
+    client: FlaskClient
+    verdicts: dict[str, EncodedBody]
+
+
 @pytest.fixture(scope="module", params=WORLDS)
-def world(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Recomputation, FlaskClient]:
-    """A data directory's recomputed figures, and a reader of its live answers."""
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """The shipped data, and two directories of odd data."""
     directory: Path
     if request.param == "shipped":
         directory = request.getfixturevalue("shipped")
         app: Flask = request.getfixturevalue("app")
+    elif request.param == "repeats":
+        directory = _repeated_world(tmp_path_factory.mktemp("repeats") / "data", 1, 40)
+        app = app_over(directory)
     else:
         names, gap = (ODD, 9) if request.param == "odd names" else (ODD[:8], 28)
-        directory = _odd_world(tmp_path_factory.mktemp("odd") / "data", names, gap)
+        directory = odd_world(tmp_path_factory.mktemp("odd") / "data", names, gap)
         app = app_over(directory)
-    return Recomputation(directory, BASE_URL), app.test_client()
+    recomputed = Recomputation(directory, BASE_URL)
+    figures = {slug: recomputed.category(slug) for slug in recomputed.categories}
+    return World(recomputed, figures, app.test_client(), prepared(app.extensions["store"]))
 
 
-World = tuple[Recomputation, "FlaskClient"]
+@pytest.mark.slow
+def test_certainty_is_as_recomputed_in_the_shipped_data(
+    shipped: Path, verdicts: dict[str, Any]
+) -> None:
+    """Every figure of every category."""
+    recomputed = Recomputation(shipped, BASE_URL)
+    for slug, body in verdicts.items():
+        _hold_certainty(recomputed, recomputed.certainty(slug), deepcopy(body))
+
+
+@pytest.mark.slow
+def test_certainty_is_as_recomputed_in_300_histories(tmp_path: Path) -> None:
+    """Every figure of 300 made-up categories, among which every level occurs."""
+    directory = _repeated_world(tmp_path / "data", 7, 300)
+    recomputed, client = Recomputation(directory, BASE_URL), app_over(directory).test_client()
+    levels = Counter[str]()
+    for slug in recomputed.categories:
+        body = client.get(f"/api/v1/best/{slug}.json").get_json()
+        _hold_certainty(recomputed, recomputed.certainty(slug), body)
+        levels[body["certainty"]["level"]] += 1
+    assert levels.keys() == {"unmeasured", "clear", "open", "contradicted"}
 
 
 def test_every_category_is_as_recomputed(world: World) -> None:
-    """Scores, order, ties, ranks, agreement, overlap and every sentence of every category."""
-    recomputed, client = world
-    for slug in recomputed.categories:
-        answer = client.get(f"/api/v1/best/{slug}.json")
-        expected = recomputed.category(slug)
+    """Scores, order, ties, ranks, agreement, overlap and every sentence of every category.
+
+    How sure they are is held for every eighth of the shipped ones: exact fractions take 4 ms each.
+    """
+    step = 8 if len(world.figures) > 1000 else 1
+    for number, (slug, expected) in enumerate(world.figures.items()):
         if expected is None:
-            assert answer.status_code == (503 if slug in recomputed.damaged else 404), slug
+            answer = world.client.get(f"/api/v1/best/{slug}.json")
+            assert answer.status_code == (503 if slug in world.recomputed.damaged else 404), slug
             continue
-        body = answer.get_json()
+        body = json.loads(world.verdicts[f"best/{slug}.json"].body)
         if expected["agreement"]:
-            exact = expected["agreement"].pop("overlap")
-            assert abs(body["agreement"].pop("overlap") - exact) <= 0.00005 + 1e-12, slug
-        assert {key: body[key] for key in expected} == expected, slug
+            exact = expected["agreement"]["overlap"]
+            assert abs(body["agreement"]["overlap"] - exact) <= 0.00005 + 1e-12, slug
+            body["agreement"]["overlap"] = exact
+        if number % step == 0:
+            _hold_certainty(world.recomputed, world.recomputed.certainty(slug), body)
+        assert _as_far_as(expected, body) == expected, slug
+
+
+def _as_far_as(expected: Any, shown: Any) -> Any:
+    """What is shown, but for members that are not expected."""
+    if isinstance(expected, dict) and isinstance(shown, dict):
+        return {k: _as_far_as(v, shown[k]) if k in shown else None for k, v in expected.items()}
+    if isinstance(expected, list) and isinstance(shown, list) and len(expected) == len(shown):
+        return [_as_far_as(*both) for both in zip(expected, shown, strict=True)]
+    return shown
+
+
+def _hold_certainty(recomputed: Recomputation, sure: Figures, body: dict[str, Any]) -> None:
+    """Every figure of how sure a category is, to four decimals; taken out of the body."""
+    ids = {recomputed.slug(item): item for item in sure.items}
+    found, entries = body["certainty"], body["combined"]
+    ranks = sorted(entries[0]["modelRanks"].values())
+    firsts = [ids[e["slug"]] for e in entries if sorted(e["modelRanks"].values()) == ranks]
+    assert found["level"] == sure.level(firsts)
+    published = min(firsts, key=lambda item: (-sure.mean(item), sure.slug(item)))
+    published = published if sure.measured else firsts[0]
+    assert found["window"] == {m: len(a) for m, a in zip(sure.names, sure.windows, strict=True)}
+    assert found["answers"] == sum(found["window"].values())
+    contenders = sure.contenders if sure.measured else []
+    assert [each["slug"] for each in found["contenders"]] == list(map(recomputed.slug, contenders))
+    assert found["leader"] == (found["contenders"][0] if contenders else None)
+    share = sure.first_share(published) if sure.measured else None
+    for key in ("combinations", "firstIn", "firstShare", "interval"):
+        assert found[key] == (share and pytest.approx(share[key], abs=6e-5))
+    for entry in entries:
+        item = ids[entry["slug"]]
+        assert entry.pop("range") == (sure.range(item) if sure.measured else None)
+        mean = float(sure.mean(item)) if sure.measured else None
+        assert entry.pop("meanScore") == (mean and pytest.approx(mean, abs=6e-5))
+        _hold_share(entry.pop("presence"), sure.share(partial(_names, item)))
+        leading = sure.share(partial(_ranks_first, item)) if sure.measured else None
+        _hold_share(entry.pop("firsts"), leading)
+        assert entry.pop("ownMaker") == any(recomputed.is_own(m, item) for m in entry["modelRanks"])
+    for model, picks in body["perModel"].items():
+        for pick in picks:
+            assert pick.pop("ownMaker") == recomputed.is_own(model, ids[pick["slug"]])
+    if body["agreement"]:
+        own, relative = sure.overlaps()
+        assert body["agreement"].pop("selfOverlap") == (own and pytest.approx(own, abs=6e-5))
+        shown = body["agreement"].pop("relativeOverlap")
+        assert shown == (relative and pytest.approx(relative, abs=6e-5))
+
+
+def _names(item: str, answer: dict[str, int]) -> bool:
+    return item in answer
+
+
+def _ranks_first(item: str, answer: dict[str, int]) -> bool:
+    return answer.get(item) == 1
+
+
+def _hold_share(shown: dict[str, Any] | None, exact: dict[str, Any] | None) -> None:
+    assert (shown is None) == (exact is None)
+    for key, value in (exact or {}).items():
+        assert shown
+        assert shown[key] == pytest.approx(value, abs=6e-5), key
 
 
 def test_the_list_holds_exactly_the_ranked_categories(world: World) -> None:
     """Categories with a counted answer, by title, with the date of their newest one."""
-    recomputed, client = world
-    listed = {c["slug"]: c["updated"] for c in client.get("/api/v1/categories.json").get_json()}
-    assert listed == {
-        slug: figures["updated"]
-        for slug in recomputed.categories
-        if (figures := recomputed.category(slug))
-    }
+    categories = world.client.get("/api/v1/categories.json").get_json()
+    listed = {category["slug"]: category["updated"] for category in categories}
+    assert listed == {slug: each["updated"] for slug, each in world.figures.items() if each}
 
 
 def test_every_change_is_as_recomputed(world: World) -> None:
     """Which flips there are, from what to what, confirmed or not, newest first."""
-    recomputed, client = world
+    recomputed, client = world.recomputed, world.client
     expected, body = recomputed.changes(), client.get("/api/v1/changes.json").get_json()
     shown = body["changes"]
     assert body["total"] == len(expected)
@@ -194,7 +339,7 @@ def test_every_change_is_as_recomputed(world: World) -> None:
 
 def test_every_mention_is_as_recomputed(world: World) -> None:
     """Counts, windows, denominators, differences and directions of the most mentioned."""
-    recomputed, client = world
+    recomputed, client = world.recomputed, world.client
     expected, body = recomputed.mentions(), client.get("/api/v1/mentions.json").get_json()
     assert body["polls"] == len(recomputed.successes)
     assert body["asOf"] == recomputed.last_poll()
@@ -212,7 +357,7 @@ def test_every_mention_is_as_recomputed(world: World) -> None:
 
 def test_every_address_leads_to_the_product_that_owns_it(world: World) -> None:
     """Each slug that a spelling ever had answers with its product, or moved to it for good."""
-    recomputed, client = world
+    recomputed, client = world.recomputed, world.client
     owners = recomputed.owners()
     for address, product in list(owners.items())[:: 1 + len(owners) // 3000]:
         answer = client.get(f"/api/v1/product/{address}.json")
@@ -226,7 +371,7 @@ def test_every_address_leads_to_the_product_that_owns_it(world: World) -> None:
 
 def test_a_product_file_that_no_poll_named_has_no_record(world: World) -> None:
     """A record is what models said; a curator's file alone is none."""
-    recomputed, client = world
+    recomputed, client = world.recomputed, world.client
     unnamed = recomputed.files.keys() - recomputed.first_use.keys() - recomputed.owners().keys()
     for slug in unnamed:
         assert client.get(f"/api/v1/product/{slug}.json").status_code == 404, slug

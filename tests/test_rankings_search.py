@@ -60,7 +60,7 @@ def index() -> Index:
 
 
 def first(hits: Hits) -> tuple[str | None, str | None]:
-    categories, brands = hits
+    categories, brands, _ = hits
     return (categories[0].slug if categories else None, brands[0].slug if brands else None)
 
 
@@ -151,7 +151,76 @@ def test_the_plain_title_comes_before_a_special_one(index: Index) -> None:
 )
 def test_nothing_is_said_when_there_is_nothing(index: Index, query: str) -> None:
     """Nonsense, other things that share a word, and ordinary words for names stay unanswered."""
-    assert index.search(query) == Hits((), ())
+    assert index.search(query)[:2] == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("query", "match"),
+    [
+        ("air fryer", "exact"),
+        ("surfsharks", "exact"),
+        ("headphones cancelling", "likely"),
+        ("mattress back ache", "related"),
+    ],
+)
+def test_a_hit_says_how_sure_it_is(index: Index, query: str, match: str) -> None:
+    """By its score: the title or nearly so, most of it, or only some words in common."""
+    categories, brands, _ = index.search(query)
+    assert max((*categories, *brands), key=lambda hit: hit.score).match == match
+
+
+def test_a_need_in_other_words_finds_by_its_situations(index: Index) -> None:
+    """Words scattered over several situations add up, and enough of them are a likely match."""
+    situations = ("clothes still wet after a day indoors", "black mould in the bathroom corners")
+    dehumidifier = Document("dehumidifier", ("Best dehumidifier",), situations=situations)
+    asked = "our bathroom walls are wet and mould grows in the corners"
+    before = Index(CATEGORIES, BRANDS, SYNONYMS, COMMON).search(asked)
+    (hit,) = Index([*CATEGORIES, dehumidifier], BRANDS, SYNONYMS, COMMON).search(asked).categories
+    assert (before.categories, hit.slug, hit.match) == ((), "dehumidifier", "likely")
+
+
+def test_what_is_closest_is_offered_where_nothing_is_sure(index: Index) -> None:
+    """Beside weak hits or none, never among them, and not where a hit may be acted on."""
+    assert index.search("coffee table").related == ("coffee-maker",)
+    weak = index.search("mattress back ache")
+    assert [hit.slug for hit in weak.categories] == ["mattress-for-back-pain"]
+    assert weak.related == ("mattress",)
+    assert index.search("noise cancelling headphones").related == ()
+    assert index.search("mattress back").related == ()
+    assert index.search("spotify").related == ()
+    assert index.search("coffee table", kind="brands").related == ()
+
+
+def test_one_kind_is_found_as_in_both(index: Index) -> None:
+    """A search in one array finds there what a search in both does."""
+    categories, brands = index.search("air fryer").categories, index.search("surfshark").brands
+    assert categories
+    assert brands
+    assert index.search("air fryer", kind="categories") == Hits(categories, ())
+    assert index.search("air fryer", kind="brands") == Hits((), ())
+    assert index.search("surfshark", kind="brands") == Hits((), brands)
+    assert index.search("surfshark", kind="categories")[:2] == ((), ())
+
+
+def test_another_head_noun_asks_for_another_thing() -> None:
+    """What only modifies the thing that is asked for is no hit; a whole word begins no other."""
+    index = Index(
+        [Document("table-saw", ("Best table saw",)), Document("tablet", ("Best tablet",))],
+        [Document("cratedb", ("CrateDB",))],
+        [],
+        ["blade", "table", "massage", "saw", "milk", "crate"],
+    )
+    assert first(index.search("table saw"))[0] == "table-saw"
+    assert all(hit.match == "related" for hit in index.search("table saw blade").categories)
+    assert "tablet" not in [hit.slug for hit in index.search("massage table").categories]
+    assert first(index.search("crate"))[1] == "cratedb"
+    assert first(index.search("milk crate"))[1] is None
+
+
+def test_a_first_letter_may_be_doubled_or_misplaced(index: Index) -> None:
+    """Mistakes after the first letter are mended, and in it where its neighbour is to blame."""
+    for typed in ("spptify", "sptoify", "psotify", "sspotify"):
+        assert first(index.search(typed))[1] == "spotify"
 
 
 @pytest.mark.parametrize(
@@ -220,11 +289,14 @@ def test_any_text_gets_an_orderly_answer(index: Index, query: str, limit: int) -
     """No text breaks search: scores lie in 0..1, fall and have three decimals; slugs are unique."""
     slugs = {item.slug for item in CATEGORIES + BRANDS}
     answers = [
-        *index.search(query, limit),
-        *index.complete(query, limit),
+        *index.search(query, limit)[:2],
+        *index.complete(query, limit)[:2],
         index.closest_categories(query, limit),
         index.closest_brands(query, limit),
     ]
+    *_, related = index.search(query, limit)
+    assert len(related) <= 5
+    assert slugs.issuperset(related)
     for hits in answers:
         assert len(hits) <= limit
         assert list(hits) == sorted(hits, key=lambda hit: (-hit.score, hit.slug))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from store.records import Category, Poll
 
 SITE = Site(version=1, name="Test")
-NONE = site_summary.Curated({}, (), (), ())
+NONE = site_summary.Curated({}, (), {}, (), ())
 
 
 def summarise(
@@ -43,7 +43,7 @@ def summarise(
         for slug, aggregate in read.items()
     }
     ranked = {slug: board for slug, board in made.items() if board}
-    curated = site_summary.Curated(known, ("A", "B"), (), ())
+    curated = site_summary.Curated(known, ("A", "B"), {}, (), ())
     return site_summary.summarise(curated, read, ranked, named, before)
 
 

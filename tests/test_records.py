@@ -7,7 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from store.records import Assistant, Category, Problem, Product, Site, Withheld, is_slug
+from store.rankings import windows
+from store.records import (
+    MAX_SAMPLES,
+    Assistant,
+    Category,
+    Problem,
+    Product,
+    Site,
+    Withheld,
+    is_slug,
+)
 
 
 def takes(kind: type[Any], **fields: Any) -> bool:
@@ -105,10 +115,16 @@ def test_poll_ids_are_sixteen_hex_digits() -> None:
     assert not takes(Withheld, withheld={"0123456789ABCDEF": withholding})
 
 
+def test_a_round_takes_no_more_than_certainty_looks_at() -> None:
+    """An answer beyond the window would be paid for and push out one that counts."""
+    assert windows.MOST == MAX_SAMPLES
+
+
 def test_what_is_not_written_has_the_documented_default() -> None:
     """A file may say only what is particular to it."""
     site = msgspec.convert({"version": 1, "name": "x"}, Site)
     assert (site.poll_every_days, site.stale_after_days, site.drop_after_days) == (7, 30, 90)
+    assert (site.samples_per_round, site.samples_at_first) == (1, 1)
     assert (site.licence, site.sample, site.base_url) == ("CC BY 4.0", False, None)
     category = msgspec.convert({"version": 1, "title": "Best VPN", "question": "?"}, Category)
     assert category.subject == "VPN"

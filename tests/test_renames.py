@@ -135,21 +135,28 @@ def test_an_init_that_fails_leaves_nothing(
 
 def test_an_export_that_fails_leaves_the_last_one(data: Path, tmp_path: Path) -> None:
     """What readers are served is whole, the last tree or the next, and no half tree takes room."""
-    home = tmp_path / "tree"
+    home, seen = tmp_path / "tree", list[bool]()
     for nth in itertools.count(1):
         append(data, [answered("A", [f"Alpha {nth}"], "2026-11-09T06:00:00Z")])
         before = found_in((home / "current").resolve())
         with failing_names(nth, error(nth), ("rename", "replace", "symlink")) as calls:
             done = command(data, "export", str(home))
         after = found_in((home / "current").resolve())
-        assert not [path for path in (home / "trees").iterdir() if path.name.startswith(".")]
+        assert not list((home / "trees").glob(".*"))
         if calls.total() < nth:
             assert (done.exit_code, after != before) == (0, True)
             break
         assert after == before
         why = os.strerror(error(nth))
-        assert done.stderr == f"Data: {data}\nError: {home} cannot be written: {why}\n"
-    assert nth == 4  # all but the tree's rename, the link and the link's rename
+        wrong = (
+            f"{home} cannot be written: {why}",
+            f"The dataset was not written: {data / 'dataset'} cannot be written: {why}.",
+        )
+        said = [each for each in done.stderr.splitlines() if "without Parquet" not in each]
+        assert said in [[f"Data: {data}", f"Error: {each}"] for each in wrong]
+        seen.append(wrong[0] in done.stderr)
+    assert seen[-3:] == [True] * 3  # the tree's rename, the link and the link's rename
+    assert not any(seen[:-3])  # before them, what is put in place of the dataset
 
 
 def test_a_tree_has_its_name_only_when_it_is_on_the_disk(data: Path, tmp_path: Path) -> None:
@@ -160,8 +167,10 @@ def test_a_tree_has_its_name_only_when_it_is_on_the_disk(data: Path, tmp_path: P
         for name in ("sync", "rename", "replace"):
             patched.setattr(os, name, noting(name, getattr(os, name), order))
         assert command(data, "export", str(tmp_path / "tree")).exit_code == 0
-    assert order[:4] == ["sync", "rename", "sync", "replace"]
-    assert set(order[4:]) == {"replace"}  # last good versions, once the tree is published
+    tree = order.index("sync")
+    assert order[tree : tree + 4] == ["sync", "rename", "sync", "replace"]
+    others = order[:tree] + order[tree + 4 :]  # the dataset before, last good versions after it
+    assert set(others) == {"replace"}
 
 
 def failures(home: Path, act: Callable[[], str]) -> int:

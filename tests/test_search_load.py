@@ -106,7 +106,7 @@ def searching(port: int, queries: Iterator[str]) -> Iterator[list[float]]:
         thread.join(60)
 
 
-@pytest.mark.parametrize(("asked", "most"), [(repeated, 2), (never_repeated, 4)])
+@pytest.mark.parametrize(("asked", "most"), [(repeated, 2), (never_repeated, 2.5)])
 def test_a_searching_client_leaves_the_others_their_pace(
     asked: Callable[[], Iterator[str]], most: float, tmp_path: Path, catalogue: Path
 ) -> None:

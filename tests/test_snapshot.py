@@ -232,7 +232,7 @@ class TestRebuilding:
             ("site.json", EVERYTHING),
             ("models.json", EVERYTHING),
             ("categories/crm-software.json", "crm-software zoho hubspot"),
-            ("products/hubspot.json", "crm-software hubspot"),
+            ("products/hubspot.json", "crm-software zoho hubspot"),
         ],
     )
     def test_what_is_made_from_a_file_was_modified_with_it(
@@ -247,6 +247,37 @@ class TestRebuilding:
         found = prepared(store).items()
         slugs = {path.rpartition("/")[2] for path, body in found if body.modified == 2_000_000_000}
         assert slugs == {f"{slug}.json" for slug in renewed.split()}
+
+    @pytest.mark.parametrize(
+        ("product", "fields", "renewed"),
+        [
+            (
+                "zendesk",
+                {"name": "Zendesk Suite", "aliases": ["Zendesk"]},
+                "crm-software help-desk",
+            ),
+            ("hubspot", {"name": "HubSpot", "aliases": ["Freshsales"]}, "crm-software zoho"),
+        ],
+        ids=["a near miss has another name", "two rivals are one"],
+    )
+    def test_a_body_that_an_edit_elsewhere_changes_was_modified_with_it(
+        self, data: Path, product: str, fields: dict[str, object], renewed: str
+    ) -> None:
+        """Else whoever asks by date alone keeps what is no longer so."""
+        named = ["Zoho", "HubSpot", "Freshsales"]
+        append(data, [answered("A", named, "2026-11-03T06:00:00Z", missed=["Zendesk"])])
+        store: Store = app_over(data).extensions["store"]
+        before = prepared(store)
+        file = write_json(data / f"products/{product}.json", {"version": 1, **fields})
+        os.utime(file, (2_000_000_000, 2_000_000_000))
+        store.reload()
+        after = prepared(store)
+        both = before.keys() & after.keys()
+        changed = {path for path in both if before[path].body != after[path].body}
+        assert {path.rpartition("/")[2] for path in changed} >= {
+            f"{slug}.json" for slug in renewed.split()
+        }
+        assert {after[path].modified for path in changed} == {2_000_000_000}
 
     def test_a_record_was_modified_with_the_newest_of_its_categories(self, store: Store) -> None:
         """Not with the oldest: whoever asks by date would keep what is no longer so."""

@@ -62,6 +62,18 @@ def test_what_a_look_made_is_frozen_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert frozen == [1.0, 2.0]
 
 
+def test_a_look_that_made_something_leaves_no_free_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the snapshot before took is the system's again, and an idle look costs nothing."""
+    trimmed: list[int] = []
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    monkeypatch.setattr(tuning, "trim", trimmed.append)
+    background: Any = tuning.Background()
+    for _ in range(2):
+        with background(Store()):
+            pass
+    assert trimmed == [0]
+
+
 class Cycle:
     """Something that only the collector can free."""
 
@@ -105,6 +117,7 @@ def test_a_worker_of_gunicorn_is_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
     watcher = SimpleNamespace(ensure_running=around.append)
     extensions = {"watcher": watcher, "settings": settings}
     app = SimpleNamespace(extensions=extensions, register_error_handler=lambda *_: None)
+    monkeypatch.setattr("store.gunicorn.monitoring.begin", lambda _: None)
     tuning.loading()
     assert not gc.isenabled()
     importlib.import_module("store.gunicorn").post_worker_init(SimpleNamespace(wsgi=app))

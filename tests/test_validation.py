@@ -74,6 +74,11 @@ def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         ),
         (
             "site.json",
+            {"name": "x", "samples_at_first": 6},
+            "samples_at_first must be at most 5",
+        ),
+        (
+            "site.json",
             {"name": "x", "stale_after_days": 9999},
             "stale_after_days must be at most 3,650",
         ),

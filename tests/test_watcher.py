@@ -162,7 +162,7 @@ def test_an_unforeseen_fault_is_a_problem_and_is_tried_again(
     assert [str(problem) for problem in store.problems] == [
         ".:1:1: the files could not be taken in: KeyError"
     ]
-    assert len(caplog.records) == 1
+    assert len([r for r in caplog.records if r.thread == threading.get_ident()]) == 1
     store.keep_current()
     assert store.problems == ()
     assert same_as_fresh(store, directory)
@@ -333,7 +333,7 @@ def test_a_body_that_cannot_be_made_is_a_problem_until_it_can(
             if not is_kept(app.extensions["responder"], resolution.record(product, view))
         ] == ["zoho-crm"]
         assert store.snapshot.summary.index.is_prepared
-    assert len(caplog.records) == 1
+    assert len([r for r in caplog.records if r.thread == threading.get_ident()]) == 1
     store.prepare()
     assert store.problems == ()
     assert is_all_made(app)

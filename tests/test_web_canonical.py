@@ -71,6 +71,14 @@ def test_what_has_no_address_is_not_redirected(client: FlaskClient, path: str) -
     assert "Location" not in answer.headers
 
 
+@pytest.mark.parametrize("path", ["/best/crm-software", "/search", "/api/v1/search"])
+def test_raw_bytes_in_a_query_are_read_as_if_encoded(client: FlaskClient, path: str) -> None:
+    """Whoever sends them gets the same answer as with %FF, not an error of ours."""
+    answers = [raw(client, path, QUERY_STRING=f"q=tea{sent}&x={sent}") for sent in ("\xff", "%FF")]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].data == answers[1].data
+
+
 def test_a_message_is_redirected_with_its_method(client: FlaskClient) -> None:
     """``POST /mcp/`` is 308 too, so that a client sends its message again; other posts are 404."""
     assert client.post("/mcp/", json={}).headers["Location"] == f"{BASE}/mcp"

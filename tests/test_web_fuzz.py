@@ -12,8 +12,9 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from store.web.routes import ROUTES, Route
+from store.web.routes import AS_OF, ROUTES, Route
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -31,6 +32,8 @@ def ask(app: Flask, route: Route, examples: int, *, same: bool) -> None:
     """
     document = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", app)
     modes = list(GenerationMode) if route.parameters else [GenerationMode.POSITIVE]
+    # No schema can say that a day is later than any poll.
+    unheld: list[Any] = [positive_data_acceptance] if AS_OF in route.parameters else []
     for mode in modes:
         cases = document[route.path]["GET"].as_strategy(generation_mode=mode)
 
@@ -43,7 +46,7 @@ def ask(app: Flask, route: Route, examples: int, *, same: bool) -> None:
         )
         @given(cases)
         def hold(case: Case[Any]) -> None:
-            case.call_and_validate(headers=PLAIN)
+            case.call_and_validate(headers=PLAIN, excluded_checks=unheld)
 
         hold()
 

@@ -11,9 +11,11 @@ import pytest
 from broken import write_one_of_each
 from builders import answered, app_over, failed, write_data
 
+from store.polls.schedule import Pause
 from store.web import health
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from flask import Flask
@@ -47,9 +49,12 @@ def test_all_is_well(tmp_path: Path) -> None:
     body = healthz(app)
     assert body.pop("snapshotAge") < 60
     assert body.pop("lookedAgo") < 60
+    assert body["assistants"][0].pop("answerAge") > 0
+    quiet = {"answerAge": None, "unreachable": False, "paused": None, "due": None}
     assert body == {
         "status": "ok",
         "reasons": [],
+        "affected": [],
         "categories": 1,
         "ranked": 1,
         "polls": 3,
@@ -59,10 +64,31 @@ def test_all_is_well(tmp_path: Path) -> None:
                 "name": "A",
                 "lastPoll": "2026-11-03T06:00:00Z",
                 "lastAnswer": "2026-11-02T06:00:00Z",
+                "failures": 1,
+                "failure": "timeout",
+                "unreachable": False,
+                "paused": None,
+                "due": None,
             },
-            {"name": "B", "lastPoll": "2026-11-03T06:00:01Z", "lastAnswer": None},
-            {"name": "C", "lastPoll": None, "lastAnswer": None},
+            {
+                "name": "B",
+                "lastPoll": "2026-11-03T06:00:01Z",
+                "lastAnswer": None,
+                "failures": 1,
+                "failure": "auth",
+                **quiet,
+            },
+            {
+                "name": "C",
+                "lastPoll": None,
+                "lastAnswer": None,
+                "failures": 0,
+                "failure": None,
+                **quiet,
+            },
         ],
+        "spending": {"usdToday": 0, "capUsd": None},
+        "exportAge": None,
         "damage": {"files": 0, "records": 0},
         "problemCount": 0,
         "problems": [],
@@ -126,6 +152,8 @@ class State(NamedTuple):
     polling: bool = True
     since: str = "2026-11-01T06:00:00Z"
     reasons: tuple[str, ...] = ()
+    pauses: Mapping[str, Pause] = {}
+    due: Mapping[str, int] = {}
 
 
 NOW = datetime(2026, 11, 10, 6, tzinfo=UTC)
@@ -150,6 +178,41 @@ def test_the_scheduler_speaks_for_itself(directory: Path) -> None:
     assert body["scheduler"] == {"alive": True, "polling": True, "since": since}
     assert body["status"] == "degraded"
     assert "A is paused." in body["reasons"]
+
+
+def test_a_pause_is_told_with_its_assistant(directory: Path) -> None:
+    """Who is paused, until when and why, how much is due, and whom a reason is about."""
+    until = datetime(2026, 11, 10, 12, tzinfo=UTC)
+    name = json.loads((directory / "models.json").read_text())["models"][0]["name"]
+    reasons = (f"{name} is paused until 2026-11-10T12:00:00Z: no key", "Nothing can be locked.")
+    state = State(reasons=reasons, pauses={name: Pause(until, "no key")}, due={name: 7})
+    store = app_over(directory).extensions["store"]
+    found = health.examine(store, NOW.timestamp(), lambda: state)
+    told = found.assistants[0]
+    assert told.paused == health.PauseHealth("2026-11-10T12:00:00Z", "no key")
+    assert told.due == 7
+    assert found.affected[found.reasons.index(reasons[0])] == name
+    assert found.affected[found.reasons.index(reasons[1])] == "scheduler"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"), [("n", True), ("tn", True), ("nt", False), ("t", False)]
+)
+def test_an_assistant_that_cannot_be_reached_is_marked(
+    tmp_path: Path, kinds: str, *, said: bool
+) -> None:
+    """A poll that found nobody, in several attempts, tells more than another failure."""
+    named = {"n": "network", "t": "timeout"}
+    polls = [answered("A", ["X"], "2026-11-09T07:00:00Z", slug="crm")]
+    polls += [
+        failed("A", named[kind], f"2026-11-09T08:00:0{n}Z", slug=("crm", "vpn")[n])
+        for n, kind in enumerate(kinds)
+    ]
+    titles = {slug: {"title": f"Best {slug}"} for slug in ("crm", "vpn")}
+    data = write_data(tmp_path / "data", categories=titles, models=("A",), polls=polls)
+    store = app_over(data).extensions["store"]
+    found = health.examine(store, NOW.timestamp(), None)
+    assert found.assistants[0].unreachable is said
 
 
 def failures(count: int, hour: int) -> list[Poll]:

@@ -18,11 +18,15 @@ BY_TOOL = {tool.name: tool.accepting(("A", "B")) for tool in TOOLS}
 @pytest.mark.parametrize(
     ("tool", "given_", "values"),
     [
-        ("search_best", {"q": " crm "}, {"q": "crm", "limit": 5}),
-        ("search_best", {"q": "crm", "limit": None}, {"q": "crm", "limit": 5}),
-        ("get_best_in_category", {"slug": "x"}, {"slug": "x", "detail": "summary"}),
-        ("get_poll_history", {"slug": "x"}, {"slug": "x", "model": None, "limit": 20}),
-        ("list_categories", {}, {"q": None, "limit": 50, "offset": 0}),
+        ("search_best", {"q": " crm "}, {"q": "crm", "limit": 5, "kind": None}),
+        ("search_best", {"q": "crm", "limit": None}, {"q": "crm", "limit": 5, "kind": None}),
+        ("get_best_in_category", {"slug": "x"}, {"slug": "x", "detail": "summary", "as_of": None}),
+        (
+            "get_poll_history",
+            {"slug": "x"},
+            {"slug": "x", "model": None, "limit": 20, "before": None},
+        ),
+        ("list_categories", {}, {"q": None, "topic": None, "limit": 50, "offset": 0}),
     ],
 )
 def test_defaults_fill_in(tool: str, given_: dict[str, Any], values: dict[str, Any]) -> None:

@@ -394,13 +394,13 @@ def test_the_official_client_is_served(port: int, mode: str, version: str) -> No
             for name, arguments in ONE_OF_EACH:
                 result = await client.call_tool(name, arguments)
                 assert not result.is_error
-                assert json.loads(result.content[0].text) == result.structured_content  # type: ignore[union-attr]
+                assert json.loads(result.content[0].text) == result.structured_content
                 schema = tools[name].output_schema
                 assert schema is not None
                 Draft202012Validator(schema).validate(result.structured_content)
             wrong = await client.call_tool("get_product", {"slug": "hubspott"})
             assert wrong.is_error
-            assert "The closest: hubspot (HubSpot)" in wrong.content[0].text  # type: ignore[union-attr]
+            assert "The closest: hubspot (HubSpot)" in wrong.content[0].text
 
     anyio.run(use)
 

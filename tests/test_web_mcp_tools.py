@@ -147,6 +147,21 @@ def test_every_result_is_as_its_schema_says(app: Flask) -> None:
         assert valid("search_best", q=item["title"])["categories"]
 
 
+def test_a_found_brand_lists_five_leaderboards(tmp_path: Path) -> None:
+    """A product on seven is found with its best five and their number; the JSON API lists all."""
+    slugs = [f"category-{number}" for number in range(7)]
+    polls = [
+        answered("A", [*map(str, range(rank % 5)), "Acme"], slug=slug)
+        for rank, slug in enumerate(slugs)
+    ]
+    categories = {slug: {"title": f"Best {slug}"} for slug in slugs}
+    app = app_over(write_data(tmp_path / "data", categories=categories, polls=polls))
+    (whole,) = app.test_client().get("/api/v1/search?q=acme").get_json()["brands"]
+    (short,) = used(app, "search_best", q="acme")["structuredContent"]["brands"]
+    assert whole["ranked_in_count"] == len(whole["ranked_in"]) == 7
+    assert short == {**whole, "ranked_in": whole["ranked_in"][:5]}
+
+
 def test_a_summary_leaves_out_the_longest_members(small: Flask) -> None:
     """Unless all is asked for, each model's own list is left out, and nothing else."""
     summary = used(small, "get_best_in_category", slug="crm-software")["structuredContent"]
@@ -248,6 +263,21 @@ def test_the_last_page_says_so(small: Flask) -> None:
     for limit, offset, following in ((1, 0, 1), (2, 0, None), (1, 1, None), (1, 9, None)):
         page = used(small, "list_categories", limit=limit, offset=offset)["structuredContent"]
         assert (page["total"], page["nextOffset"]) == (2, following)
+
+
+def test_a_list_can_be_of_one_topic(app: Flask) -> None:
+    """``topic`` keeps its categories; an unknown one is told with the topics there are."""
+    client = app.test_client()
+    listed = client.get("/api/v1/categories.json?topic=pets-at-sea")
+    assert listed.status_code == 400
+    found = used(app, "list_categories", topic="computers", limit=200)["structuredContent"]
+    assert found["categories"] == client.get("/api/v1/categories.json?topic=computers").json
+    assert used(app, "list_categories", topic="computers", q="gaming laptop")["structuredContent"][
+        "total"
+    ]
+    refused = used(app, "list_categories", topic="pets-at-sea")
+    assert refused["isError"]
+    assert "The topics are: kitchen, food-and-drink" in refused["content"][0]["text"]
 
 
 def test_a_list_can_be_of_titles_with_words(small: Flask) -> None:

@@ -65,12 +65,16 @@ def paths(base: str, browser: Any) -> list[str]:
     page = browser.new_page()
     category = page.request.get(f"{base}/api/v1/categories.json").json()[0]["slug"]
     verdict = page.request.get(f"{base}/api/v1/best/{category}.json").json()
-    product = verdict["combined"][0]["slug"]
+    product, other = (entry["slug"] for entry in verdict["combined"][:2])
     page.close()
     return [
-        "/", f"/best/{category}", f"/product/{product}", f"/product/{product}/polls", "/changes",
+        "/", f"/best/{category}", f"/best/{category}?asOf={verdict['updated']}",
+        f"/best/{category}/changes", f"/product/{product}", f"/product/{product}/polls", "/changes",
         "/mentions", "/labs", "/labs/overlap-of-lists", "/methodology", f"/search?q={product}",
-        "/search", "/docs",
+        "/search", "/docs", "/best/crm-software", "/labs/how-noisy-is-one-answer", "/topics",
+        "/topics/apps", "/compare", "/compare?a=models/model-a&b=models/model-b",
+        f"/compare?a={product}&b={other}", f"/compare?a={product}&b=zzzz", "/models",
+        "/models/model-a",
     ]  # fmt: skip
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MODELS = ("A", "B", "C", "D")
 SLUGS = ("crm-software", "mattress", "vpn")
+PAST = "2026-10-05"
 
 
 class Markup(HTMLParser):
@@ -83,6 +84,9 @@ def client_over(directory: Path, texts: Sequence[str]) -> FlaskClient:
         for s, slug in enumerate(SLUGS)
     }
     write_data(directory, categories=categories, polls=polls, name=texts[3])
+    part = {"slug": "one", "title": texts[8], "categories": list(SLUGS)}
+    topic = {"slug": "one", "title": texts[9], "parts": [part]}
+    write_json(directory / "topics.json", {"version": 1, "topics": [topic]})
     lab = {"title": texts[5], "method": texts[6], "finding": texts[7], "body": "Plain."}
     write_json(directory / "labs" / "one.json", {"version": 1, "date": "2026-10-01", **lab})
     return app_over(directory).test_client()
@@ -90,11 +94,17 @@ def client_over(directory: Path, texts: Sequence[str]) -> FlaskClient:
 
 def pages_of(client: FlaskClient) -> list[str]:
     """Every kind of HTML page, each in every instance."""
-    products = client.application.extensions["store"].snapshot.product_slugs
+    snapshot = client.application.extensions["store"].snapshot
+    products = snapshot.product_slugs
+    first, second = (p.slug for p in snapshot.summary.mentioned[:2])
     return [
         "/", "/search", "/search?q=item", "/changes", "/mentions", "/labs", "/labs/one",
-        "/methodology", "/docs", "/best/crm",
+        "/methodology", "/docs", "/best/crm", "/topics", "/topics/one", "/models", "/models/a",
+        "/compare", "/compare?a=models/a&b=models/b", f"/compare?a={first}&b={second}",
+        f"/compare?a={first}&b=no-such",
         *(f"/best/{slug}" for slug in SLUGS),
+        *(f"/best/{slug}?asOf={PAST}" for slug in SLUGS),
+        *(f"/best/{slug}/changes" for slug in SLUGS),
         *(f"/product/{slug}" for slug in sorted(products)),
         *(f"/product/{slug}/polls" for slug in sorted(products)),
     ]  # fmt: skip

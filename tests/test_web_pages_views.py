@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 PAGES = (
     "/", "/search", "/search?q=crm", "/best/crm-software", "/product/zoho-crm",
     "/product/zoho-crm/polls", "/changes", "/mentions", "/labs", "/labs/one", "/methodology",
-    "/docs",
+    "/docs", "/topics", "/models", "/models/a", "/compare", "/compare?a=zoho-crm&b=attio",
+    "/compare?a=models/a&b=models/b",
 )  # fmt: skip
 
 TEXTS = (
@@ -162,6 +164,7 @@ def test_a_category_without_a_poll_says_so(reader: FlaskClient) -> None:
     answer = reader.get("/best/vpn")
     assert answer.status_code == 404
     assert "no successful poll yet" in answer.text
+    assert "<h1><bdi>Best VPN: no answer yet</bdi></h1>" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -346,3 +349,35 @@ def test_an_overview_behind_the_rest_is_survived(directory: Path) -> None:
     gone = msgspec.structs.replace(snapshot, products={})
     assert list(contexts.pick_changes(snapshot.summary.changes, gone)) == []
     assert contexts.home(view_of(gone))["together"] == []
+
+
+def test_a_category_page_says_how_sure_it_is(tmp_path: Path) -> None:
+    """Level, possible ranks, both pictures, new versions and another leader, each where it is."""
+    question = "What is the best CRM software?"
+    rounds = ["XYZ"] * 3 + ["YXZ"] * 9
+    polls = [
+        answered(
+            model,
+            list(names),
+            f"2026-{10 + number // 28:02}-{1 + number % 28:02}T06:00:00Z",
+            question=question,
+            served_model="new" if model == "A" and number >= 3 else "old",
+        )
+        for number, names in enumerate(rounds)
+        for model in "ABCD"
+    ]
+    categories = {"crm-software": {"title": "Best CRM", "question": question}}
+    app = app_over(write_data(tmp_path / "data", categories=categories, polls=polls))
+    page = app.test_client().get("/best/crm-software").get_data(as_text=True)
+    assert "Clear: over 20 answers Y is ahead of every other product" in page
+    assert '<span class="range"><span class="away">possible ranks: </span>(1)</span>' in page
+    assert page.count('class="whiskers"') == 2
+    assert ">2026-10-04</time>: A changed from old to new." in page
+    assert "Y leads in place of X, by more than chance" in page
+    assert "\N{BLACK DOWN-POINTING SMALL TRIANGLE}</text>" in page
+    ends = re.findall(r'class="reach" x1="([\d.]+)%" x2="([\d.]+)%"', page)
+    assert any(low != high for low, high in ends)
+    home = app.test_client().get("/").get_data(as_text=True)
+    clear = home.partition('id="clear"')[2].partition("</section>")[0]
+    assert "Best CRM" in clear
+    assert "Best CRM" not in home.partition('id="contradicted"')[2].partition("</section>")[0]

@@ -55,6 +55,34 @@ def test_an_odd_limit_is_refused(client: FlaskClient, limit: str) -> None:
     assert "1 to 500" in body["detail"]
 
 
+@pytest.mark.parametrize("limit", [*(o for o in ODD_LIMITS if o != "501"), "21", "100"])
+def test_a_search_has_its_own_limit(client: FlaskClient, limit: str) -> None:
+    """Hits of each kind: 1 to 20."""
+    body = refused(client.get("/api/v1/search", query_string={"q": "tea", "limit": limit}), "limit")
+    assert "1 to 20" in body["detail"]
+    answer = client.get("/api/v1/search?q=alpha&limit=1").get_json()
+    assert len(answer["categories"]) <= len(answer["brands"]) == 1
+
+
+@pytest.mark.parametrize("kind", ["", "category", "Brands", "categories,brands", " brands"])
+def test_an_unknown_kind_is_refused(client: FlaskClient, kind: str) -> None:
+    """The detail lists both."""
+    body = refused(client.get("/api/v1/search", query_string={"q": "tea", "kind": kind}), "kind")
+    assert "categories or brands" in body["detail"]
+
+
+def test_a_kind_leaves_the_other_array_empty(client: FlaskClient) -> None:
+    """What was asked for is found as without it; the other array is there, and empty."""
+    both = client.get("/api/v1/search?q=green+tea").get_json()
+    assert both["categories"]
+    kept = client.get("/api/v1/search?q=green+tea&kind=categories").get_json()
+    assert (kept["categories"], kept["brands"]) == (both["categories"], [])
+    both = client.get("/api/v1/search?q=alpha").get_json()
+    assert both["brands"]
+    kept = client.get("/api/v1/search?q=alpha&kind=brands").get_json()
+    assert (kept["categories"], kept["brands"]) == ([], both["brands"])
+
+
 @given(st.text(max_size=6))
 def test_a_limit_is_accepted_exactly_when_it_is_one(small: Flask, limit: str) -> None:
     """Whatever the text, the answer is 200 for 1 to 500 and 400 for all else."""
@@ -117,7 +145,12 @@ def test_any_other_query_is_answered(client: FlaskClient, query: str) -> None:
 def test_bytes_that_are_no_text_are_no_failure(client: FlaskClient) -> None:
     """A query that is not UTF-8 is looked for as it was written, and finds nothing."""
     answer = client.get("/api/v1/search?q=%ff%fe")
-    assert answer.get_json() == {"query": "%FF%FE", "categories": [], "brands": []}
+    assert answer.get_json() == {
+        "query": "%FF%FE",
+        "categories": [],
+        "brands": [],
+        "related": [],
+    }
 
 
 @pytest.mark.parametrize("model", ["", "a", "E", "A ", "A,B", "Model A"])
@@ -147,5 +180,5 @@ def test_one_answer_tells_everything_that_is_wrong(client: FlaskClient) -> None:
 
 def test_unknown_parameters_are_ignored(client: FlaskClient) -> None:
     """A link may carry what others added to it."""
-    assert client.get("/api/v1/search?q=tea&utm_source=x&limit=0").status_code == 200
+    assert client.get("/api/v1/search?q=tea&utm_source=x&slug=0").status_code == 200
     assert client.get("/api/v1/categories.json?cache=no").status_code == 200

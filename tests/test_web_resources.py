@@ -45,8 +45,9 @@ CATEGORY_VERDICT = {
     "perModel": "object",
     "missedByModel": "object",
 }
-CATEGORY_VERDICT_MORE = {"nextQuestion": "string or null", "missing": "array of string",
-                         "agreement": "object or null", "answers": "object"}  # fmt: skip
+CATEGORY_VERDICT_MORE = {"asOf": "date or null", "nextQuestion": "string or null",
+                         "missing": "array of string", "agreement": "object or null",
+                         "answers": "object", "certainty": "object"}  # fmt: skip
 # An entry of its merged ranking
 RANKED_ENTRY = {
     "rank": "integer",
@@ -57,7 +58,30 @@ RANKED_ENTRY = {
     "modelRanks": "object",
     "reason": "string or null",
 }
-RANKED_ENTRY_MORE = {"slug": "slug", "tied": "boolean"}
+RANKED_ENTRY_MORE = {
+    "slug": "slug",
+    "tied": "boolean",
+    "meanScore": "number or null",
+    "range": "array of integer or null",
+    "presence": "object",
+    "firsts": "object or null",
+    "ownMaker": "boolean",
+}
+SHARE = {"named": "integer", "of": "integer", "share": "number", "interval": "array of number"}
+CERTAINTY = {
+    "level": "string",
+    "sentence": "string",
+    "answers": "integer",
+    "window": "object",
+    "from": "date",
+    "to": "date",
+    "leader": "object or null",
+    "contenders": "array of object",
+    "combinations": "integer or null",
+    "firstIn": "integer or null",
+    "firstShare": "number or null",
+    "interval": "array of number or null",
+}
 # The record of a product
 PRODUCT_RECORD = {
     "slug": "slug",
@@ -79,6 +103,9 @@ PRODUCT_ENTRY = {
     "reason": "string or null",
     "fixes": "array of object",
     "api": "string",
+    "range": "array of integer or null",
+    "level": "string",
+    "levelSentence": "string",
 }
 # The list of changes
 CHANGE_LIST = {
@@ -98,6 +125,8 @@ CHANGE = {
     "toDate": "date",
     "page": "string",
     "api": "string",
+    "servedModelFrom": "string or null",
+    "servedModelTo": "string or null",
 }
 # Search, and the lists
 CATEGORY_HIT = {
@@ -109,8 +138,12 @@ CATEGORY_HIT = {
     "page": "string",
     "api": "string",
     "score": "number",
+    "match": "string",
     "top": "array of object",
+    "level": "string",
+    "levelSentence": "string",
 }
+RELATED = {name: CATEGORY_HIT[name] for name in ("slug", "title", "question", "page", "api")}
 TOP = {"rank": "integer", "product": "string", "slug": "slug", "score": "number"}
 BRAND_HIT = {
     "slug": "slug",
@@ -121,7 +154,9 @@ BRAND_HIT = {
     "page": "string",
     "api": "string",
     "score": "number",
+    "match": "string",
     "ranked_in": "array of object",
+    "ranked_in_count": "integer",
 }
 RANKED_IN = {"slug": "slug", "title": "string", "rank": "integer", "of": "integer", "api": "string"}
 # Mentions, history and labs
@@ -132,10 +167,16 @@ MODEL_PICK = {
     "slug": "slug",
     "domain": "string or null",
     "reason": "string or null",
+    "ownMaker": "boolean",
 }
 MISSED = {"product": "string", "slug": "slug or null", "reason": "string or null"}
 STAMP = {"polledAt": "time", "poll": "string", "stale": "boolean"}
-AGREEMENT = {"top1": "object", "overlap": "number"}
+AGREEMENT = {
+    "top1": "object",
+    "overlap": "number",
+    "selfOverlap": "number or null",
+    "relativeOverlap": "number or null",
+}
 TOP1 = {"product": "string", "slug": "slug", "votes": "integer", "of": "integer", "label": "string"}
 CATEGORY_ITEM = {"slug": "slug", "title": "string", "updated": "date", "api": "string"}
 MENTION_LIST = {"asOf": "time or null", "polls": "integer", "products": "array of object"}
@@ -258,6 +299,11 @@ def test_every_inner_part_of_a_verdict_is_what_was_promised(verdicts: dict[str, 
                 hold(miss, MISSED)
         for stamp in verdict["answers"].values():
             hold(stamp, STAMP)
+        hold(verdict["certainty"], CERTAINTY)
+        for entry in verdict["combined"]:
+            hold(entry["presence"], SHARE)
+            if entry["firsts"]:
+                hold(entry["firsts"], SHARE)
         if len(verdict["models"]) > 1:
             hold(verdict["agreement"], AGREEMENT)
             hold(verdict["agreement"]["top1"], TOP1)
@@ -318,9 +364,10 @@ def test_changes_are_what_was_promised(client: FlaskClient) -> None:
     "query", ["software", "best", "vpn", "zzqx", "coffee", "x", "£", "a" * 200]
 )
 def test_search_is_what_was_promised(client: FlaskClient, query: str) -> None:
-    """Two arrays of at most ten hits, each hit with its addresses."""
+    """Two arrays of at most ten hits with their addresses, and five categories beside them."""
     found = client.get("/api/v1/search", query_string={"q": query}).get_json()
-    hold(found, {"query": "string", "categories": "array of object", "brands": "array of object"})
+    arrays = dict.fromkeys(("categories", "brands", "related"), "array of object")
+    hold(found, {"query": "string", **arrays})
     assert found["query"] == query
     for name, table in (("categories", CATEGORY_HIT), ("brands", BRAND_HIT)):
         hits = found[name]
@@ -330,6 +377,11 @@ def test_search_is_what_was_promised(client: FlaskClient, query: str) -> None:
             hold(hit, table)
             assert 0 <= hit["score"] <= 1
             assert client.get(hit["api"].removeprefix(BASE)).status_code == 200
+    sure = [h for h in found["categories"] + found["brands"] if h["match"] != "related"]
+    assert len(found["related"]) <= (0 if sure else 5)
+    for near in found["related"]:
+        hold(near, RELATED)
+        assert near["slug"] not in [hit["slug"] for hit in found["categories"]]
     for hit in found["categories"]:
         assert 1 <= len(hit["top"]) <= 5
         for top in hit["top"]:
@@ -340,6 +392,7 @@ def test_search_is_what_was_promised(client: FlaskClient, query: str) -> None:
         places = [place["rank"] for place in hit["ranked_in"]]
         assert places == sorted(places)
         assert hit["best_rank"] == (places[0] if places else 0)
+        assert hit["ranked_in_count"] == len(places)
 
 
 def test_search_hits_carry_what_the_full_records_say(client: FlaskClient) -> None:

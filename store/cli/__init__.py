@@ -11,8 +11,10 @@ from flask import current_app
 from flask.cli import AppGroup, with_appcontext
 from rapidfuzz import process
 
+from store import data_format
 from store.files import DataDirectoryError, nothing_in
 from store.history import HistoryError
+from store.web.openapi import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,13 +27,20 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 COMMANDS = {
+    "aliases": "store.cli.aliasing:aliases",
+    "backup": "store.cli.backing_up:backup",
     "check": "store.cli.checking:check",
+    "dataset": "store.cli.dataset:dataset",
     "deploy": "store.cli.deploying:deploy",
     "export": "store.cli.exporting:export",
     "init": "store.cli.starting:init",
     "names": "store.cli.naming:names_group",
     "poll": "store.cli.polling:poll",
+    "pull": "store.cli.backing_up:pull",
+    "restore": "store.cli.backing_up:restore",
     "schema": "store.cli.schemas:schema",
+    "search": "store.cli.searching:search",
+    "verify": "store.cli.verifying:verify",
     "version": "store.cli.versions:version",
     "withhold": "store.cli.withholding:withhold",
 }
@@ -51,8 +60,9 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
         if not data_dir.is_dir():
             raise click.ClickException(f"{nothing_in(data_dir)}.")
         try:
+            data_format.check(data_dir, VERSION)
             return command(*args, **kwargs)
-        except (DataDirectoryError, HistoryError) as error:
+        except (DataDirectoryError, HistoryError, data_format.NewerFormatError) as error:
             raise click.ClickException(f"{error}.") from None
         except PermissionError as error:
             raise click.ClickException(f"{error.filename}: {error.strerror}.") from None

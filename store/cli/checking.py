@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from store.cli import app_settings, checks, counted, name_checks, with_data
+from store.cli import alias_checks, app_settings, checks, counted, name_checks, with_data
 from store.edits import name_clashes
-from store.files import DataDirectoryError, Files
+from store.files import Files
 from store.history import History, HistoryError
 from store.polls.assistant_checks import mistakes
 from store.rankings.names import Names
@@ -74,23 +74,23 @@ def check(style: str, slugs: tuple[str, ...], *, accept: bool, everything: bool)
 def _accept(history: History, slugs: Sequence[str]) -> None:
     """Take the history of these slugs, or of all that lost some, as it is from now on."""
     held = {*history.signatures(), *history.remembered()}
-    spoilt = history.damaged_checkpoints
-    if slugs and spoilt:
-        raise click.ClickException(f"{spoilt}.")
-    lost = [slug for slug in sorted(held) if spoilt or history.read(slug).unread]
+    damaged = history.damaged_checkpoints
+    if slugs and damaged:
+        raise click.ClickException(f"{damaged}.")
+    lost = [slug for slug in sorted(held) if damaged or history.read(slug).unread]
     for slug in slugs:
         if slug not in held:
             raise click.UsageError(f'No history was ever seen of "{slug}".')
     accepted = [slug for slug in dict.fromkeys(slugs or lost) if slug in lost]
-    logs = history.accept(*accepted) if accepted or spoilt else []
+    logs = history.accept(*accepted) if accepted or damaged else []
     for slug, log in zip(accepted, logs, strict=True):
         polls = counted(len(log.polls), "poll")
         click.echo(f"history/{slug}.jsonl counts as it is: {polls}.")
     for slug in dict.fromkeys(slugs):
         if slug not in lost:
             click.echo(f"history/{slug}.jsonl has lost nothing.")
-    if spoilt:
-        click.echo(f"{spoilt.file} is written anew.")
+    if damaged:
+        click.echo(f"{damaged.file} is written anew.")
     elif not slugs and not lost:
         click.echo("No history is lost.")
 
@@ -99,18 +99,16 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     """Everything wrong in a data directory's files and history.
 
     Raises:
-        click.ClickException: there is no data directory to look at.
+        DataDirectoryError: there is no data directory to look at.
     """
     files = Files(directory)
-    try:
-        catalogue = files.scan()
-    except DataDirectoryError as error:
-        raise click.ClickException(str(error)) from None
+    catalogue = files.scan()
     yield from catalogue.problems
     yield from mistakes(catalogue, files)
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from checks.advice(catalogue, files)
+    yield from alias_checks.remarks(catalogue, files)
     try:
         history = History(directory / "history")
         held = yield from checks.damage(history, catalogue, datetime.now(UTC))

@@ -15,6 +15,7 @@ from store.polls.asking import cost_at_most
 from store.rankings import wordings
 from store.rankings.sentences import listed
 from store.records import Problem, Severity
+from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
@@ -54,6 +55,7 @@ def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
         if fault:
             message = f'"for {category.subject}" stands in verdicts: a topic {fault}'
             yield files.problem_at(f"categories/{slug}.json", key, message, "warning")
+    yield from _topics(catalogue, files)
     site = catalogue.site
     if site.poll_every_days > _LONGEST_ROUND:
         message = (
@@ -64,6 +66,29 @@ def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     if site.drop_after_days < site.stale_after_days:
         message = "answers are dropped before they are called stale; it should be the later"
         yield files.problem_at("site.json", ("drop_after_days",), message, "warning")
+
+
+def _topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+    """Categories in no topic, and what topics list that is no category; none without topics."""
+    categories, held = catalogue.categories, set()
+    renamed = {old: slug for slug, each in categories.items() for old in each.former_slugs}
+    for key, slug in _listed_in_topics(catalogue):
+        held.add(renamed.get(slug, slug))
+        if slug not in categories and f"categories/{slug}.json" not in catalogue.modified:
+            hint = f'it is called "{renamed[slug]}" now' if slug in renamed else "take it out"
+            message = f'no category has the slug "{slug}"; {hint}'
+            yield files.problem_at(TOPICS, key, message, "warning")
+    for slug in sorted(categories.keys() - held) if catalogue.topics else ():
+        message = f"the category is in no topic; list it in a part of {TOPICS}"
+        yield files.problem_at(f"categories/{slug}.json", (), message, "warning")
+
+
+def _listed_in_topics(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
+    """Every slug that topics list, and where."""
+    for i, topic in enumerate(catalogue.topics):
+        for j, part in enumerate(topic.parts):
+            for k, slug in enumerate(part.categories):
+                yield ("topics", i, "parts", j, "categories", k), slug
 
 
 def damage(

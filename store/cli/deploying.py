@@ -16,17 +16,28 @@ from flask import current_app
 from slugify import slugify
 
 from store.cli import app_settings, with_data
-from store.cli.exporting import MANIFEST, Manifest
+from store.cli.dashboards import dashboard
+from store.cli.exporting import DATA, MANIFEST
+from store.copies.trees import Manifest
 from store.files import Files
 from store.settings import NOT_THE_SAMPLE
 from store.web.hosts import host_name, host_of, is_ip
 from store.web.pages.rendering import environment
+from store.web.routes import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 WITH_ARGUMENTS = ("/search", "/search/suggest", "/api/v1/search", "/api/v1/history")
 """Paths whose answers depend on the query: nginx never serves them from an exported tree."""
+
+OF_PAGES = {"a", "b", "since"}
+"""Arguments that only pages take: the sides of a comparison, the day that changes begin with."""
+
+ARGUMENTS = tuple(
+    sorted({p.name for route in ROUTES for p in route.parameters if p.place == "query"} | OF_PAGES)
+)
+"""Arguments that make any address one for the application, such as a past day."""
 
 
 def address(value: str, *, any_host: bool = False) -> str:
@@ -120,6 +131,7 @@ def nginx(
             **places,
             listen=listen,
             pages_with_arguments=WITH_ARGUMENTS,
+            arguments=ARGUMENTS,
             headers=_headers(manifest) if manifest else {},
             odd_types=_odd_types(manifest) if manifest else {},
         )
@@ -154,6 +166,61 @@ def systemd(apps: tuple[str, ...], unit: str | None) -> None:
             services=" ".join(instances) if several else values["unit"],
         )
     )
+
+
+@deploy.command()
+@common
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65_535),
+    default=9464,
+    show_default=True,
+    help="METRICS_PORT of the service.",
+)
+@click.option("--rules", is_flag=True, help="Print the alert rules instead.")
+@with_data
+def prometheus(apps: tuple[str, ...], unit: str | None, port: int, *, rules: bool) -> None:
+    """What to scrape, and with --rules when to call a person."""
+    template = "prometheus.rules.yml" if rules else "prometheus.yml"
+    values = _values(apps, unit)
+    days = Files(app_settings().data_dir).scan().site.poll_every_days
+    quoted = re.sub(r'["\\{}]', "", values["name"])
+    more = {"port": port, "poll_every_days": days, "name_in_quotes": quoted}
+    click.echo(_render(template, **values, **more))
+
+
+@deploy.command()
+@common
+@with_data
+def grafana(apps: tuple[str, ...], unit: str | None) -> None:
+    """A dashboard of the metrics, as JSON to import."""
+    values = _values(apps, unit)
+    found = dashboard(values["name"], values["unit"])
+    click.echo(msgspec.json.format(msgspec.json.encode(found)))
+
+
+@deploy.command()
+@common
+@click.option("--extras", default="", metavar="NAMES", help="Extras to install: data,cloud.")
+@with_data
+def container(apps: tuple[str, ...], unit: str | None, extras: str) -> None:
+    """A Containerfile: two stages, no root, no secret in it."""
+    if not re.fullmatch("([a-z]+(,[a-z]+)*)?", extras):
+        raise click.BadParameter(f'"{extras}" is no list of extras such as data,cloud')
+    click.echo(_render("Containerfile", **_values(apps, unit), extras=extras))
+
+
+@deploy.command()
+@common
+@with_data
+def compose(apps: tuple[str, ...], unit: str | None) -> None:
+    """Service and nginx for podman or docker compose: read-only, keys as files."""
+    assistants = Files(app_settings().data_dir).scan().assistants
+    names = {assistant.key_env for assistant in assistants if assistant.key_env}
+    keys = sorted(name for name in names if re.fullmatch("[A-Z][A-Z0-9_]*", name))
+    checkout = current_app.root_path
+    _refuse_odd("compose", [checkout], r"""["\\$`]""")
+    click.echo(_render("compose.yaml", **_values(apps, unit), keys=keys, checkout=checkout))
 
 
 def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
@@ -286,8 +353,11 @@ def _odd_types(manifest: Manifest) -> dict[str, tuple[str, str]]:
     return {
         path: (exported.file, exported.type)
         for path, exported in sorted(manifest.files.items())
-        if exported.type.partition(";")[0]
-        != usual.get(Path(exported.file).suffix, guess_type(exported.file)[0])
+        if (
+            not path.startswith(DATA)
+            and exported.type.partition(";")[0]
+            != usual.get(Path(exported.file).suffix, guess_type(exported.file)[0])
+        )
         or not path.strip("/").isascii()
     }
 

@@ -9,21 +9,33 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from contextlib import closing
+import sys
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import click
 import msgspec
 from flask import current_app
-from msgspec import Struct
 from werkzeug.http import parse_date
 
 from store.cli import app_settings, with_data
+from store.cli.dataset import written_for
+from store.copies import uploads
+from store.copies.places import PlaceError, is_cloud, place
+from store.copies.trees import Exported, Manifest
+from store.dataset import manifest as dataset
+from store.dataset import metadata, writing
+from store.disk import atomic_write
 from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.last_good import FOLDER
+from store.polls.leases import leased, locks_in
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -33,64 +45,52 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Response
 
     from store.memory import Store
+    from store.settings import Settings
     from store.snapshot import Snapshot
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
 NEEDS_A_PROCESS = (
-    "/search", "/api/v1/search", "/api/v1/history", "/mcp", "/healthz", "/livez", "/readyz",
+    "/search", "/best/<slug>/changes", "/api/v1/search", "/api/v1/history", "/mcp", "/healthz",
+    "/livez", "/readyz",
 )  # fmt: skip
-"""Paths, with what is below them, whose answers depend on a query or on the time."""
-OF_ONE_ANSWER = ("content-length", "content-type", "date", "etag", "last-modified", "vary")
+"""Rules, with what is below them, whose answers depend on a query or on the time."""
+OF_ONE_ANSWER = (
+    "accept-ranges", "content-disposition", "content-length", "content-type", "date", "etag",
+    "last-modified", "vary",
+)  # fmt: skip
 """Headers that a web server makes from a file itself."""
+BESIDE = ("/badge/", "/embed/", "/cards/", "/feeds/product/")
+"""What comes and goes with the page that it belongs to."""
 FEW, SHARE = 20, 1000
 """Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
+DATA = "/data/"
+"""Where the dataset is; its files need no page of their own and change with every version."""
+OBJECTS = f"{DATA}{dataset.OBJECTS}/"
 KEPT = 2
 """Trees that are kept: the current one, and the one that somebody may still be reading."""
 
 
-class Exported(Struct, frozen=True):
-    """One file of the tree: ``modified`` in Unix seconds, ``size`` in bytes."""
-
-    file: str
-    type: str
-    modified: int
-    size: int
-    sha256: str
-    gzip: bool
-
-
-class Manifest(Struct, frozen=True):
-    """What a tree holds: files and redirects by the path that readers ask for.
-
-    ``headers`` are those that all answers of one media type share: name → media type → value.
-    """
-
-    files: dict[str, Exported]
-    redirects: dict[str, str]
-    headers: dict[str, dict[str, str]]
-
-    @property
-    def addresses(self) -> set[str]:
-        """Every path that readers can ask for."""
-        return {*self.files, *self.redirects}
-
-
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("where", metavar="DIRECTORY|BUCKET")
 @click.option(
     "--even-if",
     type=click.IntRange(min=0),
     metavar="N",
     help="Publish although N addresses would be gone, as the refusal says.",
 )
+@click.option(
+    "--take-over", is_flag=True, help="Upload although another exporter began and has not ended."
+)
 @with_data
-def export(directory: Path, even_if: int | None) -> None:
+def export(where: str, even_if: int | None, *, take_over: bool) -> None:
     """Write every answer that needs no process into DIRECTORY/current, for nginx or a CDN.
 
+    Or into a bucket: s3://NAME/PREFIX, gs:// or az:// (needs pip install '.[cloud]').
+
     The bytes are those the service would send, with a gzip file beside each. Only what changed is
-    written; search, history and MCP still need the service. Nothing is published, and the last tree
-    stays, while a file that governs has an error, while a category cannot be shown because its file
-    or its history is broken or lost, or when many addresses would be gone.
+    written; search, history, past days and MCP still need the service. Nothing is published, and
+    the last tree stays, while a file that governs has an error, while a category cannot be shown
+    because its file or its history is broken or lost, or when many addresses would be gone.
     """
     store: Store = current_app.extensions["store"]
     try:
@@ -102,36 +102,95 @@ def export(directory: Path, even_if: int | None) -> None:
             "BASE_URL is not set, and every exported address begins with it; set it, or base_url "
             "in site.json."
         )
-    _refuse(_faults(snapshot))
-    try:
-        with closing(Tree(directory)) as tree:
-            manifest = tree.fill(snapshot)
-            accepted = set(_paths({"best": store.history.accepted()}))
-            gone = tree.before.addresses - manifest.addresses - accepted
-            _refuse(_vanishing(gone, len(tree.before.addresses), even_if))
-            written = tree.publish(manifest)
-    except OSError as error:
-        raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
+    _refuse(list(map(str, snapshot.unpublishable)))
+    if is_cloud(where):
+        said = _upload(snapshot, where, even_if, take_over=take_over)
+    else:
+        said = _write(snapshot, Path(where), even_if)
     store.keep()
+    with suppress(OSError):  # keep() has just warned of it
+        store.note_export()
     for problem in store.problems:
         if problem.file.startswith(FOLDER):
             click.echo(f"warning: {problem}", err=True)
-    click.echo(
-        f"{len(manifest.files):,} answers and {len(manifest.redirects):,} redirects in "
-        f"{directory / 'current'}; {written:,} answers changed."
-    )
+    click.echo(said)
+
+
+def _write(snapshot: Snapshot, directory: Path, even_if: int | None) -> str:
+    """Put a new tree in the last one's place in a directory; what came of it."""
+    try:
+        with closing(Tree(directory, _manifest_in(directory / "current"))) as tree:
+            manifest = _filled(tree, snapshot, even_if)
+            written = tree.publish(manifest)
+    except OSError as error:
+        raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
+    return f"{_counts(manifest)} in {directory / 'current'}; {written:,} answers changed."
+
+
+def _upload(snapshot: Snapshot, where: str, even_if: int | None, *, take_over: bool) -> str:
+    """Bring a bucket up to date; what came of it."""
+    settings = app_settings()
+    try:
+        with _only_exporter(settings) as exporter, TemporaryDirectory() as home:
+            bucket = place(where)
+            remote = uploads.look(bucket)
+            uploader = uploads.Uploader(bucket, remote, exporter, take_over=take_over)
+            tree = Tree(Path(home), remote.published)
+            manifest = _filled(tree, snapshot, even_if)
+            changed = len(uploader.changed(manifest))
+            with click.progressbar(length=changed, label=where, file=sys.stderr) as bar:
+                now = rfc3339(datetime.now(UTC))
+                uploader.upload(manifest, tree.folder, now, lambda: bar.update(1))
+    except (uploads.UploadError, PlaceError) as error:
+        raise click.ClickException(f"The export did not end: {error}.") from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+    return f"{_counts(manifest)} in {where}; {changed:,} objects written."
+
+
+@contextmanager
+def _only_exporter(settings: Settings) -> Iterator[str]:
+    """Hold the lock of those who upload this data; yields what tells them from others elsewhere."""
+    locks = locks_in(settings)
+    locks.mkdir(exist_ok=True)
+    with leased(locks / "export.lock") as had:
+        if not had:
+            raise click.ClickException("Another export of this data directory is under way.")
+        name = locks / "exporter"
+        if not name.exists():
+            atomic_write(name, uuid4().hex.encode())
+        yield name.read_text()
+
+
+def _filled(tree: Tree, snapshot: Snapshot, even_if: int | None) -> Manifest:
+    """What is to be published, written into a tree; refused if too much of it would be gone."""
+    store: Store = current_app.extensions["store"]
+    written_for(snapshot)
+    manifest = tree.fill(snapshot, app_settings().data_dir / dataset.FOLDER)
+    accepted = set(_paths({"best": store.history.accepted()}))
+    published = {path for path in tree.before.addresses if not _is_beside(path)}
+    gone = {
+        path
+        for path in published - manifest.addresses - accepted
+        if not path.startswith(OBJECTS)  # withholding a poll takes files out for good
+    }
+    _refuse(_vanishing(gone, len(published), even_if))
+    return manifest
+
+
+def _counts(manifest: Manifest) -> str:
+    return f"{len(manifest.files):,} answers and {len(manifest.redirects):,} redirects"
+
+
+def _is_beside(path: str) -> bool:
+    """Whether an address comes and goes with that of a page, so that it need not be counted."""
+    return path.startswith(BESIDE) or path.endswith(".csv")
 
 
 def _refuse(reasons: list[str]) -> None:
     if reasons:
         listed = "".join(f"\n  {reason}" for reason in reasons)
         raise click.ClickException(f"Nothing was published, the last tree stays:{listed}")
-
-
-def _faults(snapshot: Snapshot) -> list[str]:
-    """What in the data keeps it from being published."""
-    unshown = {snapshot.fault_of(slug) for slug in snapshot.damage}
-    return list(map(str, [*snapshot.catalogue.governing_errors, *sorted(filter(None, unshown))]))
 
 
 def _vanishing(gone: AbstractSet[str], published: int, even_if: int | None) -> list[str]:
@@ -147,21 +206,27 @@ def _vanishing(gone: AbstractSet[str], published: int, even_if: int | None) -> l
 class Tree:
     """An exported tree that is being written, and the one before it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, before: Manifest) -> None:
         self._home = directory
         self._trees = directory / "trees"
         if directory.exists() and any(directory.iterdir()) and not self._trees.is_dir():
             raise click.ClickException(
                 f"{directory} holds other files; name a new or an exported directory."
             )
-        self.before = _manifest_in(directory / "current")
+        self.before = before
         self._new = self._trees / ".new"
         shutil.rmtree(self._new, ignore_errors=True)
         self._new.mkdir(parents=True)
         self._written = 0
+        self._digests: dict[str, str] = {}
 
-    def fill(self, snapshot: Snapshot) -> Manifest:
-        """Ask the application for every path and write what it answers."""
+    @property
+    def folder(self) -> Path:
+        """Where the new tree's files are until it is published."""
+        return self._new
+
+    def fill(self, snapshot: Snapshot, data: Path) -> Manifest:
+        """Ask the application for every path and write what it answers, and the dataset."""
         client = current_app.test_client()
         files: dict[str, Exported] = {}
         redirects: dict[str, str] = {}
@@ -177,15 +242,20 @@ class Tree:
             with client.get(path) as answer:
                 if location := answer.headers.get("Location"):
                     redirects[path] = location
-        return Manifest(files, redirects, shared.found())
+        files |= self._link(data)
+        shared_by_data = SharedHeaders()
+        for path in (p for p in files if p.startswith(DATA) and not p.startswith(OBJECTS)):
+            with client.head(path) as answer:
+                shared_by_data.meet(answer)
+        return Manifest(files, redirects, shared.found(shared_by_data))
 
     def publish(self, manifest: Manifest) -> int:
         """Put the new tree in place of the last; the number of answers that differ from it."""
         body = msgspec.json.format(msgspec.json.encode(manifest, order="sorted"))
-        (self._new / MANIFEST).write_bytes(body)
-        (self._new / REDIRECTS).write_text(
-            "".join(f'"{old}" "{new}";\n' for old, new in sorted(manifest.redirects.items()))
-        )
+        listed = "".join(f'"{old}" "{new}";\n' for old, new in sorted(manifest.redirects.items()))
+        self._place(MANIFEST, body, None, known=False)
+        self._place(REDIRECTS, listed.encode(), None, known=False)
+        (self._new / dataset.SUMS).write_bytes(writing.sums(self._digests))
         tree = self._trees / hashlib.sha256(body).hexdigest()[:16]
         if tree.exists():
             shutil.rmtree(self._new)
@@ -228,9 +298,30 @@ class Tree:
                 self._place(f"{exported.file}{suffix}", data, exported.modified, known=known)
         return exported
 
-    def _place(self, name: str, data: bytes, modified: int, *, known: bool) -> None:
+    def _link(self, data: Path) -> dict[str, Exported]:
+        """The dataset's files by the paths that readers ask for; copies only on another disk."""
+        found = dataset.decode((data / dataset.MANIFEST).read_bytes())
+        files: dict[str, Exported] = {}
+        for name, kept in dataset.published_paths(dataset.versions(data), found).items():
+            path, placed = data / kept, f"data/{name}"
+            file, stat = self._new / placed, path.stat()
+            file.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(path, file)
+            except OSError:
+                shutil.copy2(path, file)
+            is_object = kept.startswith(dataset.OBJECTS)
+            digest = kept[len(dataset.OBJECTS) + 1 :][:64] if is_object else _digest(path)
+            type_, modified = metadata.content_type(name), int(stat.st_mtime)
+            exported = Exported(placed, type_, modified, stat.st_size, digest, gzip=False)
+            files[f"/{placed}"] = exported
+            self._digests[placed] = digest
+        return files
+
+    def _place(self, name: str, data: bytes, modified: int | None, *, known: bool) -> None:
         file = self._new / name
         file.parent.mkdir(parents=True, exist_ok=True)
+        self._digests[name] = hashlib.sha256(data).hexdigest()
         if known:
             try:
                 os.link(self._home / "current" / name, file)
@@ -238,7 +329,12 @@ class Tree:
                 known = False
         if not known:
             file.write_bytes(data)
-            os.utime(file, (modified, modified))
+            if modified is not None:
+                os.utime(file, (modified, modified))
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 class SharedHeaders:
@@ -258,10 +354,10 @@ class SharedHeaders:
         for name in list(known):
             known[name] &= headers.get(name, set())
 
-    def found(self) -> dict[str, dict[str, str]]:
-        """Name → media type → value."""
+    def found(self, others: SharedHeaders) -> dict[str, dict[str, str]]:
+        """Name → media type → value; for types that only ``others`` know, what they share."""
         found: dict[str, dict[str, str]] = {}
-        for type_, headers in self._by_type.items():
+        for type_, headers in {**others._by_type, **self._by_type}.items():
             for name, values in headers.items():
                 if values:
                     parts = sorted(value.removeprefix("<") for value in values)
@@ -277,10 +373,16 @@ def static_paths(snapshot: Snapshot) -> Iterator[str]:
     values = {
         "best": sorted(snapshot.leaderboards),
         "product": sorted(snapshot.product_slugs),
+        "topics": [topic.slug for topic in snapshot.summary.topics],
+        "models": sorted(snapshot.summary.model_slugs),
         "labs": sorted(computed | snapshot.catalogue.labs.keys()),
         "static": sorted(path.name for path in static.glob("*")),
     }
     yield from _paths(values)
+    for slug in snapshot.leaderboards:
+        for product in snapshot.aggregates[slug].product_stats:
+            for kind in ("svg", "json"):
+                yield f"/badge/{slug}/{snapshot.products[product].slug}.{kind}"
 
 
 def moved_paths(snapshot: Snapshot) -> Iterator[str]:
@@ -292,9 +394,11 @@ def moved_paths(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _paths(values: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """The paths of all rules, ``<slug>`` replaced by the values of the word before it."""
+    """The paths of rules with one variable at most: the values of the word before ``<slug>``."""
     for rule in current_app.url_map.iter_rules():
         if "GET" not in (rule.methods or ()) or rule.rule.startswith(NEEDS_A_PROCESS):
+            continue
+        if rule.rule.count("<") > 1:
             continue
         before, variable, after = rule.rule.partition("<")
         if not variable:

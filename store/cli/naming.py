@@ -12,8 +12,7 @@ from rapidfuzz import process
 
 from store.cli import app_settings, with_data
 from store.cli.editing import Edit, carry_out, new, text_of, with_item
-from store.files import DataDirectoryError, understand
-from store.history import HistoryError
+from store.files import understand
 from store.memory import Store
 from store.rankings import aggregates, curation, names, similarity
 from store.rankings.aggregates import FirstUse
@@ -129,13 +128,11 @@ class ProductEditor:
         """The editor of the app's data directory.
 
         Raises:
-            click.ClickException: the data directory or its history cannot be used.
+            DataDirectoryError: the data directory cannot be used.
+            HistoryError: its history cannot be looked into.
         """
         data_dir = app_settings().data_dir
-        try:
-            return cls(data_dir, Store(data_dir).snapshot)
-        except (DataDirectoryError, HistoryError) as error:
-            raise click.ClickException(str(error)) from None
+        return cls(data_dir, Store(data_dir).snapshot)
 
     def meanings(self, text: str, category: str | None, domain: str | None) -> list[NameResolution]:
         """What a spelling stands for in one category, or in all that name it.

@@ -3,43 +3,41 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
-import sys
-import threading
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 import msgspec
-from msgspec import Struct
+from flask import current_app
 
-from store.cli import app_settings, unknown_category, with_data
-from store.counting import states_of
-from store.files import REQUIRED, Catalogue, DataDirectoryError, Files
-from store.history import History, HistoryError
-from store.last_good import FOLDER
+from store.cli import app_settings, batching, unknown_category, with_data
+from store.cli.poll_runs import Order, PollContext, ask, lack, look_at
+from store.files import REQUIRED, Catalogue, Files
+from store.history import History
 from store.memory import append
-from store.polls.asking import Unready, cost_at_most, key_of, request_for
+from store.polls import clarifying
+from store.polls.asking import cost_at_most, request_for
 from store.polls.assistant_checks import mistakes
+from store.polls.batches.files import Batches
+from store.polls.batches.standing import late_ones, open_batches
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.due import DuePolls, Pair, look
+from store.polls.due import DuePolls, Pair, Rounds
 from store.polls.leases import Leases, held, locks_in
 from store.polls.providers import Tokens
-from store.polls.runner import ANSWERED, LEFT, Dependencies, RunSummary, run
-from store.polls.schedule import LOCK, other_owner
-from store.polls.spending import RunAccount, at_most, daily_account, is_priced, usd
+from store.polls.schedule import LOCK
+from store.polls.spending import at_most, usd
 from store.polls.status import PollingReport, status
-from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
+from store.records import MAX_SAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from store.polls.spending import Account, DailyAccount
-    from store.rankings.poll_states import PollStates
+    from store.memory import Store
+    from store.polls.batches.files import Batch
     from store.records import Assistant
+    from store.settings import Settings
 
 
 def instant(value: str) -> datetime:
@@ -72,6 +70,19 @@ class Dollars(click.FloatRange):
 @click.option("--due", is_flag=True, help="Poll only what is due, those waiting longest first.")
 @click.option("--model", "models", multiple=True, metavar="NAME", help="Ask only this assistant.")
 @click.option(
+    "--samples",
+    type=click.IntRange(1, MAX_SAMPLES),
+    metavar="N",
+    help="Ask each so often; with --due until its round has N answers.  "
+    "[default: once; with --due as site.json says]",
+)
+@click.option(
+    "--until-clear",
+    type=click.IntRange(2, MAX_SAMPLES),
+    metavar="MAX",
+    help="Ask where it is not clear who leads, until it is or each has MAX answers that count.",
+)
+@click.option(
     "--at",
     type=instant,
     metavar="TIME",
@@ -83,6 +94,13 @@ class Dollars(click.FloatRange):
     metavar="USD",
     help="Send nothing that could bring the run's cost above this.",
 )
+@click.option(
+    "--batch",
+    is_flag=True,
+    help="Ask through the providers' queues for batches, and do not wait for answers.",
+)
+@click.option("--collect", is_flag=True, help="Record what batches have answered by now.")
+@click.option("--cancel", is_flag=True, help="End the batches on their way, then --collect.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; send nothing.")
 @click.option("--status", "show", is_flag=True, help="Say what is due, running, paused and spent.")
 @click.option("--json", "as_json", is_flag=True, help="With --status: say it as JSON.")
@@ -90,19 +108,30 @@ class Dollars(click.FloatRange):
 def poll(  # noqa: PLR0913 - a command's options
     slugs: tuple[str, ...],
     models: tuple[str, ...],
+    samples: int | None,
+    until_clear: int | None,
     at: datetime | None,
     max_usd: float | None,
     *,
-    everything: bool,
+    everything: bool,  # noqa: ARG001 - what no SLUG means; `_check_call` looks at it
     due: bool,
+    batch: bool,
+    collect: bool,
+    cancel: bool,
     dry_run: bool,
     show: bool,
     as_json: bool,
 ) -> None:
     """Ask the assistants and append what they say to history.
 
-    Name categories by SLUG, or use --all or --due. Works beside a running server, which shows the
-    new rankings within seconds.
+    Name categories by SLUG, or use --all, --due or --until-clear. Works beside a running server,
+    which shows the new rankings within seconds.
+
+    --until-clear looks at every category unless some are named. It asks pass by pass, those first
+    who have the fewest answers, and open categories before contradicted and unmeasured ones.
+
+    --batch asks only assistants with "batch": true in models.json, at about half the price. Answers
+    take up to a day; a server that polls on schedule collects them, as does --collect.
 
     Exits with 0 when all is fine, with 1 when something is wrong that needs a person, and with 2
     when the command is called in a wrong way. Wrong is: a key or a price is missing, refused or
@@ -110,67 +139,119 @@ def poll(  # noqa: PLR0913 - a command's options
     with --status, an assistant that is paused, failed ten times in a row, or has not answered for
     twice as long as polls should be apart.
     """
-    if as_json and not show:
-        raise click.UsageError("--json goes with --status.")
-    settings = app_settings()
-    catalogue = _catalogue(settings)
-    chosen = _assistants(catalogue, models, at)
-    history = History(settings.data_dir / "history")
-    clock = Clock((lambda: at) if at else utc_now)
-    context = PollContext(settings, catalogue, history, clock)
+    _check_call(click.get_current_context().params)
+    context = context_at(at)
+    if collect or cancel:
+        _leave(batching.collect(context, set(models), cancel=cancel))
+    chosen = _assistants(context.catalogue, models, at)
     if show:
         _show_status(_overview(context, chosen), as_json=as_json)
-        return
-    if not (slugs or everything or due):
-        raise click.UsageError("Say what to poll: one or more SLUGs, --all or --due.")
-    pairs = _pairs(catalogue, _categories(catalogue, slugs), chosen)
-    stands, unread = _look(context, _read_before(catalogue, pairs))
+    if batch:
+        chosen = batching.batched(chosen, named=bool(models))
+    pairs = _pairs(context.catalogue, _categories(context.catalogue, slugs), chosen)
+    stands, unread = look_at(context, _read_before(context.catalogue, pairs))
     for sentence in unread:
         click.echo(sentence, err=True)
     known = stands.known(pairs)
-    if due:
-        wanted = stands.due(pairs, catalogue.site.poll_every_days, clock.now())
-    else:
-        wanted = known if at else stands.longest_waiting_first(known)
+    order = _order(context, known, stands, samples, until_clear, due=due)
     well = len(known) == len(pairs)
-    if not wanted:
-        click.echo("Nothing is due." if due else "Nothing was asked.")
+    if not order.calls:
+        click.echo(order.nothing)
     elif dry_run:
-        _quote(wanted)
+        _quote(order.calls)
+    elif batch:
+        well &= batching.submit_all(context, order, stands, max_usd)
     else:
-        if not (at or settings.has_own_data):
-            raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
-        well &= _ask(context, wanted, stands, max_usd, only_due=due, in_order=at is not None)
-    if not well:
-        raise click.exceptions.Exit(1)
+        well &= ask(context, order, stands, max_usd)
+    _leave(well)
 
 
-class PollContext(Struct, frozen=True):
-    """What one call of the command works with."""
+def _leave(well: bool) -> NoReturn:  # noqa: FBT001 - what its one argument says is its name
+    """End the command, with 1 when something needs a person."""
+    raise click.exceptions.Exit(0 if well else 1)
 
-    settings: Settings
-    catalogue: Catalogue
-    history: History
-    clock: Clock
 
-    def states_of(self, slug: str) -> PollStates:
-        """How polling of a category stands by its files as they are now."""
-        return states_of(self.history, slug, self.catalogue, self.clock.now())
+def _check_call(given: Mapping[str, Any]) -> None:
+    """Refuse options that do not go together, and a call that says nothing of what to do."""
+    if given["as_json"] and not given["show"]:
+        raise click.UsageError("--json goes with --status.")
+    if given["until_clear"] and (given["due"] or given["samples"]):
+        raise click.UsageError("--until-clear goes with neither --due nor --samples.")
+    if given["until_clear"] and given["batch"]:
+        raise click.UsageError("--until-clear waits for answers; it does not go with --batch.")
+    if given["at"] and (given["batch"] or given["collect"] or given["cancel"]):
+        raise click.UsageError("--at is for sample assistants, which take no batches.")
+    if not any(given[name] for name in PURPOSES):
+        what = "one or more SLUGs, --all, --due or --until-clear"
+        raise click.UsageError(f"Say what to poll: {what}.")
 
-    def accounts(self, stands: DuePolls) -> list[DailyAccount]:
-        """The account of the day's cap, if there is one."""
-        return daily_account(self.settings, self.catalogue, stands.usd_on, self.clock)
+
+PURPOSES = ("slugs", "everything", "due", "until_clear", "show", "collect", "cancel")
+"""Parameters of which a call has one at least."""
+
+
+def context_at(at: datetime | None) -> PollContext:
+    """What a call of the command works with."""
+    settings = app_settings()
+    catalogue = _catalogue(settings)
+    history = History(settings.data_dir / "history")
+    clock = Clock((lambda: at) if at else utc_now)
+    batches = Batches(settings.data_dir)
+    return PollContext(settings, catalogue, history, clock, at is not None, batches)
+
+
+def _order(
+    context: PollContext,
+    known: Sequence[Pair],
+    stands: DuePolls,
+    samples: int | None,
+    until_clear: int | None,
+    *,
+    due: bool,
+) -> Order:
+    """Which of the known pairs to ask, how often and in which order."""
+    if until_clear:
+        return _what_is_unclear(context, known, until_clear)
+    record = partial(append, context.history, context.catalogue)
+    if due:
+        rounds, now = Rounds.of(context.catalogue.site, samples), context.clock.now()
+        due_now = stands.due(context.free(known), rounds, now)
+        calls = stands.rest_of_rounds(due_now, rounds, now)
+        return Order(calls=calls, record=record, rounds=rounds, nothing="Nothing is due.")
+    waiting = known if context.pretends else stands.longest_waiting_first(known)
+    return Order(calls=[*waiting] * (samples or 1), record=record)
+
+
+def _what_is_unclear(context: PollContext, known: Sequence[Pair], most: int) -> Order:
+    """Every answer that clear rankings may take, asked for pass by pass."""
+    store: Store = current_app.extensions["store"]
+
+    def standing_of(slug: str) -> clarifying.Standing:
+        return clarifying.Standing.of(store.snapshot.leaderboards.get(slug))
+
+    def look() -> DuePolls:
+        return look_at(context, dict.fromkeys(pair.slug for pair in known))[0]
+
+    def passes(pairs: Sequence[Pair]) -> Iterable[Sequence[Pair]]:
+        unique = {(pair.slug, pair.assistant.name): pair for pair in pairs}
+        return clarifying.passes(list(unique.values()), most, standing_of, look)
+
+    calls = clarifying.at_most(known, most, standing_of)
+    return Order(
+        calls=calls,
+        passes=passes,
+        record=store.record,
+        nothing=f"Nothing was asked: all is clear, or has {most} answers of each assistant.",
+        closing=lambda: clarifying.levels(known, standing_of),
+    )
 
 
 def _catalogue(settings: Settings) -> Catalogue:
     """The data directory's files; those that say whom to ask and at what cost are good."""
     files = Files(settings.data_dir)
-    try:
-        catalogue = files.scan()
-    except DataDirectoryError as error:
-        raise click.ClickException(str(error)) from None
-    problems = [p for p in catalogue.governing_errors if p.file in REQUIRED]
-    problems += catalogue.ungoverned
+    catalogue = files.scan()
+    problems = [p for p in catalogue.critical_errors if p.file in REQUIRED]
+    problems += catalogue.without_critical
     problems += [p for p in catalogue.problems if p.file == "models.json"]
     problems += mistakes(catalogue, files)
     for problem in problems:
@@ -222,142 +303,6 @@ def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> Iterable[str]:
     return dict.fromkeys(pair.slug for pair in pairs)
 
 
-def _look(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[str]]:
-    """What was asked so far; in sentences what of it cannot be read and so is not polled."""
-    context.history.signatures()
-    stands, unread = look(slugs, context.states_of)
-    sentences = dict.fromkeys(map(str, unread))
-    spoilt = (
-        [str(context.history.damaged_checkpoints)] if context.history.damaged_checkpoints else []
-    )
-    return stands, [*spoilt, *(f"{each}; its category is left alone" for each in sentences)]
-
-
-def _check_writable(settings: Settings) -> None:
-    """Refuse what could not be recorded or used, before anything is sent."""
-    if name := other_owner(settings):
-        raise click.ClickException(
-            f"Nothing was asked, for the data belongs to {name}, who could not use what root "
-            f"adds. Poll as that user: runuser -u {name} -- {sys.executable} -m flask poll …"
-        )
-    for folder in (settings.data_dir, settings.data_dir / "history"):
-        if folder.exists() and not os.access(folder, os.W_OK):
-            raise click.ClickException(f"{folder} cannot be written; no poll could be recorded.")
-
-
-def _ready(
-    settings: Settings, chosen: Sequence[Assistant], accounts: Sequence[Account]
-) -> list[Assistant]:
-    """The assistants that can be asked and paid for; of the others it is said what they lack."""
-    lacking = {assistant.name: _lack(settings, assistant, accounts) for assistant in chosen}
-    for why in filter(None, lacking.values()):
-        click.echo(why, err=True)
-    ready = [assistant for assistant in chosen if not lacking[assistant.name]]
-    if not ready:
-        raise click.ClickException("Nothing was asked.")
-    return ready
-
-
-def _lack(settings: Settings, assistant: Assistant, accounts: Sequence[Account] = ()) -> str | None:
-    """Why an assistant cannot be asked or paid for, in a sentence."""
-    try:
-        key_of(assistant, settings.secret)
-    except (Unready, SettingsError) as error:
-        return f"{error}."
-    if accounts and not is_priced(assistant):
-        return (
-            f"{accounts[0].name} cannot be kept: models.json gives no price for "
-            f"{assistant.name} (usd_per_million_input and usd_per_million_output)."
-        )
-    return None
-
-
-def _ask(
-    context: PollContext,
-    pairs: Sequence[Pair],
-    stands: DuePolls,
-    max_usd: float | None,
-    *,
-    only_due: bool,
-    in_order: bool,
-) -> bool:
-    """Ask what can be asked, and say what came of it; whether nothing needs a person."""
-    accounts: list[Account] = [*context.accounts(stands)]
-    accounts += [RunAccount(max_usd)] if max_usd is not None else []
-    _check_writable(context.settings)
-    for account in context.accounts(stands):
-        if fault := account.fault():
-            raise click.ClickException(f"Nothing was asked: {fault}")
-    chosen = list({pair.assistant.name: pair.assistant for pair in pairs}.values())
-    ready = _ready(context.settings, chosen, accounts)
-    deps = Dependencies(
-        record=partial(append, context.history, context.catalogue),
-        states_of=context.states_of,
-        leases=Leases(locks_in(context.settings)),
-        secret=context.settings.secret,
-        proxy=context.settings.proxy,
-        stop=threading.Event(),
-        clock=context.clock,
-        accounts=accounts,
-    )
-    every_days = context.catalogue.site.poll_every_days if only_due else None
-    asked = [pair for pair in pairs if pair.assistant in ready]
-    try:
-        well = _summarise(_run(asked, deps, every_days, in_order=in_order))
-    finally:
-        _keep_checkpoints(context.history, {pair.slug for pair in asked})
-    return well and len(ready) == len(chosen) and not context.clock.fault()
-
-
-def _keep_checkpoints(history: History, slugs: Collection[str]) -> None:
-    """Write down where these files end now, so that a later loss is seen; a warning if not."""
-    for slug in slugs:
-        history.read(slug)
-    try:
-        history.keep_checkpoints()
-    except OSError as error:
-        why = f"{FOLDER} cannot be written: {error.strerror}"
-        click.echo(f"warning: {why}; a later loss of what was polled is unseen", err=True)
-
-
-def _run(
-    pairs: Sequence[Pair], deps: Dependencies, every_days: int | None, *, in_order: bool
-) -> dict[str, RunSummary]:
-    """Run the polls behind a progress bar; Ctrl-C and SIGTERM end them in good order."""
-    before = {
-        number: signal.signal(number, lambda *_: deps.stop.set())
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if threading.current_thread() is threading.main_thread()
-    }
-    try:
-        with click.progressbar(length=len(pairs), label="Polling") as bar:
-            done = partial(bar.update, 1)
-            return run(pairs, deps, every_days, in_order=in_order, done=done)
-    except (HistoryError, OSError) as error:
-        raise click.ClickException(f"The polls could not be recorded: {error}") from None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _summarise(summaries: dict[str, RunSummary]) -> bool:
-    """One line for each assistant and one for each reason; whether nothing needs a person."""
-    for name, summary in summaries.items():
-        click.echo(f"{name}: {summary}")
-        for what, why in sorted(summary.reasons.items()):
-            click.echo(f"  {what}: {why}")
-        if summary.paused:
-            click.echo(f"{name} was paused: {summary.paused}")
-    answered = any(summary.outcomes[ANSWERED] for summary in summaries.values())
-    polled = any(summary.polled for summary in summaries.values())
-    return (answered or not polled) and not any(map(_needs_a_person, summaries.values()))
-
-
-def _needs_a_person(summary: RunSummary) -> bool:
-    """Whether waiting is of no use: a key, the provider's account or a history is wrong."""
-    return not summary.reasons.keys().isdisjoint({"auth", "quota", LEFT})
-
-
 def _quote(pairs: Sequence[Pair]) -> None:
     """What asking these pairs may use and cost at most, and take at least, per assistant."""
     total, known = 0.0, True
@@ -374,6 +319,8 @@ def _quote(pairs: Sequence[Pair]) -> None:
         price = usd(assistant, most)
         known, total = known and price is not None, total + (price or 0)
         cost = "price unknown" if price is None else f"{price:.2f} USD"
+        if assistant.batch and price is not None:
+            cost += f" ({price * assistant.batch_price_factor:.2f} USD in batches)"
         minutes = math.ceil(len(lane) / assistant.rpm)
         click.echo(
             f"{name}: {len(lane)} calls, at most {most.input:,} input and {most.output:,} output "
@@ -388,11 +335,17 @@ def _quote(pairs: Sequence[Pair]) -> None:
 def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingReport:
     """How polling stands, from the files alone."""
     settings, catalogue, now = context.settings, context.catalogue, context.clock.now()
-    stands, unread = _look(context, catalogue.categories)
+    stands, unread = look_at(context, catalogue.categories)
     locks = locks_in(settings)
     leases = Leases(locks)
     spent = _spent_today(context, stands)
-    faults = [*unread, context.clock.fault(), *(a.fault() for a in context.accounts(stands))]
+    batches, damaged = _batches(context)
+    faults = [
+        *unread,
+        *damaged,
+        context.clock.fault(),
+        *(a.fault() for a in context.accounts(stands)),
+    ]
     running: dict[str, int] = {}
     scheduled = False
     try:
@@ -400,16 +353,24 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
         running = {assistant.name: leases.held(assistant.name) for assistant in chosen}
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
+
+    def free_of(assistant: Assistant) -> list[Pair]:
+        pairs = _pairs(catalogue, list(catalogue.categories), [assistant])
+        return context.free(pairs) if assistant.name in batches else pairs
+
     found = [
         status(
             assistant,
             _pairs(catalogue, list(catalogue.categories), [assistant]),
             stands,
-            every_days=catalogue.site.poll_every_days,
+            rounds=Rounds.of(catalogue.site),
             now=now,
             running=running.get(assistant.name, 0),
-            unready=_lack(settings, assistant),
+            unready=lack(settings, assistant),
             capped=_capped(context, assistant, spent),
+            batches=open_batches(batches.get(assistant.name, []), now),
+            free=free_of(assistant),
+            wrong=late_ones(batches.get(assistant.name, []), now),
         )
         for assistant in chosen
     ]
@@ -420,6 +381,18 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
         cap_usd=catalogue.site.daily_usd,
         scheduled=scheduled,
     )
+
+
+def _batches(context: PollContext) -> tuple[dict[str, list[Batch]], list[str]]:
+    """Every batch by its assistant's present name, and what is wrong with their files."""
+    found: dict[str, list[Batch]] = {}
+    try:
+        for batch in context.batches.all():
+            name = context.catalogue.former_names.get(batch.name, batch.name)
+            found.setdefault(name, []).append(batch)
+        return found, context.batches.mended()
+    except OSError as error:
+        return {}, [str(error)]
 
 
 def _capped(context: PollContext, assistant: Assistant, spent: float) -> str | None:
@@ -440,8 +413,7 @@ def _spent_today(context: PollContext, stands: DuePolls) -> float:
     return stands.usd_on(context.clock.now().date().isoformat())
 
 
-def _show_status(found: PollingReport, *, as_json: bool) -> None:
+def _show_status(found: PollingReport, *, as_json: bool) -> NoReturn:
     """Lines for people, or JSON; exits with 1 when something needs a person."""
     click.echo(msgspec.json.format(msgspec.json.encode(found)) if as_json else str(found))
-    if not found.is_well:
-        raise click.exceptions.Exit(1)
+    _leave(found.is_well)

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-KINDS = {"categories": "category", "products": "product", "labs": "lab"}
+SCHEMA_NAMES = {"categories": "category", "products": "product", "labs": "lab"}
 """What one file of a folder is called."""
 
 
 def schema_of(name: str) -> str:
     """What ``$schema`` says in a data file, by the file's relative name."""
     folder, _, _ = name.rpartition("/")
-    return f"../schemas/{KINDS[folder]}.json" if folder else f"./schemas/{name}"
+    return f"../schemas/{SCHEMA_NAMES[folder]}.json" if folder else f"./schemas/{name}"
 
 
 def documents() -> dict[str, str]:
     """The text of every schema file, by file name."""
     kinds = dict(SINGLE)
-    kinds |= {f"{KINDS[folder]}.json": kind for folder, kind in FOLDERS.items()}
+    kinds |= {f"{SCHEMA_NAMES[folder]}.json": kind for folder, kind in FOLDERS.items()}
     return {
         name: _text({"$schema": DRAFT, **_plain(msgspec.json.schema(kind))}, escaped=True)
         for name, kind in kinds.items()
@@ -76,7 +76,7 @@ def write(directory: Path) -> list[Path]:
 def editor_settings(prefix: str) -> list[dict[str, Any]]:
     """Which schema is for which files, as VS Code wants it; paths start at its folder."""
     matches = {f"{prefix}{name}": name for name in SINGLE}
-    matches |= {f"{prefix}{folder}/*.json": f"{KINDS[folder]}.json" for folder in FOLDERS}
+    matches |= {f"{prefix}{folder}/*.json": f"{SCHEMA_NAMES[folder]}.json" for folder in FOLDERS}
     return [
         {"fileMatch": [f"/{match}"], "url": f"./{prefix}schemas/{name}"}
         for match, name in matches.items()

@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 from flask import current_app
 from flask.cli import with_appcontext
+from msgspec.structs import replace
 
 from store.cli import schemas, unknown_category
 from store.files import FOLDERS, SINGLE
 from store.last_good import FOLDER
+from store.records import Topics
 from store.settings import SHIPPED_DATA
+from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 
 @click.command()
@@ -79,9 +83,23 @@ def _fill(directory: Path, categories: Sequence[Path]) -> None:
         shutil.copy2(file, directory / "categories")
     for name in ("synonyms.json", "words.json"):
         shutil.copy(SHIPPED_DATA / name, directory)
+    if topics := _topics({file.stem for file in categories}):
+        (directory / TOPICS).write_bytes(msgspec.json.format(msgspec.json.encode(topics)) + b"\n")
     for file in sorted(Path(current_app.root_path, "templates", "init").iterdir()):
         shutil.copy(file, directory)
     schemas.write(directory)
+
+
+def _topics(slugs: Collection[str]) -> Topics | None:
+    """The shipped topics with these categories alone; ``None`` where none is left."""
+    shipped = msgspec.json.decode((SHIPPED_DATA / TOPICS).read_bytes(), type=Topics)
+    topics = []
+    for topic in shipped.topics:
+        held = [(part, [slug for slug in part.categories if slug in slugs]) for part in topic.parts]
+        parts = [replace(part, categories=tuple(found)) for part, found in held if found]
+        if parts:
+            topics.append(replace(topic, parts=tuple(parts)))
+    return replace(shipped, topics=tuple(topics)) if topics else None
 
 
 def _clear(directory: Path, before: set[Path] | None) -> None:

@@ -13,7 +13,7 @@ import click
 
 from store.cli import app_settings, with_data
 from store.cli.editing import Edit, carry_out, new, text_of, with_member
-from store.files import DataDirectoryError, Files
+from store.files import Files
 from store.history import History
 from store.last_good import FOLDER, Copy, LastGood
 
@@ -62,11 +62,7 @@ def _keep(directory: Path) -> None:
 
 def _refuse_if_lost(directory: Path) -> None:
     """Leave a missing withheld.json alone that withheld other polls: a new one would show them."""
-    try:
-        errors = Files(directory).scan().governing_errors
-    except DataDirectoryError as error:
-        raise click.ClickException(str(error)) from None
-    for problem in errors:
+    for problem in Files(directory).scan().critical_errors:
         if problem.file == NAME:
             raise click.ClickException(f"Mend this first: {problem}")
 

@@ -6,7 +6,7 @@ import logging
 import math
 import re
 import traceback
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -26,14 +26,15 @@ from store.polls.providers import (
     messages,
     responses,
 )
-from store.polls.sending import Sent, Skipped
-from store.polls.spending import Meter, at_most, usd
+from store.polls.sending import Limits, Sent, Skipped
+from store.polls.spending import Meter, at_most, believed, usd
 from store.records import Answer, Failure, Poll, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from store.polls.batches.files import Asking
     from store.polls.due import Pair
     from store.polls.sending import Sender
     from store.polls.spending import Budget
@@ -130,13 +131,16 @@ def cost_at_most(assistant: Assistant, category: Category) -> float | None:
     return usd(assistant, at_most(assistant, request_for(assistant, category, None).body))
 
 
-def ask(pair: Pair, at: datetime, sender: Sender, budget: Budget) -> Asked | Skipped:
+def ask(
+    pair: Pair, at: datetime, sender: Sender, budget: Budget, repeat: int = 0
+) -> Asked | Skipped:
     """Put a category's question to an assistant; every failure is a poll with a kind.
 
-    So is what nobody thought of: it is logged with its trace, and the poll can be recorded.
+    So is what nobody thought of: it is logged with its trace, and the poll can be recorded. How
+    often it was asked that day, ``repeat``, has a sample assistant answer otherwise than before.
     """
     try:
-        return _asked(pair, at, sender, budget)
+        return _asked(pair, at, sender, budget, repeat)
     except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
         trace = secrets.without(sender.secret, traceback.format_exc())
         name = pair.assistant.name
@@ -150,9 +154,11 @@ EXAMPLE_TIME = "2026-01-01T00:00:00Z"
 """A time to see by whether a poll can be recorded and read back; its own follows when it is."""
 
 
-def _asked(pair: Pair, at: datetime, sender: Sender, budget: Budget) -> Asked | Skipped:
+def _asked(
+    pair: Pair, at: datetime, sender: Sender, budget: Budget, repeat: int
+) -> Asked | Skipped:
     if pair.assistant.api == "sample":
-        said = sample.reply(pair.slug, pair.category, pair.assistant.name, at)
+        said = sample.reply(pair.slug, pair.category, pair.assistant.name, at, repeat)
         return Asked(_poll(pair, Sent(said.reply, said.latency_ms, 1)))
     sent = _send(pair, sender, budget)
     notes: tuple[str, ...] = ()
@@ -165,6 +171,39 @@ def _asked(pair: Pair, at: datetime, sender: Sender, budget: Budget) -> Asked | 
     poll = secrets.poll_without(sender.secret, _poll(pair, sent, notes, sender.secret))
     decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
     return Asked(poll, sent.rest, sent.at)
+
+
+def asked_in_batch(
+    assistant: Assistant, asking: Asking, came: Response | Failure, note: str, key: str | None
+) -> Asked:
+    """What an item of a batch comes to; ``assistant`` has the prices of batches.
+
+    Its latency says nothing and is not kept. A cut-off answer is not asked for again.
+    """
+    try:
+        reply = Reply(outcome=came) if isinstance(came, Failure) else read_reply(assistant, came)
+        most = at_most(assistant, body_of(assistant, asking.question))
+        reply = believed(assistant, most, reply)
+        poll = _poll_of(assistant, asking.slug, asking.question, reply, (note,), key)
+        poll = secrets.poll_without(key, poll)
+        decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
+        return Asked(poll, Limits().rest if reply.lasting else None)
+    except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
+        trace = secrets.without(key, traceback.format_exc())
+        name = assistant.name
+        log.error("%s about %s in a batch failed unexpectedly: %s", name, asking.slug, trace)  # noqa: TRY400
+        odd = Reply(outcome=UNEXPECTED)
+        return Asked(_poll_of(assistant, asking.slug, asking.question, odd, (note,), key))
+
+
+def read_reply(assistant: Assistant, response: Response) -> Reply:
+    """What a response says, as the assistant's format has it."""
+    return PROVIDERS[assistant.api].read_reply(response)
+
+
+def body_of(assistant: Assistant, question: str) -> Mapping[str, Any]:
+    """The body that puts a question to an assistant."""
+    return PROVIDERS[assistant.api].build_request(assistant, prompt(question), None).body
 
 
 def _asked_again(
@@ -202,16 +241,27 @@ def _together(first: Sent, second: Sent) -> Sent:
 
 
 def _poll(pair: Pair, sent: Sent, notes: tuple[str, ...] = (), key: str | None = None) -> Poll:
-    assistant, reply = pair.assistant, sent.reply
+    poll = _poll_of(pair.assistant, pair.slug, pair.category.question, sent.reply, notes, key)
+    return msgspec.structs.replace(poll, latency_ms=sent.latency_ms)
+
+
+def _poll_of(
+    assistant: Assistant,
+    slug: str,
+    question: str,
+    reply: Reply,
+    notes: tuple[str, ...],
+    key: str | None,
+) -> Poll:
     said = (
         reply.outcome if isinstance(reply.outcome, Failure) else answer_parsing.read(reply.outcome)
     )
     answered = said if isinstance(said, Answer) else None
     failed = said if isinstance(said, Failure) else None
     return Poll(
-        slug=pair.slug,
+        slug=slug,
         model=assistant.name,
-        question=pair.category.question,
+        question=question,
         pick=answered.ranking[0].product if answered else None,
         ranking=answered.ranking if answered else (),
         reason=answered.ranking[0].reason if answered else None,
@@ -224,7 +274,6 @@ def _poll(pair: Pair, sent: Sent, notes: tuple[str, ...] = (), key: str | None =
         request_id=reply.request_id,
         web_search=assistant.web_search,
         usage=_usage(assistant, reply.tokens),
-        latency_ms=sent.latency_ms,
     )
 
 

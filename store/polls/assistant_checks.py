@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
-HOSTS = {
+KEY_OWNERS = {
     "ANTHROPIC_API_KEY": "anthropic.com",
     "DEEPSEEK_API_KEY": "deepseek.com",
     "GEMINI_API_KEY": "googleapis.com",
@@ -64,6 +64,10 @@ def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[Mistake]:
         yield "key_env", doubt, "warning"
     if _is_unencrypted(assistant):
         yield "base_url", "the key would travel unencrypted; use https", "warning"
+    if assistant.batch and assistant.api == "sample":
+        yield "batch", "a sample assistant has no provider that takes batches", "error"
+    if assistant.batch and assistant.web_search:
+        yield "batch", "batches are asked without web_search; set one of the two to false", "error"
     if site.daily_usd is not None and not is_priced(assistant):
         message = (
             "this assistant has no usd_per_million_input and usd_per_million_output, which "
@@ -83,7 +87,7 @@ def doubtful_key(assistant: Assistant) -> str | None:
     host = urlsplit(assistant.base_url or "").hostname or ""
     if assistant.key_env is None or host in LOOPBACK:
         return None
-    owner = HOSTS.get(assistant.key_env)
+    owner = KEY_OWNERS.get(assistant.key_env)
     if owner is None:
         named = _KEY_NAME.search(assistant.key_env.upper())
         return None if named else "this does not look like the name of an API key's variable" + SENT

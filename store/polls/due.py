@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.counting import LEEWAY
 from store.history import HistoryError
 from store.rankings.poll_states import usd_on
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from store.rankings.poll_states import PollState, PollStates
-    from store.records import Assistant, Category
+    from store.records import Assistant, Category, Site
 
 RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota", "auth"})
 FIRST_RETRY = timedelta(hours=6)
@@ -29,19 +31,63 @@ class Pair(Struct, frozen=True):
     assistant: Assistant
 
 
-def due_at(state: PollState | None, every_days: int) -> datetime:
-    """The time from which a pair is due again.
+class Rounds(Struct, frozen=True):
+    """How often a pair is asked: so many days between rounds, so many answers in each.
 
-    At once without a poll or after an interrupted one; sooner after a failure of the line, later
-    with each one in a row; else after the regular interval.
+    A round is what answers of a pair lie less than ``every_days`` apart. It takes ``samples``
+    answers, and ``at_first`` while its question or served model has had fewer than these.
     """
-    if state is None or state.failure == "interrupted":
-        return ALWAYS
-    regular = timedelta(days=every_days)
-    last = datetime.fromisoformat(state.polled_at)
-    if state.failure not in RETRIED_SOONER:
-        return last + regular
-    return last + min(regular, FIRST_RETRY * (1 << min(len(state.failed_at) - 1, 16)))
+
+    every_days: int
+    samples: int = 1
+    at_first: int = 1
+
+    @classmethod
+    def of(cls, site: Site, samples: int | None = None) -> Rounds:
+        """Those of site.json, or with so many answers in every round."""
+        return cls(
+            site.poll_every_days,
+            samples or site.samples_per_round,
+            samples or site.samples_at_first,
+        )
+
+    @property
+    def most(self) -> int:
+        """How many answers a round can take."""
+        return max(self.samples, self.at_first)
+
+    def taken(self, state: PollState | None, now: datetime | None = None) -> int:
+        """How many answers there are in a pair's newest round; none if it is over ``now``."""
+        if state is None or not state.answers:
+            return 0
+        times = [datetime.fromisoformat(time) for time in reversed(state.answers)]
+        later = times if now is None else [now, *times]
+        gaps = (newer - older for newer, older in pairwise(later))
+        regular = timedelta(days=self.every_days)
+        following = sum(1 for _ in takewhile(lambda gap: gap < regular, gaps))
+        return following + (now is None)
+
+    def lacking(self, state: PollState | None, now: datetime | None = None) -> int:
+        """How many answers that round still takes, if the served model stays what it is."""
+        taken, of_version = self.taken(state, now), state.of_version if state else 0
+        return min(self.most - taken, max(self.samples - taken, self.at_first - of_version))
+
+    def due_at(self, state: PollState | None) -> datetime:
+        """The time from which a pair is due again.
+
+        At once without a poll, after an interrupted one, and after an answer whose round takes
+        more; sooner after a failure of the line, later with each one in a row; else after the
+        regular interval.
+        """
+        if state is None or state.failure == "interrupted":
+            return ALWAYS
+        regular = timedelta(days=self.every_days)
+        last = datetime.fromisoformat(state.polled_at)
+        if state.failure is None and self.lacking(state) > 0:
+            return last - LEEWAY  # a record's time may lie so far ahead
+        if state.failure not in RETRIED_SOONER:
+            return last + regular
+        return last + min(regular, FIRST_RETRY * (1 << min(len(state.failed_at) - 1, 16)))
 
 
 class DuePolls(Struct, frozen=True):
@@ -66,10 +112,23 @@ class DuePolls(Struct, frozen=True):
         """The pairs whose history could be read; of others nobody knows what was asked."""
         return [pair for pair in pairs if pair.slug in self.states]
 
-    def due(self, pairs: Iterable[Pair], every_days: int, now: datetime) -> list[Pair]:
+    def due(self, pairs: Iterable[Pair], rounds: Rounds, now: datetime) -> list[Pair]:
         """The pairs known to be due, those waiting longest first."""
-        times = [(due_at(self.of(p), every_days), p.slug, p) for p in self.known(pairs)]
+        times = [(rounds.due_at(self.of(p)), p.slug, p) for p in self.known(pairs)]
         return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
+
+    def rest_of_rounds(self, pairs: Sequence[Pair], rounds: Rounds, now: datetime) -> list[Pair]:
+        """Pairs that are due as often as their rounds take answers; each first comes once."""
+        missing = [(max(rounds.lacking(self.of(pair), now), 1), pair) for pair in pairs]
+        return [pair for turn in range(rounds.most) for times, pair in missing if turn < times]
+
+    def under_way(
+        self, pairs: Iterable[Pair], rounds: Rounds, now: datetime
+    ) -> list[tuple[int, int]]:
+        """How many answers each round has that has some, and how many it still takes."""
+        states = map(self.of, pairs)
+        counts = [(rounds.taken(state, now), rounds.lacking(state, now)) for state in states]
+        return [(taken, lacking) for taken, lacking in counts if taken and lacking > 0]
 
     def longest_waiting_first(self, pairs: Iterable[Pair]) -> list[Pair]:
         """The same pairs, those never asked first, then by their last poll's time."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -19,24 +19,28 @@ from msgspec import Struct, field
 
 from store.history import HistoryError
 from store.polls.asking import Asked, ask, key_of
-from store.polls.due import Pair, due_at
 from store.polls.sending import Limits, Sender, Skipped
 from store.polls.spending import Budget
+from store.rankings.poll_states import PollStates
 from store.records import Poll
 from store.times import rfc3339
 
 if TYPE_CHECKING:
     from store.polls.clocks import Clock
+    from store.polls.due import Pair, Rounds
     from store.polls.leases import Leases
     from store.polls.spending import Account
-    from store.rankings.poll_states import PollStates
     from store.records import Assistant
 
 Record = Callable[[Sequence[Poll], str], Sequence[Poll]]
+Key = tuple[str, str]
+"""A pair's category and assistant."""
 
 ANSWERED = "answered"
 NOT_DUE = "not due any more"
+IN_A_BATCH = "in a batch"
 LEFT = "left for next time"
+NOT_ASKED = (NOT_DUE, IN_A_BATCH, LEFT)
 
 THREADS = 2
 """Threads for each request that may be on its way, so that one records while another is asked."""
@@ -56,26 +60,52 @@ class RunSummary(Struct):
     rest: float | None = None
     usd: float = 0
 
+    def count(self, came: Asked | Skipped | NotAsked) -> None:
+        """Take in what became of one pair."""
+        if isinstance(came, NotAsked):
+            outcome, reason = came.outcome, came.why
+        elif isinstance(came, Skipped):
+            outcome, reason = LEFT, None
+            self.paused = self.paused or came.why
+        else:
+            poll = came.poll
+            outcome, reason = poll.failure or ANSWERED, poll.error
+            self.usd += (poll.usage.usd or 0) if poll.usage else 0
+            if came.rest is not None:
+                self.paused = self.paused or poll.error
+                self.rest = max(self.rest or 0, came.rest)
+        self.outcomes[outcome] += 1
+        if reason:
+            self.reasons.setdefault(outcome, reason)
+
+    def add(self, later: RunSummary) -> None:
+        """Take in what became of others of its pairs in a later run."""
+        self.outcomes += later.outcomes
+        self.reasons = {**later.reasons, **self.reasons}
+        self.paused = self.paused or later.paused
+        self.rest = later.rest if self.rest is None else self.rest
+        self.usd += later.usd
+
     @property
     def polled(self) -> int:
         """How many polls were made and recorded."""
-        return sum(n for outcome, n in self.outcomes.items() if outcome not in (NOT_DUE, LEFT))
+        return sum(n for outcome, n in self.outcomes.items() if outcome not in NOT_ASKED)
 
     @property
     def failures(self) -> list[str]:
         """The kinds of the polls that failed, by name."""
-        return sorted(self.outcomes.keys() - {ANSWERED, NOT_DUE, LEFT})
+        return sorted(self.outcomes.keys() - {ANSWERED, *NOT_ASKED})
 
     def __str__(self) -> str:
         """The counts and the cost, for people."""
-        order = [ANSWERED, *self.failures, NOT_DUE, LEFT]
+        order = [ANSWERED, *self.failures, *NOT_ASKED]
         counted = [f"{self.outcomes[o]} {o}" for o in order if self.outcomes[o]]
         counted += [f"{self.usd:.4f} USD"] if self.usd else []
         return ", ".join(counted)
 
 
 class NotAsked(Struct, frozen=True):
-    """A pair that was not asked: ``NOT_DUE`` or ``LEFT``, and why if that needs saying."""
+    """A pair that was not asked: one of ``NOT_ASKED``, and why if that needs saying."""
 
     outcome: str
     why: str | None = None
@@ -85,7 +115,7 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """What polling touches: history, locks, keys, the line, the clock and the money.
 
     ``record`` appends polls to history. ``states_of`` says how polling of a category stands now, or
-    raises :class:`HistoryError` where nobody knows.
+    raises :class:`HistoryError` where nobody knows. ``under_way`` are the pairs that a batch asks.
     """
 
     record: Record
@@ -97,20 +127,22 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     accounts: Sequence[Account] = ()
     proxy: str | None = None
     limits: Limits = Limits()
+    under_way: Callable[[], Collection[Key]] = frozenset
 
 
 def run(
     pairs: Iterable[Pair],
     deps: Dependencies,
-    every_days: int | None = None,
+    rounds: Rounds | None = None,
     *,
     in_order: bool = False,
     done: Callable[[], None] = lambda: None,
 ) -> dict[str, RunSummary]:
     """Poll pairs, each assistant with its own threads, and record what comes of them.
 
-    With ``every_days`` only those still due at that interval. ``in_order`` polls one after the
-    other, so that a run can be repeated exactly. ``done`` is called after each.
+    A pair that is given several times is asked as often, after the others were. With ``rounds``
+    only those still due are, and none that has failed is asked once more. ``in_order`` polls one
+    after the other, so that a run can be repeated exactly. ``done`` is called after each.
 
     Raises:
         HistoryError: a poll could not be recorded; no further pair was asked.
@@ -118,9 +150,12 @@ def run(
         Unready: an assistant's key is missing or cannot be sent.
     """
     queues: dict[str, deque[Pair]] = {}
+    times: Counter[Key] = Counter()
     for pair in pairs:
-        queues.setdefault("" if in_order else pair.assistant.name, deque()).append(pair)
-    started = _Run(deps, queues, every_days, done)
+        if not times[_key(pair)]:
+            queues.setdefault("" if in_order else pair.assistant.name, deque()).append(pair)
+        times[_key(pair)] += 1
+    started = _Run(deps, queues, times, rounds, done)
     with ExitStack() as pools:
         futures = []
         for name, queue in queues.items():
@@ -139,18 +174,20 @@ class _Run:
         self,
         deps: Dependencies,
         queues: dict[str, deque[Pair]],
-        every_days: int | None,
+        times: Counter[Key],
+        rounds: Rounds | None,
         done: Callable[[], None],
     ) -> None:
         self._deps = deps
-        self._every_days = every_days
+        self._times = times
+        self._rounds = rounds
         self._done = done
         self._lock = threading.Lock()
         self._broken = False
         self._budget = Budget(deps.accounts)
         assistants = {pair.assistant.name: pair.assistant for q in queues.values() for pair in q}
         self.summaries = {name: RunSummary() for name in assistants}
-        self._senders = {name: _sender(a, deps) for name, a in assistants.items()}
+        self._senders = {name: sender_for(a, deps) for name, a in assistants.items()}
 
     def work(self, queue: deque[Pair]) -> None:
         """Poll pairs until none is left; after a fault nothing more is asked by any thread."""
@@ -168,8 +205,23 @@ class _Run:
                 self._broken = True
                 raise
             with self._lock:
-                _count(summary, came)
-                self._done()
+                self._conclude(summary, pair, came)
+                if self._times[_key(pair)]:
+                    queue.append(pair)
+
+    def _conclude(self, summary: RunSummary, pair: Pair, came: Asked | Skipped | NotAsked) -> None:
+        """Count what became of a pair, and so its repeats that are not asked for any more."""
+        turns: list[Asked | Skipped | NotAsked] = [came]
+        left = self._times[_key(pair)] - 1
+        failed = isinstance(came, Asked) and not came.poll.succeeded
+        if failed and self._rounds:
+            turns += [Skipped()] * left
+        elif not isinstance(came, Asked):
+            turns += [came] * left
+        for each in turns:
+            summary.count(each)
+            self._done()
+        self._times[_key(pair)] -= len(turns)
 
     def _poll(self, pair: Pair) -> Asked | Skipped | NotAsked:
         """Poll one pair and record it, unless another poller has it or it should not be asked."""
@@ -177,36 +229,45 @@ class _Run:
         with deps.leases.lease(pair.slug, name) as leased:
             if not leased:
                 return NotAsked(NOT_DUE)
-            if barred := self._barred(pair):
-                return barred
-            came = ask(pair, deps.clock.now(), self._senders[name], self._budget)
+            states = self._states(pair)
+            if not isinstance(states, PollStates):
+                return states
+            now = deps.clock.now()
+            if self._rounds and self._rounds.due_at(states.present.get(name)) > now:
+                return NotAsked(NOT_DUE)
+            repeat = states.asked_on(rfc3339(now)[:10], name)
+            came = ask(pair, now, self._senders[name], self._budget, repeat)
             if isinstance(came, Asked):
                 now = _recorded_at(came, deps.clock.now())
-                deps.record([_dated(came, now)], rfc3339(now))
+                deps.record([dated(came, now)], rfc3339(now))
             return came
 
-    def _barred(self, pair: Pair) -> NotAsked | Skipped | None:
-        """Why a pair is not to be asked, if so.
+    def _states(self, pair: Pair) -> PollStates | NotAsked | Skipped:
+        """How polling of a pair's category stands, or why the pair is not to be asked.
 
         Where history cannot be read, or has a record yet to come, nobody knows when it was asked,
         so it is left for another time.
         """
         if why := self._deps.clock.fault():
             return Skipped(why)
-        if self._every_days is None and pair.assistant.api == "sample":
-            return None
         try:
-            states = self._deps.states_of(pair.slug)
+            if _key(pair) in self._deps.under_way():
+                return NotAsked(IN_A_BATCH)
+            return self._deps.states_of(pair.slug)
         except HistoryError as error:
             return NotAsked(LEFT, str(error))
-        if self._every_days is None:
-            return None
-        state = states.present.get(pair.assistant.name)
-        is_due = due_at(state, self._every_days) <= self._deps.clock.now()
-        return None if is_due else NotAsked(NOT_DUE)
 
 
-def _sender(assistant: Assistant, deps: Dependencies) -> Sender:
+def _key(pair: Pair) -> Key:
+    return pair.slug, pair.assistant.name
+
+
+def sender_for(assistant: Assistant, deps: Dependencies) -> Sender:
+    """What sends an assistant's requests.
+
+    Raises:
+        Unready: its key is missing or cannot be sent.
+    """
     return Sender(
         deps.stop,
         rpm=assistant.rpm,
@@ -218,25 +279,6 @@ def _sender(assistant: Assistant, deps: Dependencies) -> Sender:
     )
 
 
-def _count(summary: RunSummary, came: Asked | Skipped | NotAsked) -> None:
-    """Add what became of one pair."""
-    if isinstance(came, NotAsked):
-        outcome, reason = came.outcome, came.why
-    elif isinstance(came, Skipped):
-        outcome, reason = LEFT, None
-        summary.paused = summary.paused or came.why
-    else:
-        poll = came.poll
-        outcome, reason = poll.failure or ANSWERED, poll.error
-        summary.usd += (poll.usage.usd or 0) if poll.usage else 0
-        if came.rest is not None:
-            summary.paused = summary.paused or poll.error
-            summary.rest = max(summary.rest or 0, came.rest)
-    summary.outcomes[outcome] += 1
-    if reason:
-        summary.reasons.setdefault(outcome, reason)
-
-
 def _recorded_at(came: Asked, now: datetime) -> datetime:
     """The time a poll is recorded at: the provider's if the clocks differ.
 
@@ -245,7 +287,7 @@ def _recorded_at(came: Asked, now: datetime) -> datetime:
     return came.at if came.at and came.at <= now + timedelta(days=1) else now
 
 
-def _dated(came: Asked, now: datetime) -> Poll:
+def dated(came: Asked, now: datetime) -> Poll:
     """The poll, with the end of the cooldown if it is the reason for one."""
     if came.rest is None:
         return came.poll

@@ -24,8 +24,11 @@ from msgspec import Struct
 
 from store.history import HistoryError
 from store.polls.asking import Unready
+from store.polls.batches.files import Batches, under_way
+from store.polls.batches.scheduling import BatchSchedule, not_under_way
+from store.polls.batches.work import BatchWork, notes_of
 from store.polls.clocks import Clock
-from store.polls.due import Pair, look
+from store.polls.due import Pair, Rounds, look
 from store.polls.leases import Leases, leased, locks_in
 from store.polls.runner import Dependencies, run
 from store.polls.spending import daily_account
@@ -34,7 +37,7 @@ from store.settings import SettingsError
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from types import FrameType
 
     from store.files import Catalogue
@@ -67,13 +70,26 @@ class State(Struct, frozen=True):
     """What a schedule says of itself: what anybody may read.
 
     ``alive`` when it stands ready to poll, ``polling`` when it is the one of all processes that
-    does; ``since`` is when it began. ``reasons`` say in sentences what needs a person.
+    does; ``since`` is when it began. ``reasons`` say in sentences what needs a person. ``due`` is
+    how many polls of each assistant were due when its job last ran; of it and of ``pauses`` only
+    the process that polls knows.
     """
 
     alive: bool
     polling: bool
     since: str
     reasons: tuple[str, ...]
+    pauses: Mapping[str, Pause] = {}
+    due: Mapping[str, int] = {}
+
+
+def begin(extensions: dict[str, Any], *signals: signal.Signals) -> Schedule:
+    """Stand by to poll as an app is set, until one of these signals; health says how it stands."""
+    schedule = Schedule(extensions["store"], extensions["settings"])
+    extensions["scheduler"] = schedule.status
+    schedule.stop_on(*signals)
+    schedule.start()
+    return schedule
 
 
 class Schedule:
@@ -85,12 +101,14 @@ class Schedule:
         self._clock = clock or Clock()
         self._begun = self._clock.now()
         self._paused: dict[str, Pause] = {}
+        self._due: dict[str, int] = {}
         self._unlocked: str | None = None
         self._locks = locks_in(settings)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._stand_by, name="schedule", daemon=True)
         self._elected = False
         self._unsettled: Problem | None = None
+        self._batches = BatchSchedule(Batches(settings.data_dir), settings.poll_tick)
 
     def start(self) -> None:
         """Begin to stand for election, and to poll once elected."""
@@ -98,10 +116,12 @@ class Schedule:
 
     def status(self) -> State:
         """How the schedule stands, for :mod:`store.web.health`."""
+        pauses = self._pauses()
         reasons = [
             f"{name} is paused until {rfc3339(pause.until)}: {pause.why}"
-            for name, pause in sorted(self._pauses().items())
+            for name, pause in sorted(pauses.items())
         ]
+        reasons += self._batches.reasons()
         if self._unlocked:
             reasons.append(
                 f"Nothing is polled on schedule, for the folder .locks {self._unlocked}."
@@ -109,7 +129,8 @@ class Schedule:
         alive = self._thread.is_alive()
         if not alive:
             reasons.append("The schedule does not run; restart the server.")
-        return State(alive, self._elected, rfc3339(self._begun), tuple(reasons))
+        due = self._due.copy() if self._elected else {}
+        return State(alive, self._elected, rfc3339(self._begun), tuple(reasons), pauses, due)
 
     def stop(self, wait: float = GOODBYE) -> None:
         """End every wait and poll, and give what is under way so many seconds to be recorded."""
@@ -192,11 +213,14 @@ class Schedule:
             log.warning("nothing is polled until this is mended: %s", unsettled)
         self._unsettled = unsettled
         wanted = {assistant.name for assistant in self._store.snapshot.catalogue.assistants}
+        wanted |= self._batches.names()
         running = {job.id for job in scheduler.get_jobs()}
         for name in running - wanted:
             scheduler.remove_job(name)
         for name in self._paused.keys() - wanted:
             del self._paused[name]
+        for name in self._due.keys() - wanted:
+            del self._due[name]
         for name in sorted(wanted - running):
             scheduler.add_job(
                 self._poll,
@@ -208,14 +232,20 @@ class Schedule:
             )
 
     def _poll(self, name: str) -> None:
-        """One assistant's job: poll a few of its due pairs, or rest if that is of no use."""
+        """One assistant's job: poll a few of its due pairs, or rest if that is of no use.
+
+        Its batches are looked after also while it rests, or when models.json has it no more.
+        """
         catalogue = self._store.snapshot.catalogue
         assistant = next((a for a in catalogue.assistants if a.name == name), None)
-        if assistant is None or self._stop.is_set() or _unsettled(catalogue):
-            return
-        if name in self._pauses():
+        if self._stop.is_set() or _unsettled(catalogue):
             return
         try:
+            work = self._work(self._dependencies(catalogue))
+            if collected := self._batches.look_after(name, work):
+                self._follow(name, collected)
+            if assistant is None:
+                return
             summary = self._run(catalogue, assistant)
         except (Unready, SettingsError) as error:
             self._rest(name, HOUR, str(error), "it lacks what it needs; see the log")
@@ -240,18 +270,14 @@ class Schedule:
             why = summary.paused or ""
             self._rest(name, seconds, why, why)
 
-    def _run(self, catalogue: Catalogue, assistant: Assistant) -> RunSummary | None:
+    def _dependencies(self, catalogue: Catalogue) -> Dependencies:
         def states_of(slug: str) -> PollStates:
             return self._store.poll_states(slug, catalogue, self._clock.now())
 
         def spent_on(day: str) -> float:
             return usd_on(day, self._store.snapshot.polled.values())
 
-        pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
-        stands, _ = look(catalogue.categories, states_of)
-        due = stands.due(pairs, catalogue.site.poll_every_days, self._clock.now())
-        share = math.ceil(len(pairs) * self._settings.poll_tick / DAY)
-        deps = Dependencies(
+        return Dependencies(
             record=self._store.record,
             states_of=states_of,
             leases=Leases(self._locks),
@@ -260,8 +286,31 @@ class Schedule:
             stop=self._stop,
             clock=self._clock,
             accounts=daily_account(self._settings, catalogue, spent_on, self._clock),
+            under_way=lambda: under_way(self._batches.files.all(), catalogue),
         )
-        return run(due[:share], deps, catalogue.site.poll_every_days).get(assistant.name)
+
+    def _work(self, deps: Dependencies) -> BatchWork:
+        return BatchWork(
+            files=self._batches.files,
+            polling=deps,
+            noted=notes_of(self._store.history),
+            locks=self._locks,
+        )
+
+    def _run(self, catalogue: Catalogue, assistant: Assistant) -> RunSummary | None:
+        deps = self._dependencies(catalogue)
+        pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
+        stands, _ = look(catalogue.categories, deps.states_of)
+        rounds = Rounds.of(catalogue.site)
+        free = not_under_way(pairs, self._batches.files, catalogue)
+        due: Sequence[Pair] = stands.due(free, rounds, self._clock.now())
+        self._due[assistant.name] = len(due)
+        if assistant.name in self._pauses():
+            return None
+        if assistant.batch:
+            due = self._batches.left_to_ask(due, stands, rounds, self._work(deps))
+        share = math.ceil(len(pairs) * rounds.most * self._settings.poll_tick / DAY)
+        return run(due[:share], deps, rounds).get(assistant.name)
 
     def _rest(self, name: str, seconds: float, reason: str, public: str) -> None:
         """Leave an assistant alone for a while; say why in the log, and ``public`` to anybody."""
@@ -277,7 +326,7 @@ class Schedule:
 
 def _unsettled(catalogue: Catalogue) -> Problem | None:
     """What leaves open how much may be spent: site.json holds the cap, and is bad just now."""
-    return next((p for p in catalogue.governing_errors if p.file == "site.json"), None)
+    return next((p for p in catalogue.critical_errors if p.file == "site.json"), None)
 
 
 def other_owner(settings: Settings) -> str | None:

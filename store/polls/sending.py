@@ -12,7 +12,7 @@ import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import requests
@@ -161,6 +161,23 @@ class Sender:
             if not verdict.held and self._stop.wait(verdict.wait):
                 return self._stopped(sent)
 
+    def call(self, request: Request) -> Response | Lost:
+        """One attempt at a request that asks no question, such as a look at a batch.
+
+        Whether its time fits this machine's clock, the clock remembers.
+        """
+        deadline = self._elapsed() + self._limits.total
+        with self._slots:
+            if not self._pace.wait(self._stop):
+                return Lost("interrupted", "It was stopped before it was sent.", free=True)
+            if barred := self._barred(deadline):
+                return Lost("interrupted", barred.why or "It was not sent.", free=True)
+            began = self._clock.now()
+            came = self._once(request, deadline)
+        if isinstance(came, Response) and (date := rate_limit_headers.date(came.headers)):
+            self._clock.compare(date, began)
+        return came
+
     def _barred(self, deadline: float) -> Skipped | None:
         """Why nothing may be sent any more, if so."""
         if self._resting or self._elapsed() > deadline:
@@ -204,13 +221,13 @@ class Sender:
         reply = msgspec.structs.replace(sent.reply, outcome=failure)
         return Sent(reply, sent.latency_ms, sent.attempts)
 
-    def _verdict(self, came: Response | _Lost, reply: Reply, attempt: int) -> _Verdict:
+    def _verdict(self, came: Response | Lost, reply: Reply, attempt: int) -> _Verdict:
         """What follows from an attempt: whether asking again may help, and how long nobody should.
 
         A rate limit or a provider's own hint holds the whole line, other faults only this poll.
         """
         backoff = self._random.uniform(0, 2**attempt)
-        if isinstance(came, _Lost):
+        if isinstance(came, Lost):
             again = came.kind in ("network", "timeout")
             return _Verdict(backoff if again else None)
         if reply.lasting:
@@ -227,10 +244,10 @@ class Sender:
             return _Verdict(rest=asked)
         return _Verdict(asked + self._random.uniform(0, 1), held=True)
 
-    def _once(self, request: Request, deadline: float) -> Response | _Lost:
+    def _once(self, request: Request, deadline: float) -> Response | Lost:
         """One attempt, on a thread of its own whose connection is cut when it takes too long."""
         connection = Connection(self._proxy)
-        future: Future[Response | _Lost] = Future()
+        future: Future[Response | Lost] = Future()
         threading.Thread(
             target=self._deliver,
             args=(future, connection, request, deadline),
@@ -243,14 +260,14 @@ class Sender:
             except NotYet:
                 if self._stop.is_set():
                     connection.cut()
-                    return _Lost("interrupted", "The poll was stopped while it was on its way.")
+                    return Lost("interrupted", "The poll was stopped while it was on its way.")
                 if self._elapsed() > deadline + _LOOK:
                     connection.cut()
                     return self._late()
 
     def _deliver(
         self,
-        future: Future[Response | _Lost],
+        future: Future[Response | Lost],
         connection: Connection,
         request: Request,
         deadline: float,
@@ -269,26 +286,27 @@ class Sender:
         finally:
             connection.close()
 
-    def _post(self, connection: Connection, request: Request, deadline: float) -> Response | _Lost:
+    def _post(self, connection: Connection, request: Request, deadline: float) -> Response | Lost:
         connection.sent = False
         try:
             return self._exchange(connection.session, request, deadline)
         except requests.Timeout:
             sentence = "The provider did not answer in time."
-            return _Lost("timeout", sentence, free=not connection.sent)
+            return Lost("timeout", sentence, free=not connection.sent)
         except requests.exceptions.ContentDecodingError:
             sentence = "The provider's answer is not what its Content-Encoding says it is."
-            return _Lost("http", sentence, free=False)
+            return Lost("http", sentence, free=False)
         except (requests.RequestException, HTTPError, OSError, ValueError) as error:
             sentence = f"The provider could not be reached ({_innermost(error)})."
-            return _Lost("network", sentence, free=not connection.sent)
+            return Lost("network", sentence, free=not connection.sent)
 
     def _exchange(
         self, session: requests.Session, request: Request, deadline: float
-    ) -> Response | _Lost:
-        with session.post(
+    ) -> Response | Lost:
+        with session.request(
+            request.method,
             request.url,
-            json=request.body,
+            **_content(request),
             headers=dict(request.headers),
             timeout=(self._limits.connect, self._limits.read),
             allow_redirects=False,
@@ -298,26 +316,37 @@ class Sender:
             for chunk in response.iter_content(1 << 16):
                 body += chunk
                 if len(body) > self._limits.size:
-                    return _Lost("http", f"The reply is larger than {self._limits.size:,} bytes.")
+                    return Lost("http", f"The reply is larger than {self._limits.size:,} bytes.")
                 if self._elapsed() > deadline:
                     return self._late()
             headers = secrets.headers_without(self.secret, response.headers)
             clean = secrets.body_without(self.secret, bytes(body))
             return Response(response.status_code, headers, clean)
 
-    def _late(self) -> _Lost:
-        return _Lost("timeout", f"The poll took over {self._limits.total:g} seconds.")
+    def _late(self) -> Lost:
+        return Lost("timeout", f"The poll took over {self._limits.total:g} seconds.")
 
 
+FILE_NAME, JSON_LINES = "batch.jsonl", "application/jsonl"
+"""How a file goes out: OpenAI wants the extension, whatever the type says."""
 _LOOK = 0.1  # seconds between looks at the stop event while a request is on its way
 
 
-class _Lost(Struct, frozen=True):
+class Lost(Struct, frozen=True):
     """An attempt that brought no response: why, and whether it surely cost nothing."""
 
     kind: FailureKind
     sentence: str
     free: bool = False
+
+
+def _content(request: Request) -> dict[str, Any]:
+    """What of a request is not in its headers, as ``requests`` takes it."""
+    if request.method == "GET":
+        return {}
+    if request.file is None:
+        return {"json": request.body}
+    return {"data": request.body, "files": {"file": (FILE_NAME, request.file, JSON_LINES)}}
 
 
 class _Verdict(Struct, frozen=True):
@@ -344,9 +373,9 @@ def _hint(response: Response, reply: Reply, now: datetime, *, limited: bool) -> 
     )
 
 
-def _was_free(came: Response | _Lost) -> bool:
+def _was_free(came: Response | Lost) -> bool:
     """Whether an attempt surely cost nothing, going by how it ended."""
-    return came.free if isinstance(came, _Lost) else came.status >= 400  # noqa: PLR2004
+    return came.free if isinstance(came, Lost) else came.status >= 400  # noqa: PLR2004
 
 
 def _innermost(error: BaseException) -> str:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from store.disk import atomic_write
+from store.polls.batches.files import Batches, with_reserves
 from store.polls.leases import leased, locks_in
 from store.polls.providers import MAX_SEARCHES, Tokens
 
@@ -102,7 +103,7 @@ class RunAccount:
     def __init__(self, cap_usd: float) -> None:
         self.name = f"--max-usd {cap_usd:g}"
         self.spent = 0
-        self._cap = _micros(cap_usd)
+        self._cap = micros(cap_usd)
 
     def reserve(self, micros: int) -> str | None:
         """Take so much and return when it was taken, or ``None`` if that would pass the cap."""
@@ -114,6 +115,14 @@ class RunAccount:
     def settle(self, taken: str, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
         """Replace what was reserved by what was spent."""
         self.spent += spent - reserved
+
+    def replace(self, held: int, now_held: int) -> None:
+        """Let a batch hold another sum than it held, or what it cost."""
+        self.spent += now_held - held
+
+    def left(self) -> int:
+        """What can still be taken, in micro-dollars."""
+        return self._cap - self.spent
 
 
 class _Day(Struct):
@@ -142,7 +151,7 @@ class DailyAccount:
         spent_on: Callable[[str], float],
     ) -> None:
         self.name = f"daily_usd {cap_usd:g} of site.json"
-        self._cap = _micros(cap_usd)
+        self._cap = micros(cap_usd)
         self._directory = directory
         self._today = today
         self._spent_on = spent_on
@@ -162,7 +171,22 @@ class DailyAccount:
             now = self._read()
             back = reserved if now.day == taken else 0
             left = now.micros + spent - back
-            self._write(_Day(now.day, max(left, _micros(self._spent_on(now.day)))))
+            self._write(_Day(now.day, max(left, micros(self._spent_on(now.day)))))
+
+    def replace(self, held: int, now_held: int) -> None:
+        """Let a batch hold another sum than it held, or what it cost, which history knows by now.
+
+        A day on which nothing was reserved yet has no file, and ``spent_on`` knows all of it.
+        """
+        with self._locked():
+            now = self._read()
+            if self._held().day == now.day:
+                left = now.micros + now_held - held
+                self._write(_Day(now.day, max(left, micros(self._spent_on(now.day)))))
+
+    def left(self) -> int:
+        """What can still be taken today, in micro-dollars."""
+        return max(self._cap - self._read().micros, 0)
 
     def taken(self) -> float:
         """What was spent or reserved today, in US dollars."""
@@ -181,13 +205,15 @@ class DailyAccount:
         return leased(self._directory / "spent.lock", wait=True)
 
     def _read(self) -> _Day:
-        today = self._today()
-        try:
-            found = _DAYS.decode((self._directory / "spent.json").read_bytes())
-        except (FileNotFoundError, ValueError, RecursionError):
-            found = _Day("", 0)
-        known = _micros(self._spent_on(today))
+        today, found = self._today(), self._held()
+        known = micros(self._spent_on(today))
         return _Day(today, max(found.micros if found.day == today else 0, known))
+
+    def _held(self) -> _Day:
+        try:
+            return _DAYS.decode((self._directory / "spent.json").read_bytes())
+        except (FileNotFoundError, ValueError, RecursionError):
+            return _Day("", 0)
 
     def _write(self, day: _Day) -> None:
         atomic_write(self._directory / "spent.json", msgspec.json.encode(day))
@@ -200,7 +226,10 @@ Account = RunAccount | DailyAccount
 def daily_account(
     settings: Settings, catalogue: Catalogue, usd_on: Callable[[str], float], clock: Clock
 ) -> list[DailyAccount]:
-    """The account of site.json's ``daily_usd``, if it sets one; ``usd_on`` is what history says."""
+    """The account of site.json's ``daily_usd``, if it sets one.
+
+    ``usd_on`` is what history says; what open batches hold reserved is added.
+    """
     cap = catalogue.site.daily_usd
     if cap is None:
         return []
@@ -208,7 +237,8 @@ def daily_account(
     def today() -> str:
         return clock.now().date().isoformat()
 
-    return [DailyAccount(cap, locks_in(settings), today, usd_on)]
+    spent_on = with_reserves(Batches(settings.data_dir), usd_on)
+    return [DailyAccount(cap, locks_in(settings), today, spent_on)]
 
 
 class Budget:
@@ -268,6 +298,30 @@ class Budget:
 UNBELIEVABLE = "the provider's token counts cannot be true and were left out"
 
 
+def believed(assistant: Assistant, most: Tokens, reply: Reply) -> Reply:
+    """The reply without counts that nobody can believe; a note says so, or if it cost more."""
+    if reply.tokens is None:
+        return reply
+    if not is_believable(reply.tokens, most):
+        return msgspec.structs.replace(reply, tokens=None, notes=(*reply.notes, UNBELIEVABLE))
+    spent, reserved = (micros(usd(assistant, each) or 0) for each in (reply.tokens, most))
+    if spent <= reserved:
+        return reply
+    note = f"it cost {spent / 1e6:g} USD; {reserved / 1e6:g} USD were reserved"
+    return msgspec.structs.replace(reply, notes=(*reply.notes, note))
+
+
+def at_batch_price(assistant: Assistant) -> Assistant:
+    """The assistant with what its tokens cost in a batch."""
+    given, made = assistant.usd_per_million_input, assistant.usd_per_million_output
+    factor = assistant.batch_price_factor
+    return msgspec.structs.replace(
+        assistant,
+        usd_per_million_input=None if given is None else given * factor,
+        usd_per_million_output=None if made is None else made * factor,
+    )
+
+
 class Meter:
     """Reserves before each attempt of one request and settles after it.
 
@@ -279,7 +333,7 @@ class Meter:
         self._assistant = assistant
         self._budget = budget
         self._most = at_most(assistant, body)
-        self._reserved = _micros(usd(assistant, self._most) or 0)
+        self._reserved = micros(usd(assistant, self._most) or 0)
         self._taken: list[str] | None = None
 
     def __enter__(self) -> str | None:
@@ -297,16 +351,8 @@ class Meter:
         return None
 
     def believed(self, reply: Reply) -> Reply:
-        """The reply without counts that nobody can believe; a note says so, or if it cost more."""
-        if reply.tokens is None:
-            return reply
-        if not is_believable(reply.tokens, self._most):
-            return msgspec.structs.replace(reply, tokens=None, notes=(*reply.notes, UNBELIEVABLE))
-        spent = _micros(usd(self._assistant, reply.tokens) or 0)
-        if spent <= self._reserved:
-            return reply
-        note = f"it cost {spent / 1e6:g} USD; {self._reserved / 1e6:g} USD were reserved"
-        return msgspec.structs.replace(reply, notes=(*reply.notes, note))
+        """The reply without counts that nobody can believe; see :func:`believed`."""
+        return believed(self._assistant, self._most, reply)
 
     def settle(self, tokens: Tokens | None, *, free: bool) -> None:
         """Replace what was reserved by what the attempt cost, or by nothing if it was free.
@@ -318,10 +364,10 @@ class Meter:
             return
         spent = 0 if free else self._reserved
         if tokens is not None:
-            spent = _micros(usd(self._assistant, tokens) or 0)
+            spent = micros(usd(self._assistant, tokens) or 0)
         self._budget.settle(taken, self._reserved, spent)
 
 
-def _micros(amount: float) -> int:
+def micros(amount: float) -> int:
     """Whole micro-dollars, rounded up unless the amount is whole but for a float's last digits."""
     return math.ceil(round(min(amount, MOST_USD) * 1e6, 3))

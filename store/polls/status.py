@@ -12,21 +12,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from store.polls.due import DuePolls, Pair
+    from store.polls.batches.standing import OpenBatches
+    from store.polls.due import DuePolls, Pair, Rounds
     from store.records import Assistant
 
 
 class Status(Struct, frozen=True, rename="camel"):
     """One assistant's state. Times are RFC 3339; ``usd_today`` is what today's polls cost.
 
-    ``wrong`` says in sentences what needs a person.
+    ``open_rounds`` of its pairs have some of the answers that their rounds take: together
+    ``open_answers`` of ``open_wanted``. ``wrong`` says in sentences what needs a person.
     """
 
     name: str
     due: int
     pairs: int
+    open_rounds: int
+    open_answers: int
+    open_wanted: int
     running: int
     paused: str | None
+    batches: OpenBatches | None
     usd_today: float
     last_success: str | None
     wrong: tuple[str, ...]
@@ -34,7 +40,12 @@ class Status(Struct, frozen=True, rename="camel"):
     def __str__(self) -> str:
         """A line for people, and one for each thing that is wrong."""
         parts = [f"{self.due} of {self.pairs} due"]
+        if self.open_rounds:
+            rounds = "round" if self.open_rounds == 1 else "rounds"
+            answers = f"{self.open_answers} of {self.open_wanted} answers"
+            parts.append(f"{self.open_rounds} {rounds} under way ({answers})")
         parts += [f"{self.running} running"] if self.running else []
+        parts += [str(self.batches)] if self.batches else []
         parts += [f"spent today {self.usd_today:.2f} USD"] if self.usd_today else []
         parts.append(f"last success {self.last_success or 'never'}")
         parts += [f"paused {self.paused}"] if self.paused else []
@@ -74,15 +85,19 @@ def status(  # noqa: PLR0913 - what is known of an assistant
     pairs: Sequence[Pair],
     stands: DuePolls,
     *,
-    every_days: int,
+    rounds: Rounds,
     now: datetime,
     running: int,
     unready: str | None = None,
     capped: str | None = None,
+    batches: OpenBatches | None = None,
+    free: Sequence[Pair] | None = None,
+    wrong: Sequence[str] = (),
 ) -> Status:
-    """How one assistant's pairs stand.
+    """How one assistant's pairs stand; those in its ``batches`` on their way are not ``free``.
 
-    ``unready`` says why it cannot be asked at all, ``capped`` why not today.
+    ``unready`` says why it cannot be asked at all, ``capped`` why not today, ``wrong`` what else
+    needs a person.
     """
     name = assistant.name
     states = stands.of_model(name)
@@ -92,15 +107,20 @@ def status(  # noqa: PLR0913 - what is known of an assistant
         paused = f"until {newest.cooldown_until}: {newest.error}"
     answered = max((s.answered_at for s in states if s.answered_at), default=None)
     failed = [time for state in states for time in state.failed_at]
-    silent = assistant.api != "sample" and outage(answered, failed, every_days, now, now)
+    silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
     today = now.date().isoformat()
+    under_way = stands.under_way(pairs, rounds, now)
     return Status(
         name=name,
-        due=len(stands.due(pairs, every_days, now)),
+        due=len(stands.due(pairs if free is None else free, rounds, now)),
         pairs=len(pairs),
+        open_rounds=len(under_way),
+        open_answers=sum(taken for taken, _ in under_way),
+        open_wanted=sum(taken + lacking for taken, lacking in under_way),
         running=running,
         paused=paused,
+        batches=batches,
         usd_today=round(sum(s.usd for s in states if s.polled_at[:10] == today), 6),
         last_success=answered,
-        wrong=tuple(each for each in (unready, f"{name} {silent}." if silent else None) if each),
+        wrong=tuple(filter(None, (unready, f"{name} {silent}." if silent else None, *wrong))),
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.rankings import names as naming
+from store.rankings.assistants import tallies
 from store.rankings.changes import changes, runs_of, streaks
 from store.rankings.mentions import recent
 from store.rankings.merging import ResolvedAnswer
@@ -22,6 +23,7 @@ from store.rankings.wordings import Wordings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from store.rankings.assistants import Tally
     from store.rankings.changes import Change, Streak
     from store.rankings.mentions import CellPoll
     from store.rankings.names import Names, ProductId, Spelling
@@ -56,12 +58,13 @@ class ProductStats(Struct, frozen=True):
 
 
 class CategoryAggregate(Struct, frozen=True, dict=True):
-    """All that a category's polls say; ``states`` are by model name.
+    """All that a category's polls say; ``states`` and ``tallies`` are by model name.
 
     ``recent`` are the polls of each cell that a trend may need. ``ids`` are all products named
     anywhere in it.
     ``last_poll`` and ``last_success`` are times, the last in order of appending;
-    ``latest_time`` is the latest that any poll bears.
+    ``latest_time`` is the latest that any poll bears; ``first_answers`` are the earliest times of
+    a successful one by model name.
     """
 
     slug: str
@@ -76,8 +79,10 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
     last_poll: str | None
     last_success: str | None
     latest_time: str | None
+    first_answers: Mapping[str, str]
     ids: frozenset[ProductId]
     states: Mapping[str, PollState]
+    tallies: Mapping[str, Tally]
 
     @cached_property
     def addresses(self) -> dict[str, Use]:
@@ -105,7 +110,7 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         category=category,
         resolved=dict(resolved),
         wordings=Wordings(category.question, answers).all(),
-        product_stats=_sightings(slug, answers),
+        product_stats=_product_stats(slug, answers),
         changes=changes(slug, sequences),
         streaks=streaks(sequences),
         recent=recent(answers),
@@ -113,8 +118,10 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         last_poll=polls[-1].polled_at if polls else None,
         last_success=answers[-1].poll.polled_at if answers else None,
         latest_time=max((poll.polled_at for poll in polls), default=None),
+        first_answers=_first_answers(answers),
         ids=frozenset(resolved.values()),
         states=poll_states(polls),
+        tallies=tallies(polls),
     )
 
 
@@ -157,7 +164,7 @@ class _Resolved(dict["Spelling", "ProductId"]):
         return product
 
 
-def _sightings(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[ProductId, ProductStats]:
+def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[ProductId, ProductStats]:
     mentions = Counter(chain.from_iterable({*answered.products} for answered in answers))
     domains: defaultdict[ProductId, dict[str, int]] = defaultdict(dict)
     for (product, domain), polls in Counter(chain.from_iterable(map(_domains, answers))).items():
@@ -175,6 +182,14 @@ def _sightings(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[ProductId, 
         product: ProductStats(mentions[product], domains.get(product, {}), uses)
         for product, uses in spellings.items()
     }
+
+
+def _first_answers(answers: Sequence[ResolvedAnswer]) -> dict[str, str]:
+    first: dict[str, str] = {}
+    for answered in answers:
+        time = answered.poll.polled_at
+        first[answered.model] = min(time, first.get(answered.model, time))
+    return first
 
 
 def _domains(answered: ResolvedAnswer) -> set[tuple[ProductId, str]]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.rankings.windows import VersionChange
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -27,7 +29,8 @@ Run = list["ResolvedAnswer"]
 class Change(Struct, frozen=True):
     """A flip of one model's #1; ``poll`` is the id of the poll that brought it.
 
-    Times are those of history. ``confirmed`` when the model's next answer agreed.
+    Times are those of history. ``confirmed`` when the model's next answer agreed. ``version`` is
+    the change of its served version between the two answers, if it had one.
     """
 
     poll: str
@@ -39,6 +42,7 @@ class Change(Struct, frozen=True):
     previous_at: str
     current_at: str
     confirmed: bool
+    version: VersionChange | None
 
 
 class Streak(Struct, frozen=True):
@@ -113,4 +117,5 @@ def _changes_in(slug: str, runs: Sequence[Run]) -> Iterator[Change]:
             previous_at=before[-1].poll.polled_at,
             current_at=poll.polled_at,
             confirmed=lasting,
+            version=VersionChange.between(before[-1], run[0]),
         )

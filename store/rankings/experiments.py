@@ -8,22 +8,63 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from statistics import fmean, median
+from math import sqrt
+from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.rankings import own_maker
+from store.rankings.intervals import student, wilson
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from store.rankings.aggregates import CategoryAggregate
+    from store.rankings.intervals import Interval
     from store.rankings.leaderboards import Leaderboard
+    from store.rankings.names import ProductId
+    from store.rankings.repeatability import Repeatability, Repeats
 
 MIN_BOARDS = 5
 """Categories under which a share would mislead, so that no experiment is shown; a judgement."""
 
 PACK = 3
 """Answers of a category from which one can stand alone against a majority."""
+
+
+MIN_OWN = 10
+"""Categories with an own maker's product under which its effect is not told: its interval would
+be over a point wide to either side."""
+
+LONGEST = 5
+"""Polls of a reign from which its chart no longer tells lengths apart; few last longer."""
+
+LEAST_DEVIATION = 0.2
+"""Points below which a standard deviation over categories is not believed."""
+
+
+class Bar(Struct, frozen=True):
+    """A figure of an experiment with its 95 % interval, and what it was counted in."""
+
+    label: str
+    value: float
+    interval: Interval
+    n: int
+
+
+class Chart(Struct, frozen=True):
+    """The figures of an experiment: shares from 0 to 1, or points between ``low`` and ``high``."""
+
+    what: str
+    counted: str
+    bars: tuple[Bar, ...]
+    low: float = 0.0
+    high: float = 1.0
+
+    def figure(self, value: float) -> str:
+        """A value as it is written: a share in percent, points with their sign."""
+        return f"{value:.1%}" if self.low == 0 else f"{value:+.2f}"
 
 
 class Experiment(Struct, frozen=True):
@@ -34,12 +75,16 @@ class Experiment(Struct, frozen=True):
     method: str
     finding: str
     date: str
+    chart: Chart | None = None
 
 
 def compute(
-    leaderboards: Sequence[Leaderboard], aggregates: Sequence[CategoryAggregate]
+    leaderboards: Sequence[Leaderboard],
+    aggregates: Sequence[CategoryAggregate],
+    makers: Mapping[str, str],
+    made_by: Mapping[ProductId, str],
 ) -> tuple[Experiment, ...]:
-    """Every experiment that the data at hand can answer."""
+    """Every experiment that the data can answer; ``makers`` by model, ``made_by`` by product."""
     shared = [board for board in leaderboards if board.agreement]
     packs = [board for board in leaderboards if len(board.counted) >= PACK]
     found = []
@@ -47,7 +92,126 @@ def compute(
         found += [_agreement_on_first(shared), _overlap_of_lists(shared)]
     if len(packs) >= MIN_BOARDS:
         found.append(_outsider(packs))
-    return (*found, *_reigns(aggregates), *_flips(aggregates))
+    repeated = [(board, known) for board in leaderboards if (known := board.repeatability)]
+    if len(repeated) >= MIN_BOARDS:
+        found.append(_noise(repeated))
+    rounds = [
+        (board, known.same_winner) for board, known in repeated if known.same_winner is not None
+    ]
+    if len(rounds) >= MIN_BOARDS:
+        found.append(_second_round(rounds))
+    if advantages := own_maker.advantages(leaderboards, makers, made_by):
+        found.append(_own_maker(advantages, _newest(leaderboards)))
+    return (*found, *_streaks(aggregates), *_repeats_that_differ(aggregates))
+
+
+def _noise(repeated: Sequence[tuple[Leaderboard, Repeatability]]) -> Experiment:
+    """How far one assistant's answers to one question differ."""
+    by_model: dict[str, list[Repeats]] = {}
+    for board, known in repeated:
+        for model, repeats in zip(board.windows, known.repeats, strict=True):
+            if repeats:
+                by_model.setdefault(model, []).append(repeats)
+    every = [repeats for found in by_model.values() for repeats in found]
+    pairs = sum([repeats.pairs for repeats in every])
+    return Experiment(
+        slug="how-noisy-is-one-answer",
+        title="How noisy is one answer?",
+        method=(
+            "Take each assistant's last answers to one question by one served version, five at "
+            "most, and compare every two of them: whether they name the same #1, whether the lists "
+            "are the same, and their average overlap. The chart shows the mean over categories "
+            "of the share of pairs, with Wilson's interval at 95 % over categories."
+        ),
+        finding=(
+            f"Asked the same question twice, an assistant names the same #1 in "
+            f"{_share(sum([r.same_first for r in every]), pairs)} and gives the same list in "
+            f"{_share(sum([r.same_list for r in every]), pairs)} of cases; its two lists overlap "
+            f"by {fmean([r.overlap for r in every]):.2f} in the mean "
+            f"(n = {pairs:,} pairs of answers, {len(repeated):,} categories)."
+        ),
+        date=_newest([board for board, _ in repeated]),
+        chart=Chart(
+            "Asked twice, the same #1",
+            "categories",
+            tuple(
+                _share_bar(model, [r.same_first / r.pairs for r in by_model[model]])
+                for model in sorted(by_model)
+            ),
+        ),
+    )
+
+
+def _second_round(rounds: Sequence[tuple[Leaderboard, bool]]) -> Experiment:
+    """How often the round before had the same merged #1."""
+    by_level: dict[str, list[bool]] = {"all": [same for _, same in rounds]}
+    for level in ("clear", "open", "contradicted"):
+        by_level[level] = [same for board, same in rounds if board.certainty.level == level]
+    return Experiment(
+        slug="how-often-a-second-round-agrees",
+        title="How often does a second round agree?",
+        method=(
+            "In every category whose assistants have all answered on two days, merge everybody's "
+            "newest answers and, apart from that, everybody's newest of earlier days; count how "
+            "often both have the same #1, with Wilson's interval at 95 %. The level of a category "
+            "rests on the same answers, so it explains rather than foretells."
+        ),
+        finding=(
+            f"Two rounds in a row put the same product first in "
+            f"{_share(sum(by_level['all']), len(rounds))} of categories "
+            f"(n = {len(rounds):,} categories)."
+        ),
+        date=_newest([board for board, _ in rounds]),
+        chart=Chart(
+            "Two rounds, the same #1",
+            "categories",
+            tuple(_share_bar(level, same) for level, same in by_level.items() if same),
+        ),
+    )
+
+
+def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
+    """What an assistant gives its own maker's products beyond the others."""
+    n = len(advantages)
+    bar = _mean_bar("own maker", advantages) if n >= MIN_OWN else None
+    low, high = bar.interval if bar else (0.0, 0.0)
+    told = (
+        f"Assistants give their own maker's products {abs(bar.value):.2f} points "
+        f"{'more' if bar.value >= 0 else 'fewer'} than the others do (95 %: {low:+.2f} to "
+        f"{high:+.2f}; n = {n} categories)"
+        + ("." if low > 0 or high < 0 else ", which chance could explain.")
+        if bar
+        else f"Too little to say: n = {n} categories with such a product, {MIN_OWN} are needed."
+    )
+    return Experiment(
+        slug="own-maker",
+        title="Do assistants favour their maker?",
+        method=(
+            "In every category where a product is made by the company behind one of the "
+            "assistants, as product files and models.json tell, take that assistant's mean points "
+            "for it over its last answers less the mean of the others'; then the mean over "
+            "categories with Student's interval at 95 %. Points go from 5 for a #1 to 1 for a #5."
+        ),
+        finding=told,
+        date=date,
+        chart=Chart("More points than from the others", "categories", (bar,), -5.0, 5.0)
+        if bar
+        else None,
+    )
+
+
+def _mean_bar(label: str, values: Sequence[float]) -> Bar:
+    """The mean over categories and Student's interval."""
+    mean, n = fmean(values), len(values)
+    deviation = max(stdev(values), LEAST_DEVIATION) if n > 1 else LEAST_DEVIATION
+    half = student(max(n - 1, 1)) * deviation / sqrt(n)
+    return Bar(label, mean, (mean - half, mean + half), n)
+
+
+def _share_bar(label: str, shares: Sequence[float]) -> Bar:
+    """The mean of shares over categories and Wilson's interval."""
+    n = len(shares)
+    return Bar(label, sum(shares) / n, wilson(sum(shares), n), n)
 
 
 def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
@@ -66,6 +230,14 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
             f"(n = {n} categories)."
         ),
         date=_newest(leaderboards),
+        chart=Chart(
+            "Categories by agreement on #1",
+            "categories",
+            tuple(
+                _share_bar(label, [b.agreement.label == label for b in leaderboards if b.agreement])
+                for label in ("unanimous", "majority", "split")
+            ),
+        ),
     )
 
 
@@ -96,6 +268,15 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
             f"(n = {len(every)} comparisons)."
         ),
         date=_newest(leaderboards),
+        chart=Chart(
+            "Mean overlap of two assistants' lists",
+            "categories",
+            tuple(
+                _mean_bar(f"{first} and {second}", overlaps[first, second])
+                for first, second in pairs
+                if len(overlaps[first, second]) >= MIN_BOARDS
+            ),
+        ),
     )
 
 
@@ -122,7 +303,7 @@ def _outsider(leaderboards: Sequence[Leaderboard]) -> Experiment:
     )
 
 
-def _reigns(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
+def _streaks(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
     """How long a #1 holds, over the streaks that ended."""
     followed = [r for aggregate in aggregates for r in aggregate.streaks if r.over or r.polls > 1]
     ended = [streak for streak in followed if streak.over]
@@ -146,10 +327,21 @@ def _reigns(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
             f"(n = {_number(len(ended), 'ended reign')})."
         ),
         date=max([streak.end for streak in followed])[:10],
+        chart=Chart(
+            "Ended reigns by their length",
+            "ended reigns",
+            (
+                *(
+                    _share_bar(_number(length, "poll"), [s.polls == length for s in ended])
+                    for length in range(1, LONGEST)
+                ),
+                _share_bar(f"{LONGEST} polls or more", [s.polls >= LONGEST for s in ended]),
+            ),
+        ),
     )
 
 
-def _flips(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
+def _repeats_that_differ(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
     """How often #1 changes: changes per repeated answer."""
     changes = [change for aggregate in aggregates for change in aggregate.changes]
     streaks = [streak for aggregate in aggregates for streak in aggregate.streaks]

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings import agreement, merging, wordings
+from store.rankings import agreement, certainty, merging, repeatability, wordings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from store.rankings.aggregates import CategoryAggregate
+    from store.rankings.certainty import Certainty
     from store.rankings.names import ProductId
+    from store.rankings.repeatability import Repeatability
+    from store.rankings.windows import Places, Window
     from store.records import Category, Site
 
 
@@ -21,6 +24,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     """A ranked category. ``newest`` is the time of the newest counted poll.
 
     ``question`` is the wording that was answered, ``next_question`` the file's if that differs.
+    ``windows`` are the counted models' last answers, ``slugs`` those of all products in them.
     """
 
     slug: str
@@ -32,6 +36,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
     entries: tuple[merging.Entry, ...]
     agreement: agreement.Agreement | None
     newest: str
+    windows: Mapping[str, Window]
+    slugs: Mapping[ProductId, str]
 
     @property
     def topic(self) -> str:
@@ -62,6 +68,27 @@ class Leaderboard(Struct, frozen=True, dict=True):
         return alone[0] if len(alone) == 1 and len(set(firsts)) == 2 else None  # noqa: PLR2004
 
     @property
+    def firsts(self) -> list[ProductId]:
+        """The #1, and whatever is truly tied with it."""
+        ranks = sorted(self.entries[0].model_ranks.values())
+        return [e.product for e in self.entries if sorted(e.model_ranks.values()) == ranks]
+
+    @cached_property
+    def certainty(self) -> Certainty:
+        """How sure the first place is; made when first asked for, in a tenth of a millisecond."""
+        return certainty.assess(self.windows, self.slugs, self.firsts)
+
+    @cached_property
+    def repeatability(self) -> Repeatability | None:
+        """How alike answers are; made when first asked for, in about a millisecond."""
+        return repeatability.measure(self.windows, self.slugs)
+
+    @property
+    def answers(self) -> list[list[Places]]:
+        """Each counted model's windowed answers, newest first."""
+        return certainty.places_of(self.windows)
+
+    @property
     def configured(self) -> int:
         """How many models are asked, whether they answered or not."""
         return len(self.counted) + len(self.missing)
@@ -74,10 +101,11 @@ def board(
     stands = wordings.standing(aggregate.wordings, aggregate.last_success, models, site)
     if stands is None:
         return None
-    question, current = stands.wording.question, aggregate.category.question
+    question, current = stands.question, aggregate.category.question
     counted = stands.counted
     entries = merging.merge(counted, slugs)
     present = {answer.model for answer in counted}
+    named = certainty.named(certainty.places_of(stands.windows))
     return Leaderboard(
         slug=aggregate.slug,
         category=aggregate.category,
@@ -87,5 +115,7 @@ def board(
         missing=tuple(model for model in models if model not in present),
         entries=entries,
         agreement=agreement.measure(counted, entries),
-        newest=merging.newest_of((a.answered for a in counted), stands.wording.latest),
+        newest=stands.newest,
+        windows=stands.windows,
+        slugs={product: slugs[product] for product in named},
     )

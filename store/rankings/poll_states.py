@@ -6,9 +6,12 @@ What is due, what is paused and what was spent follow from it; see :mod:`store.p
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
+
+from store.records import MAX_SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,9 +25,10 @@ FAILURES = 10
 class PollState(Struct, frozen=True):
     """One assistant's last poll in one category, and what came before it. Times are RFC 3339.
 
-    ``failed_at`` are the times of the failures in a row that the last poll ends, ``answered_at``
-    that of the newest success. ``cooldown_until`` is set where the last poll has its assistant left
-    alone. ``usd`` is what the polls cost on the UTC day of the last one.
+    ``failed_at`` are the times of the failures in a row that the last poll ends, ``answers`` those
+    of the newest successes, five at most and oldest first; the last ``of_version`` of them are of
+    one served model in a row. ``cooldown_until`` is set where the last poll has its assistant left
+    alone. On the UTC day of the last poll there were ``asked`` polls, which cost ``usd``.
     """
 
     polled_at: str
@@ -32,8 +36,15 @@ class PollState(Struct, frozen=True):
     error: str | None
     cooldown_until: str | None
     failed_at: tuple[str, ...]
-    answered_at: str | None
+    answers: tuple[str, ...]
+    of_version: int
+    asked: int
     usd: float
+
+    @property
+    def answered_at(self) -> str | None:
+        """The time of the newest success."""
+        return self.answers[-1] if self.answers else None
 
 
 class PollStates(Struct, frozen=True):
@@ -46,6 +57,11 @@ class PollStates(Struct, frozen=True):
     present: Mapping[str, PollState] = {}
     ever: Mapping[str, PollState] = {}
     latest_time: str = ""
+
+    def asked_on(self, day: str, model: str) -> int:
+        """How many polls an assistant had on a UTC day, if no later one has any."""
+        state = self.ever.get(model)
+        return state.asked if state and state.polled_at[:10] == day else 0
 
     @classmethod
     def of(cls, polls: Sequence[Poll], category: Category) -> PollStates:
@@ -97,15 +113,18 @@ def outage(
 
 def _state(polls: Sequence[Poll]) -> PollState:
     last = polls[-1]
-    answered = next((i for i in reversed(range(len(polls))) if polls[i].succeeded), -1)
-    day = last.polled_at[:10]
-    costs = (poll.usage.usd or 0 for poll in polls if poll.usage and poll.polled_at[:10] == day)
+    failures = list(takewhile(lambda poll: not poll.succeeded, reversed(polls)))
+    answers = list(islice((poll for poll in reversed(polls) if poll.succeeded), MAX_SAMPLES))
+    version = takewhile(lambda poll: poll.served_model == answers[0].served_model, answers)
+    that_day = [poll for poll in polls if poll.polled_at[:10] == last.polled_at[:10]]
     return PollState(
         polled_at=last.polled_at,
         failure=last.failure,
         error=last.error,
         cooldown_until=None if last.cooldown_until is UNSET else last.cooldown_until,
-        failed_at=tuple(poll.polled_at for poll in polls[answered + 1 :]),
-        answered_at=None if answered < 0 else polls[answered].polled_at,
-        usd=sum(costs),
+        failed_at=tuple(poll.polled_at for poll in reversed(failures)),
+        answers=tuple(poll.polled_at for poll in reversed(answers)),
+        of_version=sum(1 for _ in version),
+        asked=len(that_day),
+        usd=sum(poll.usage.usd or 0 for poll in that_day if poll.usage),
     )

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class ProductProfile(Struct, frozen=True):
-    """A product that a successful poll ranked; ``mentions`` counts such polls."""
+    """A product that a successful poll ranked; ``mentions`` counts such polls.
+
+    ``maker`` is the key of the name of the company that makes it, if its file tells.
+    """
 
     id: ProductId
     slug: str
@@ -30,6 +33,7 @@ class ProductProfile(Struct, frozen=True):
     categories: tuple[str, ...]
     first_use: FirstUse
     former_slugs: tuple[str, ...] = ()
+    maker: str | None = None
 
     @property
     def first_mention(self) -> str:
@@ -65,6 +69,7 @@ def describe(
         categories=tuple(sorted(product_stats)),
         first_use=first,
         former_slugs=file.former_slugs if file else (),
+        maker=names.key(file.maker) if file and file.maker else None,
     )
 
 

@@ -12,11 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from store.rankings.agreement import Agreement
+    from store.rankings.certainty import Certainty, FirstShare
+    from store.rankings.leader_changes import LeaderChange
     from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
+    from store.rankings.windows import VersionChange, Window
 
 QUOTE = 200
 """Characters of a model's own words in a verdict at most (store/README.md, Figures)."""
+
+NAMED = 4
+"""Contenders that a sentence names before it counts the rest: as many as an ear keeps."""
+
+VERSION = 60
+"""Characters of a provider's name for a version that a sentence tells at most."""
 
 EXCERPT = 280
 """Characters of a reason in a merged ranking at most; published, ``perModel`` has it uncut."""
@@ -156,9 +165,97 @@ def disagreement(
     return "; ".join(sides) + "."
 
 
+def certainty(
+    found: Certainty,
+    firsts: Sequence[ProductId],
+    windows: Mapping[str, Window],
+    names: Mapping[ProductId, str],
+    share: FirstShare | None = None,
+) -> str:
+    """How sure the published #1 is first; ``firsts`` are it and what is tied with it.
+
+    ``share`` is the first share of ``found.first``.
+    """
+    if found.level == "unmeasured":
+        return f"Not measured yet: {_answered_once(found.once, windows)}."
+    answers = sum(len(window.answers) for window in windows.values())
+    leading = [names[product] for product in found.contenders]
+    if found.level == "contradicted":
+        return (
+            f"Contradicted: the latest answers put {listed([names[each] for each in firsts])} "
+            f"first, but over {answers} answers {leading[0]} is ahead by more than chance."
+            if len(firsts) > 1
+            else f"Contradicted: the latest answers put {names[found.first]} first, but over "
+            f"{answers} answers {leading[0]} is ahead of it by more than chance."
+        )
+    if found.level == "clear":
+        told = (
+            f"Clear: over {answers} answers {leading[0]} is ahead of every other product by more "
+            "than chance."
+        )
+    else:
+        told = f"Open: {_some(leading)} cannot be told apart ({answers} answers, 95 %)."
+    return f"{told} {_combined(names[found.first], share, len(windows))}" if share else told
+
+
+def version_change(change: VersionChange) -> str:
+    """That another version of an assistant answered."""
+    return f"{change.model} changed {_versions(change)}."
+
+
+def leader_change(change: LeaderChange, names: Mapping[ProductId, str]) -> str:
+    """That another product leads by more than chance, and what that coincides with."""
+    cause = f"; this {coincidence(change.cause)}" if change.cause else ""
+    return (
+        f"over the last {change.answers} answers {names[change.after]} leads in place of "
+        f"{names[change.before]}, by more than chance{cause}."
+    )
+
+
+def coincidence(version: VersionChange) -> str:
+    """With which change of a version something coincides."""
+    return f"coincides with {version.model}'s change {_versions(version)}"
+
+
 def source(page: str, site: str, licence: str) -> str:
     """Where a figure comes from: the page, the site and its licence."""
     return f"{page} ({site}, {licence})"
+
+
+def _versions(change: VersionChange) -> str:
+    return f"from {cut(change.before, VERSION)} to {cut(change.after, VERSION)}"
+
+
+def _answered_once(once: Sequence[str], windows: Mapping[str, Window]) -> str:
+    """Of whom one answer can be compared, and why that is so where there were others."""
+    plain = [model for model in once if not windows[model].renewed]
+    anew = [model for model in once if windows[model].began]
+    only = [model for model in once if windows[model].renewed and not windows[model].began]
+    told = [f"{listed(plain)} {_have(plain)} answered once"] if plain else []
+    if anew:
+        version = "its version" if len(anew) == 1 else "their versions"
+        told.append(f"{listed(anew)} {_have(anew)} answered once since {version} changed")
+    if only:
+        told.append(f"{listed(only)} {_have(only)} one answer that can be compared")
+    return "; ".join(told)
+
+
+def _combined(product: str, share: FirstShare, assistants: int) -> str:
+    whose = "assistant's" if assistants == 1 else "assistants'"
+    return (
+        f"{product} comes first in {share.first_in} of {share.combinations} combinations of the "
+        f"{whose} last answers."
+    )
+
+
+def _have(models: Sequence[str]) -> str:
+    return "has" if len(models) == 1 else "have each"
+
+
+def _some(words: Sequence[str]) -> str:
+    """Words as a list, of five or more the first four and how many are left."""
+    left = len(words) - NAMED
+    return listed(words) if left <= 0 else f"{', '.join(words[:NAMED])} and {left} more"
 
 
 def _unanimity(counted: Sequence[CountedAnswer], configured: int, stale_after: int) -> str:

@@ -5,47 +5,60 @@ from __future__ import annotations
 import datetime as dt
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from msgspec import Struct
 
-from store.rankings import experiments, products
+from store.rankings import assistants, experiments, products, topics
+from store.rankings.certainty import Level
 from store.rankings.mentions import Trends
+from store.rankings.names import slugs
 from store.rankings.search import Document, Index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from store.rankings.aggregates import CategoryAggregate
+    from store.rankings.assistants import AssistantProfile
     from store.rankings.changes import Change
     from store.rankings.experiments import Experiment
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
-    from store.records import Category
+    from store.rankings.topics import RankedPart, RankedTopic
+    from store.records import Category, Topic
 
 
 _EPOCH = "1970-01-01"  # stands for the newest day where there is no poll; no window holds any
 
 
 class Curated(Struct, frozen=True):
-    """What people wrote that is over all categories; ``models`` are the configured names."""
+    """What people wrote that is over all categories; ``models`` are the configured names.
+
+    ``makers`` are keys of company names by model.
+    """
 
     categories: Mapping[str, Category]
     models: tuple[str, ...]
+    makers: Mapping[str, str]
     synonyms: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
+    topics: tuple[Topic, ...] = ()
 
 
 class SiteSummary(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
-    ``ranked`` is by title, ``changes`` newest first, ``mentioned`` most mentioned first.
-    ``successes`` counts successful polls, those of deleted categories too; ``tracked`` counts
-    categories with at least one. ``aggregates`` are there for what is only made when it is needed.
+    ``makers`` are keys of company names by model. ``ranked`` is by title, ``changes`` newest first,
+    ``mentioned`` most mentioned first. ``successes`` counts successful polls, those of deleted
+    categories too; ``tracked`` counts categories with at least one. ``aggregates`` are there for
+    what is only made when it is needed, ``living`` without those of deleted categories.
     """
 
     aggregates: tuple[CategoryAggregate, ...]
+    living: tuple[CategoryAggregate, ...]
+    models: tuple[str, ...]
+    makers: Mapping[str, str]
     ranked: tuple[Leaderboard, ...]
     changes: tuple[Change, ...]
     successes: int
@@ -53,10 +66,48 @@ class SiteSummary(Struct, frozen=True, dict=True):
     last_poll: str | None
     trends: Trends
     mentioned: tuple[ProductProfile, ...]
-    experiments: tuple[Experiment, ...]
     retired: tuple[str, ...]
     category_redirects: Mapping[str, str]
     index: Index
+    topics: tuple[RankedTopic, ...]
+
+    @cached_property
+    def experiments(self) -> tuple[Experiment, ...]:
+        """The computed experiments; the first time takes a millisecond a category."""
+        made_by = {product.id: product.maker for product in self.mentioned if product.maker}
+        return experiments.compute(self.ranked, self.living, self.makers, made_by)
+
+    @cached_property
+    def levels(self) -> dict[Level, tuple[Leaderboard, ...]]:
+        """The ranked categories by how sure their #1 is, each level's by title."""
+        return {
+            level: tuple(board for board in self.ranked if board.certainty.level == level)
+            for level in get_args(Level)
+        }
+
+    @cached_property
+    def model_slugs(self) -> dict[str, str]:
+        """The configured models by the slugs of their pages; a later one never takes a slug."""
+        found: dict[str, str] = {}
+        for model in self.models:
+            found[next(slug for slug in slugs(model) if slug not in found)] = model
+        return found
+
+    def topic(self, slug: str) -> RankedTopic | None:
+        """A topic by its slug."""
+        return next((topic for topic in self.topics if topic.slug == slug), None)
+
+    @cached_property
+    def assistants(self) -> dict[str, AssistantProfile]:
+        """What each configured assistant does; the first time as slow as the experiments."""
+        return {
+            model: assistants.profile(model, self.ranked, self.aggregates) for model in self.models
+        }
+
+    @cached_property
+    def topics_of(self) -> dict[str, list[tuple[RankedTopic, RankedPart]]]:
+        """The topics, and their parts, that each ranked category is in."""
+        return topics.by_category(self.topics)
 
     @cached_property
     def product_redirects(self) -> dict[str, str]:
@@ -80,9 +131,9 @@ def summarise(
     named: Mapping[ProductId, ProductProfile],
     before: SiteSummary | None,
 ) -> SiteSummary:
-    """Aggregate all readings and boards; the search index is reused while its titles are the same.
+    """Aggregate all categories and leaderboards; the same titles keep the search index.
 
-    Readings of deleted categories count in all-time figures only.
+    Aggregates of deleted categories count in all-time figures only.
     """
     every = tuple(aggregates.values())
     current = {
@@ -93,14 +144,23 @@ def summarise(
     last_poll = max([r.last_poll for r in every if r.last_poll], default=None)
     ranked = tuple(sorted(leaderboards.values(), key=attrgetter("by_title")))
     by_slug = sorted(named.values(), key=attrgetter("slug"))
+    redirects = {
+        former: slug
+        for slug, category in curated.categories.items()
+        for former in category.former_slugs
+        if former not in curated.categories
+    }
     searched = (
-        tuple([Document(b.slug, (b.category.title, *b.category.aliases)) for b in ranked]),
+        tuple([_document(board) for board in ranked]),
         tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
         curated.synonyms,
         curated.words,
     )
     return SiteSummary(
         aggregates=every,
+        living=living,
+        models=curated.models,
+        makers=curated.makers,
         ranked=ranked,
         changes=_newest_first(current),
         successes=sum([aggregate.successes for aggregate in every]),
@@ -111,16 +171,18 @@ def summarise(
             dt.date.fromisoformat((last_poll or _EPOCH)[:10]),
         ),
         mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
-        experiments=experiments.compute(ranked, living),
         retired=tuple(sorted(models.difference(curated.models))),
-        category_redirects={
-            former: slug
-            for slug, category in curated.categories.items()
-            for former in category.former_slugs
-            if former not in curated.categories
-        },
+        category_redirects=redirects,
         index=before.index if before and before.index.given == searched else Index(*searched),
+        topics=topics.ranked(curated.topics, leaderboards, redirects),
     )
+
+
+def _document(board: Leaderboard) -> Document:
+    """A category as search finds it."""
+    category = board.category
+    titles = (category.title, *category.aliases)
+    return Document(board.slug, titles, situations=category.situations)
 
 
 def _newest_first(aggregates: Mapping[str, CategoryAggregate]) -> tuple[Change, ...]:

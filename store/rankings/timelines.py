@@ -6,17 +6,21 @@ day and to the wording that was current then.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from store.rankings.leader_changes import LeaderChanges
 from store.rankings.merging import ResolvedAnswer, merge
+from store.rankings.windows import VersionChange
 from store.rankings.wordings import Wordings, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from store.rankings.leader_changes import LeaderChange
     from store.rankings.merging import Entry
     from store.rankings.names import ProductId, Spelling
     from store.records import Category, Poll, Site
@@ -34,12 +38,15 @@ class Day(Struct, frozen=True):
     """One day with polls: the merged ranking at its end, and what came of each model's polls.
 
     ``ranks`` are positions, ``places`` the same with a tie's best rank for all it holds.
+    ``versions`` are the models that another version served than on the day of their last answer.
     """
 
     date: str
     ranks: Mapping[ProductId, int]
     places: Mapping[ProductId, int]
     marks: Mapping[str, DayPick]
+    versions: Sequence[VersionChange]
+    leader: LeaderChange | None
 
     @property
     def answered(self) -> bool:
@@ -60,13 +67,17 @@ def follow(
     A withheld poll shows on its day, unless it is later than the poll after it.
     """
     asked = Wordings(category.question)
+    leaders: defaultdict[str, LeaderChanges] = defaultdict(LeaderChanges)
     newest: str | None = None
+    served: dict[str, ResolvedAnswer] = {}
     for date, group in groupby(_in_time(polls), key=lambda poll: poll.polled_at[:10]):
         marks: dict[str, DayPick] = {}
+        before = dict(served)
         for poll in group:
             if poll.succeeded:
                 answered = ResolvedAnswer.of(poll, category, resolved)
                 asked.add(answered)
+                served[poll.model] = answered
                 newest = poll.polled_at
                 marks[poll.model] = DayPick(poll, "first", answered.first)
             elif poll.model not in marks or marks[poll.model].kind != "first":
@@ -74,7 +85,14 @@ def follow(
         stands = standing(asked.all(), newest, models, site)
         entries = merge(stands.counted, slugs) if stands else ()
         ranks = {entry.product: entry.rank for entry in entries}
-        yield Day(date, ranks, places(entries), marks)
+        yield Day(
+            date=date,
+            ranks=ranks,
+            places=places(entries),
+            marks=marks,
+            versions=[v for m in before if (v := VersionChange.between(before[m], served[m]))],
+            leader=leaders[stands.question].next(stands.windows, slugs) if stands else None,
+        )
 
 
 def _in_time(polls: Sequence[Poll]) -> list[Poll]:

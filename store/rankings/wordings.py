@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.rankings import merging
+from store.rankings.windows import Window, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,19 +25,25 @@ DAYS = 7
 class Wording(Struct, frozen=True):
     """The answers to one wording: each model's latest, the newest of all last.
 
-    ``first_at`` is the time of the first answer ever given to it.
+    ``windows`` are the models' last answers to it, ``first_at`` is the time of the first ever.
     """
 
     question: str
     latest: Mapping[str, merging.ResolvedAnswer]
+    windows: Mapping[str, Window]
     first_at: str
 
 
 class CurrentWording(Struct, frozen=True):
-    """The wording that a ranking rests on, with the answers to it that count."""
+    """The wording that a ranking rests on, with the answers to it that count, and their windows.
 
-    wording: Wording
+    ``newest`` is the time of the newest answer counted.
+    """
+
+    question: str
     counted: tuple[merging.CountedAnswer, ...]
+    newest: str
+    windows: Mapping[str, Window]
 
 
 class Wordings:
@@ -46,6 +53,7 @@ class Wordings:
         self._current = current
         self._latest: dict[str, dict[str, merging.ResolvedAnswer]] = {}
         self._first_at: dict[str, str] = {}
+        self._windows = Windows()
         for answered in answers:
             self.add(answered)
 
@@ -57,12 +65,18 @@ class Wordings:
         latest.pop(model, None)
         latest[model] = answered
         self._latest[question] = latest
+        self._windows.add(answered)
 
     def all(self) -> tuple[Wording, ...]:
         """Every wording that was answered: the file's, then the others by their newest answer."""
         others = [question for question in reversed(self._latest) if question != self._current]
         order = [self._current, *others] if self._current in self._latest else others
-        return tuple(Wording(q, self._latest[q], self._first_at[q]) for q in order)
+        return tuple(map(self._wording, order))
+
+    def _wording(self, question: str) -> Wording:
+        latest = self._latest[question]
+        windows = {model: self._windows.of(question, model) for model in latest}
+        return Wording(question, latest, windows, self._first_at[question])
 
 
 def standing(
@@ -78,8 +92,21 @@ def standing(
     for wording in reversed(wordings):
         counted = merging.count(wording.latest, models, site.stale_after_days, site.drop_after_days)
         if counted and (stands is None or _takes_over(wording, stands, newest)):
-            stands = CurrentWording(wording, counted)
+            stands = _current(wording, counted, site.drop_after_days)
     return stands
+
+
+def _current(
+    wording: Wording, counted: tuple[merging.CountedAnswer, ...], drop_after: int
+) -> CurrentWording:
+    newest = merging.newest_of([answer.answered for answer in counted], wording.latest)
+    windows = {
+        answer.model: wording.windows[answer.model].since(
+            lambda time: merging.age_in_days(time, newest) <= drop_after
+        )
+        for answer in counted
+    }
+    return CurrentWording(wording.question, counted, newest, windows)
 
 
 def _takes_over(wording: Wording, stands: CurrentWording, newest: str | None) -> bool:

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from msgspec import Struct
 
-LICENCES = {
-    "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
-    "CC BY-SA 4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
-    "CC0 1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
-}
-"""Where the text of a licence stands, by its name; any other licence is served by name alone.
-
-The SPDX identifiers of these are their names with hyphens.
-"""
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
-def category_path(slug: str) -> str:
+def category_path(slug: str, as_of: str | None = None) -> str:
     """The verdict of a category, below ``/api/v1/``."""
-    return f"best/{slug}.json"
+    return f"best/{slug}.json{_as_of(as_of)}"
 
 
 def product_path(slug: str) -> str:
     """The record of a product, below ``/api/v1/``."""
     return f"product/{slug}.json"
+
+
+def topic_path(slug: str) -> str:
+    """The categories of a topic, below ``/api/v1/``."""
+    return f"categories.json?topic={slug}"
+
+
+def compare_path(one: str, other: str) -> str:
+    """The page that compares two products or assistants, below the base URL."""
+    return "compare?" + urlencode({"a": one, "b": other})
 
 
 class Addresses(Struct, frozen=True):
@@ -40,13 +44,17 @@ class Addresses(Struct, frozen=True):
         """An API resource by its path below ``/api/v1/``."""
         return f"{self.base}/api/v1/{path}"
 
-    def category(self, slug: str) -> str:
-        """The verdict of a category."""
-        return self.api(category_path(slug))
+    def category(self, slug: str, as_of: str | None = None) -> str:
+        """The verdict of a category, as of a day if given."""
+        return self.api(category_path(slug, as_of))
 
-    def category_page(self, slug: str) -> str:
-        """The page of a category."""
-        return self.page(f"best/{slug}")
+    def category_page(self, slug: str, as_of: str | None = None) -> str:
+        """The page of a category, as of a day if given."""
+        return self.page(f"best/{slug}{_as_of(as_of)}")
+
+    def differences_page(self, slug: str, **days: str) -> str:
+        """The page with the differences ``from`` one day ``to`` another of a category."""
+        return self.page(_asked(f"best/{slug}/changes", days))
 
     def product(self, slug: str) -> str:
         """The record of a product."""
@@ -60,6 +68,34 @@ class Addresses(Struct, frozen=True):
         """The page with every poll that named a product."""
         return self.page(f"product/{slug}/polls")
 
+    def topic(self, slug: str) -> str:
+        """The list of a topic's categories."""
+        return self.api(topic_path(slug))
+
+    def topic_page(self, slug: str) -> str:
+        """The page of a topic."""
+        return self.page(f"topics/{slug}")
+
+    def model_page(self, slug: str) -> str:
+        """The page of an assistant."""
+        return self.page(f"models/{slug}")
+
+    def ranking_picture(self, slug: str) -> str:
+        """The picture of a ranking, to embed."""
+        return self.page(f"embed/best/{slug}.svg")
+
+    def card(self, slug: str) -> str:
+        """The picture that goes with a link to a ranking."""
+        return self.page(f"cards/best/{slug}.png")
+
+    def badge(self, slug: str, product: str, kind: str = "svg") -> str:
+        """A product's place in a ranking, as a badge or as what shields.io makes one of."""
+        return self.page(f"badge/{slug}/{product}.{kind}")
+
+    def compare_page(self, one: str, other: str) -> str:
+        """The page that compares two products, or two assistants by the paths of their pages."""
+        return self.page(compare_path(one, other))
+
     def search_page(self, query: str) -> str:
         """The page of a search."""
         return self.page("search?" + urlencode({"q": query}))
@@ -68,10 +104,38 @@ class Addresses(Struct, frozen=True):
         """The feed of a category's changes."""
         return self.page(f"feeds/best/{slug}.atom")
 
+    def product_feed(self, slug: str) -> str:
+        """The feed of what a product won and lost."""
+        return self.page(f"feeds/product/{slug}.atom")
+
+    def topic_feed(self, slug: str) -> str:
+        """The feed of a topic's changes."""
+        return self.page(f"feeds/topics/{slug}.atom")
+
+    def ranks_table(self, slug: str) -> str:
+        """The ranks of a category over time, as CSV."""
+        return self.page(f"best/{slug}/ranks.csv")
+
+    def mentions_table(self, slug: str) -> str:
+        """How often a product was named over time, as CSV."""
+        return self.page(f"product/{slug}/mentions.csv")
+
     def experiment_page(self, slug: str) -> str:
         """The write-up of an experiment."""
         return self.page(f"labs/{slug}")
 
     def history(self, slug: str, **narrowed: str) -> str:
-        """The poll history of a category; ``narrowed`` by model or limit."""
-        return self.api("history?" + urlencode({"slug": slug, **narrowed}))
+        """The poll history of a category; ``narrowed`` by model, limit, cursor or format."""
+        return self.api(_asked("history", {"slug": slug, **narrowed}))
+
+    def changes(self, **narrowed: str) -> str:
+        """The changes of every category; ``narrowed`` by limit, cursor or format."""
+        return self.api(_asked("changes.json", narrowed))
+
+
+def _as_of(day: str | None) -> str:
+    return f"?asOf={day}" if day else ""
+
+
+def _asked(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path

@@ -10,8 +10,24 @@ import msgspec
 from flask import Blueprint, Response, current_app, request
 
 from store.web import health, resolution
-from store.web.parameters import Parameters, asked_query, model_names, path_slug
-from store.web.routes import ROUTES
+from store.web.parameters import (
+    Parameters,
+    asked_day,
+    asked_format,
+    model_names,
+    path_slug,
+)
+from store.web.resolution import Part
+from store.web.routes import (
+    BEFORE,
+    DEFAULT_HITS,
+    FORMAT,
+    LIMIT,
+    MAX_CHANGES,
+    MAX_HITS,
+    MODEL,
+    ROUTES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +36,10 @@ if TYPE_CHECKING:
     from store.web.resolution import Resolved
     from store.web.responding import Responder
     from store.web.snapshot_view import SnapshotView
+
+
+NARROWING = tuple(parameter.name for parameter in (MODEL, LIMIT, BEFORE, FORMAT))
+"""Parameters of a history beside its slug."""
 
 
 class Api:
@@ -34,9 +54,12 @@ class Api:
         """Every route of the table, and the probes."""
         resolvers: dict[str, Callable[..., Resolved]] = {
             "search": self.search,
+            "listCategories": self.categories,
             "getBestInCategory": self.category,
             "getProduct": self.product,
             "getHistory": self.history,
+            "getMentions": self.mentions,
+            "getChanges": self.changes,
             "getOpenapi": self._api_docs.openapi_document,
             "getReadme": self._api_docs.readme,
         }
@@ -52,13 +75,29 @@ class Api:
 
     def search(self, view: SnapshotView) -> Resolved:
         """``/api/v1/search``: categories and brands that fit ``q``."""
-        return resolution.search(asked_query(request.args), view)
+        parameters = Parameters(request.args)
+        query, kind = parameters.query(), parameters.kind()
+        limit = parameters.limit(DEFAULT_HITS, MAX_HITS)
+        parameters.check()
+        return resolution.search(query, view, limit, kind)
+
+    def categories(self, view: SnapshotView) -> Resolved:
+        """``/api/v1/categories.json``: every ranked category, or those of a ``topic``."""
+        parameters = Parameters(request.args)
+        slug = parameters.topic([topic.slug for topic in view.snapshot.summary.topics])
+        form = parameters.format()
+        parameters.check()
+        found = view.snapshot.summary.topic(slug) if slug else None
+        if found is None:
+            return resolution.document("categories.json", view, form)
+        return resolution.topic(found, view, form)
 
     def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/api/v1/best/{slug}.json``: the verdict."""
+        day = asked_day(request.args, slug, view.snapshot) if request.query_string else None
         if board := view.snapshot.leaderboards.get(slug):
-            return resolution.verdict(board, view)
-        return resolution.no_category(path_slug(slug), view, view.at.category)
+            return resolution.verdict_as_of(board, day, view, self._store.lines)
+        return resolution.no_category(path_slug(slug), view, partial(view.at.category, as_of=day))
 
     def product(self, view: SnapshotView, slug: str) -> Resolved:
         """``/api/v1/product/{slug}.json``: the record."""
@@ -72,15 +111,28 @@ class Api:
         slug = parameters.slug()
         names = model_names(view.snapshot)
         model = names.get(parameters.model(names) or "")
-        limit = parameters.limit()
+        part = Part(parameters.limit(), parameters.before(), parameters.format())
         parameters.check()
-        found = resolution.history(slug, model, limit, view, self._store.lines)
+        found = resolution.history(slug, model, part, view, self._store.lines)
         if found is None:
             asked = request.args
-            given = {name: asked[name] for name in ("model", "limit") if name in asked}
+            given = {name: asked[name] for name in NARROWING if name in asked}
             address = partial(view.at.history, **given)
             return resolution.no_category(slug, view, address)
         return found
+
+    def mentions(self, view: SnapshotView) -> Resolved:
+        """``/api/v1/mentions.json``, in the form asked for."""
+        form = asked_format(request.args) if request.query_string else "json"
+        return resolution.document("mentions.json", view, form)
+
+    def changes(self, view: SnapshotView) -> Resolved:
+        """``/api/v1/changes.json``: the newest changes, or those before one of them."""
+        parameters = Parameters(request.args)
+        limit = parameters.limit(default=MAX_CHANGES, most=MAX_CHANGES)
+        part = Part(limit, parameters.before(), parameters.format())
+        parameters.check()
+        return resolution.changes(part, view)
 
     def health(self) -> Response:
         """``/healthz``: whether the service is what its files say; ``?strict`` answers 503 if not.

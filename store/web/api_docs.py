@@ -10,8 +10,8 @@ from store.web import openapi
 from store.web.cache import EncodedBody
 from store.web.pages.rendering import environment
 from store.web.parameters import model_names
-from store.web.resolution import DOCUMENTS, JSON, Resource, document, record, search, verdict
-from store.web.routes import ROUTES
+from store.web.resolution import DOCUMENTS, JSON, Resource, document, record, search, topic, verdict
+from store.web.routes import MODEL, ROUTES, TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,8 +38,11 @@ class ApiDocs:
 
         def make() -> bytes:
             site, at = view.site, view.at
-            models = list(model_names(view.snapshot))
-            return json.encode(openapi.document(site, at.base, models, self._examples(view)))
+            accepted = {
+                MODEL.name: list(model_names(view.snapshot)),
+                TOPIC.name: [topic.slug for topic in view.snapshot.catalogue.topics],
+            }
+            return json.encode(openapi.document(site, at.base, accepted, self._examples(view)))
 
         return _description("openapi.json", make, view, JSON)
 
@@ -71,11 +74,15 @@ class ApiDocs:
             for route in ROUTES
             if (name := route.path.removeprefix("/api/v1/")) in DOCUMENTS
         }
+        if topics := [t for t in snapshot.summary.topics if t.parts]:
+            examples["listCategories"] = self._example(
+                {"topic": topics[0].slug}, topic(topics[0], view)
+            )
         ranked = (b for b in snapshot.summary.ranked if snapshot.leaderboards.get(b.slug) is b)
         if board := next(ranked, None):  # while the overview is behind, its first may be gone
-            leader, topic = snapshot.products[board.entries[0].product], board.category.subject
+            leader, asked = snapshot.products[board.entries[0].product], board.category.subject
             examples |= {
-                "search": self._example({"q": topic}, search(topic, view)),
+                "search": self._example({"q": asked}, search(asked, view)),
                 "getBestInCategory": self._example({"slug": board.slug}, verdict(board, view)),
                 "getProduct": self._example({"slug": leader.slug}, record(leader, view)),
             }

@@ -1,4 +1,7 @@
-"""Another spelling of an address, in upper case or with a slash at its end, leads to its own."""
+"""Another spelling of an address, in upper case or with a slash at its end, leads to its own.
+
+A query with raw bytes in it is read as if they had been sent percent-encoded.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,8 @@ def register(
 
     @app.before_request
     def redirect_other_spellings() -> Response | None:
+        if not request.query_string.isascii():  # else nobody could read an argument
+            request.query_string = quote(request.query_string, safe=_KEPT).encode()
         sent: str = request.environ["PATH_INFO"]
         if sent == "/" or not (sent.endswith("/") or sent != sent.lower()):
             return None

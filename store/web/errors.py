@@ -39,8 +39,11 @@ class ProblemResponse(Response):
     """A problem detail as an answer that no cache keeps.
 
     Its type is ``about:blank``, so its title is the status's own phrase (RFC 9457, section 4.2.1):
-    status, ``errors`` and ``suggestions`` tell all of our problems apart.
+    status, ``errors`` and ``suggestions`` tell all of our problems apart. ``heading`` is that of
+    the page that shows it, if it has one of its own.
     """
+
+    heading: str | None = None
 
     def __init__(
         self,

@@ -9,11 +9,12 @@ import msgspec
 from msgspec import Struct
 
 from store.counting import latest_time
-from store.rankings.poll_states import outage
+from store.rankings.poll_states import outage, usd_on
 from store.records import Problem
+from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from store.memory import Store
     from store.rankings.poll_states import PollState
@@ -23,6 +24,22 @@ UNSEEN_AFTER = 60
 """Seconds without a look at the files after which what is served may be old."""
 
 SHOWN = 100
+"""Problems that are listed."""
+
+Reason = tuple[str, str]
+"""What it is about, and the sentence."""
+
+
+class Pause(Protocol):
+    """Until when an assistant is left alone, and why."""
+
+    @property
+    def until(self) -> datetime:
+        """The time."""
+
+    @property
+    def why(self) -> str:
+        """The reason, in words that anybody may read."""
 
 
 class Schedule(Protocol):
@@ -42,7 +59,15 @@ class Schedule(Protocol):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What is wrong with it."""
+        """What is wrong with it, one for each pause among them."""
+
+    @property
+    def pauses(self) -> Mapping[str, Pause]:
+        """Which assistants are left alone."""
+
+    @property
+    def due(self) -> Mapping[str, int]:
+        """How many polls of each assistant were due at its last round."""
 
 
 class ScheduleHealth(Struct, frozen=True):
@@ -53,12 +78,38 @@ class ScheduleHealth(Struct, frozen=True):
     since: str
 
 
+class PauseHealth(Struct, frozen=True):
+    """Until when an assistant is left alone, and why."""
+
+    until: str
+    why: str
+
+
 class AssistantHealth(Struct, frozen=True, rename="camel"):
-    """When a configured assistant was last asked, and when it last answered; times of history."""
+    """When a configured assistant was last asked, and when it last answered; times of history.
+
+    ``answer_age`` is the seconds since then. ``failures`` are the polls that failed since,
+    ``failure`` is the kind of the last one, and ``unreachable`` that it found nobody, in several
+    attempts, at the other end. ``paused`` and ``due`` (polls) are what this process's
+    scheduler knows, null where it does not poll.
+    """
 
     name: str
     last_poll: str | None
     last_answer: str | None
+    answer_age: int | None
+    failures: int
+    failure: str | None
+    unreachable: bool
+    paused: PauseHealth | None
+    due: int | None
+
+
+class Spending(Struct, frozen=True, rename="camel"):
+    """What the polls of the running UTC day cost, and site.json's ``daily_usd``."""
+
+    usd_today: float
+    cap_usd: float | None
 
 
 class Damage(Struct, frozen=True):
@@ -74,11 +125,14 @@ class Health(Struct, frozen=True, rename="camel"):
     ``reasons`` say in sentences why it is degraded. ``snapshot_age`` is the seconds since what is
     served was made, ``looked_ago`` since the files were last looked at. ``problems`` are the first
     hundred of ``problem_count``, as ``file:line:column: message``. ``scheduler`` is what this
-    process's scheduler says of itself, null where none runs.
+    process's scheduler says of itself, null where none runs. ``affected`` says of each
+    reason what it is about: ``data``, ``watcher``, ``scheduler``, or an assistant. ``export_age``
+    is the seconds since ``flask export`` last published this data directory.
     """
 
     status: str
     reasons: tuple[str, ...]
+    affected: tuple[str, ...]
     categories: int
     ranked: int
     polls: int
@@ -86,6 +140,8 @@ class Health(Struct, frozen=True, rename="camel"):
     snapshot_age: int
     looked_ago: int
     assistants: tuple[AssistantHealth, ...]
+    spending: Spending
+    export_age: int | None
     damage: Damage
     problem_count: int
     problems: tuple[str, ...]
@@ -109,19 +165,26 @@ def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -
     state = schedule() if schedule else None
     reasons = [*_of_files(problems, looked_ago)]
     if state:
-        reasons += state.reasons
+        reasons += _of_schedule(state)
         every_days = snapshot.catalogue.site.poll_every_days
         reasons += _silent(states, every_days, datetime.fromisoformat(state.since), time)
+    exported_at = store.exported_at
     return Health(
         status="degraded" if reasons else "ok",
-        reasons=tuple(reasons),
+        reasons=tuple(sentence for _, sentence in reasons),
+        affected=tuple(subject for subject, _ in reasons),
         categories=len(snapshot.catalogue.categories),
         ranked=len(snapshot.leaderboards),
         polls=sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
         last_poll=snapshot.summary.last_poll,
         snapshot_age=int(now - store.made_at),
         looked_ago=looked_ago,
-        assistants=tuple(_assistant(name, each) for name, each in states.items()),
+        assistants=tuple(_assistant(name, each, time, state) for name, each in states.items()),
+        spending=Spending(
+            round(usd_on(f"{time:%Y-%m-%d}", snapshot.polled.values()), 6),
+            snapshot.catalogue.site.daily_usd,
+        ),
+        export_age=None if exported_at is None else int(now - exported_at),
         damage=Damage(len(damaged), sum(map(len, damaged))),
         problem_count=len(problems),
         problems=tuple(map(str, problems[:SHOWN])),
@@ -129,13 +192,21 @@ def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -
     )
 
 
-def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
+def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[Reason]:
     """Why what is served is not what the files say, if so."""
     errors = sum(problem.severity == "error" for problem in problems)
     if errors:
-        yield f"The data has {errors} error{'s' if errors > 1 else ''}; see problems."
+        yield "data", f"The data has {errors} error{'s' if errors > 1 else ''}; see problems."
     if looked_ago >= UNSEEN_AFTER:
-        yield f"The files were last looked at {looked_ago} seconds ago; restart the server."
+        why = f"The files were last looked at {looked_ago} seconds ago; restart the server."
+        yield "watcher", why
+
+
+def _of_schedule(state: Schedule) -> Iterator[Reason]:
+    """What the scheduler says, by whom it is about."""
+    for sentence in state.reasons:
+        paused = (name for name in state.pauses if sentence.startswith(f"{name} is paused "))
+        yield next(paused, "scheduler"), sentence
 
 
 def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
@@ -161,17 +232,38 @@ def _states(snapshot: Snapshot) -> dict[str, list[PollState]]:
     }
 
 
-def _assistant(name: str, states: Sequence[PollState]) -> AssistantHealth:
-    answered = [state.answered_at for state in states if state.answered_at]
-    polled = max((state.polled_at for state in states), default=None)
-    return AssistantHealth(name, polled, max(answered, default=None))
+def _assistant(
+    name: str, states: Sequence[PollState], now: datetime, schedule: Schedule | None
+) -> AssistantHealth:
+    newest = max(states, key=lambda state: state.polled_at, default=None)
+    answered = last_answer(states)
+    since = [state for state in states if state.failed_at and state.polled_at > (answered or "")]
+    pause = schedule.pauses.get(name) if schedule else None
+    return AssistantHealth(
+        name=name,
+        last_poll=newest.polled_at if newest else None,
+        last_answer=answered,
+        answer_age=int((now - datetime.fromisoformat(answered)).total_seconds())
+        if answered
+        else None,
+        failures=sum(time > (answered or "") for state in since for time in state.failed_at),
+        failure=newest.failure if newest else None,
+        unreachable=newest is not None and newest.failure == "network",
+        paused=PauseHealth(rfc3339(pause.until), pause.why) if pause else None,
+        due=schedule.due.get(name) if schedule else None,
+    )
+
+
+def last_answer(states: Iterable[PollState]) -> str | None:
+    """The time of the newest answer among an assistant's states."""
+    return max((state.answered_at for state in states if state.answered_at), default=None)
 
 
 def _silent(
     states: Mapping[str, Sequence[PollState]], every_days: int, since: datetime, now: datetime
-) -> Iterator[str]:
+) -> Iterator[Reason]:
     """A sentence for each assistant that no longer answers."""
     for name, each in states.items():
         failed = [time for state in each for time in state.failed_at]
-        if why := outage(_assistant(name, each).last_answer, failed, every_days, since, now):
-            yield f"{name} {why}."
+        if why := outage(last_answer(each), failed, every_days, since, now):
+            yield name, f"{name} {why}."

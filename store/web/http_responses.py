@@ -23,6 +23,9 @@ CACHE_CONTROL = "public, max-age=60, stale-while-revalidate=600"
 SMALL = 1024
 """Bodies up to this size, in bytes, are not worth compressing."""
 
+COMPRESSED = ("image/png",)
+"""Media types that are compressed already."""
+
 
 class Answer(Response):
     """A response whose headers are final: Werkzeug need not look at them again."""
@@ -58,7 +61,11 @@ def answer(
     if _is_known(environ, encoded):
         return Answer("304 NOT MODIFIED", headers)
     body = encoded.body
-    if len(body) > SMALL and _prefers_gzip(environ.get("HTTP_ACCEPT_ENCODING", "")):
+    if (
+        len(body) > SMALL
+        and media_type not in COMPRESSED
+        and _prefers_gzip(environ.get("HTTP_ACCEPT_ENCODING", ""))
+    ):
         body = encoded.gzipped
         headers["Content-Encoding"] = "gzip"
     headers["Content-Type"] = media_type

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from apispec import APISpec
 
+from store.urls import LICENCES
 from store.web import resources
-from store.web.addresses import LICENCES
 from store.web.errors import MEDIA_TYPE
-from store.web.routes import MODEL, ROUTES, Parameter, Route
+from store.web.routes import FORMAT, ROUTES, TAGS, Parameter, Route
+from store.web.tables import MEDIA_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from store.records import Site
 
 VERSION = "1.4.0"
@@ -23,6 +23,9 @@ REFERENCE = "#/components/schemas/{name}"
 
 Examples = dict[str, Any]
 """By operation id: the values of the parameters, and the answer they bring, its lists shortened."""
+
+Accepted = Mapping[str, Sequence[str]]
+"""By name of a parameter, the values that the data lets it have."""
 
 _PLAIN = {
     304: "Not modified: the copy named by If-None-Match or If-Modified-Since is current.",
@@ -45,7 +48,8 @@ _VALIDATORS = {
     "Last-Modified": {"description": "The newest poll or file it is made from.", "schema": _TEXT},
     "Cache-Control": {"description": "How long a copy may be used.", "schema": _TEXT},
     "Link": {
-        "description": "Licence, this description, and the page that shows the same.",
+        "description": "Licence, this description, the page that shows the same; of a list that "
+        "goes on, the next part.",
         "schema": _TEXT,
     },
 }
@@ -53,9 +57,9 @@ _LOCATION = {"Location": {"description": "The new address.", "required": True, "
 
 
 def document(
-    site: Site, base_url: str, models: Sequence[str], examples: Mapping[str, Examples]
+    site: Site, base_url: str, accepted: Accepted, examples: Mapping[str, Examples]
 ) -> dict[str, Any]:
-    """The whole document; ``models`` are the accepted names, retired and former ones included."""
+    """The whole document; ``accepted`` are the values of parameters that follow from the data."""
     spec = APISpec(
         title=f"{site.name}: what AI assistants recommend",
         version=VERSION,
@@ -73,11 +77,12 @@ def document(
         },
         servers=[{"url": base_url}],
         security=[],
+        tags=[{"name": name, "description": told} for name, told in TAGS.items()],
     )
     for name, schema in _schemas()[1].items():
         spec.components.schema(name, schema)
     for route in ROUTES:
-        operation = _operation(route, models, examples.get(route.operation_id, {}))
+        operation = _operation(route, accepted, examples.get(route.operation_id, {}))
         spec.path(route.path, operations={"get": operation})
     return spec.to_dict()
 
@@ -87,7 +92,7 @@ def _licence(name: str) -> dict[str, str]:
     return {"name": name, **({"identifier": name.replace(" ", "-")} if name in LICENCES else {})}
 
 
-def _operation(route: Route, models: Sequence[str], example: Examples) -> dict[str, Any]:
+def _operation(route: Route, accepted: Accepted, example: Examples) -> dict[str, Any]:
     responses: dict[str, Any] = {
         "200": _success(route, example),
         "304": {"description": _PLAIN[304], "headers": _VALIDATORS},
@@ -100,18 +105,19 @@ def _operation(route: Route, models: Sequence[str], example: Examples) -> dict[s
             "content": {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(name="ProblemDetails")}}},
         }
     return {
+        "tags": [route.tag],
         "operationId": route.operation_id,
         "summary": route.summary,
         "description": route.description,
-        "parameters": [_parameter(p, models, example) for p in route.parameters],
+        "parameters": [_parameter(p, accepted, example) for p in route.parameters],
         "responses": responses,
     }
 
 
-def _parameter(parameter: Parameter, models: Sequence[str], example: Examples) -> dict[str, Any]:
+def _parameter(parameter: Parameter, accepted: Accepted, example: Examples) -> dict[str, Any]:
     schema = dict(parameter.schema)
-    if parameter is MODEL and models:
-        schema["enum"] = list(models)
+    if values := accepted.get(parameter.name):
+        schema["enum"] = list(values)
     described = {
         "name": parameter.name,
         "in": parameter.place,
@@ -133,6 +139,14 @@ def _schemas() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     return dict(zip(operations, schemas, strict=False)), components  # the last is the errors'
 
 
+def _tables(route: Route) -> dict[str, Any]:
+    """The other media types of what ``format`` brings as a table."""
+    if FORMAT not in route.parameters:
+        return {}
+    others = (type_ for form, type_ in MEDIA_TYPES.items() if form != "json")
+    return {type_.partition(";")[0]: {"schema": _TEXT} for type_ in others}
+
+
 def _success(route: Route, example: Examples) -> dict[str, Any]:
     content: dict[str, Any] = {"schema": _schemas()[0][route.operation_id]}
     if "answer" in example:
@@ -140,5 +154,5 @@ def _success(route: Route, example: Examples) -> dict[str, Any]:
     return {
         "description": route.summary,
         "headers": _VALIDATORS,
-        "content": {route.media_type: content},
+        "content": {route.media_type: content, **_tables(route)},
     }

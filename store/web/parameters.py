@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, get_args
 
+from store.rankings.search import Kind
 from store.records import is_slug
+from store.web.as_of import newest_day
 from store.web.errors import BadParameters
 from store.web.resources import ParameterError
-from store.web.routes import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, NOT_BLANK
+from store.web.routes import AS_OF, DATE, DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, NOT_BLANK, POLL_ID
+from store.web.tables import MEDIA_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,9 +21,12 @@ if TYPE_CHECKING:
     from werkzeug.datastructures import MultiDict
 
     from store.snapshot import Snapshot
+    from store.web.tables import Format
 
 _CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
-_LIMIT = re.compile(r"[1-9][0-9]{0,2}")
+_DATE = re.compile(DATE)
+_LIMIT = re.compile(r"[1-9][0-9]{0,3}")
+_POLL_ID = re.compile(POLL_ID)
 
 
 class Parameters:
@@ -53,15 +61,61 @@ class Parameters:
             self._refuse("model", f"is unknown; accepted are: {', '.join(accepted) or 'none yet'}.")
         return text
 
-    def limit(self) -> int:
-        """``limit``, from 1 to 500, or the default."""
+    def name(self, name: str) -> str:
+        """A product or an assistant, by address or by name; empty if it is left out."""
+        text = trimmed(self._one(name) or "")
+        if len(text) > MAX_QUERY:
+            self._refuse(name, f"has {len(text)} characters; {MAX_QUERY} are allowed.")
+        return text
+
+    def topic(self, accepted: Collection[str]) -> str | None:
+        """``topic``, one of the accepted slugs, or ``None``."""
+        text = self._one("topic")
+        if text is not None and text not in accepted:
+            self._refuse("topic", f"is unknown; accepted are: {', '.join(accepted) or 'none yet'}.")
+        return text
+
+    def limit(self, default: int = DEFAULT_LIMIT, most: int = MAX_LIMIT) -> int:
+        """``limit``, from 1 to ``most``, or the default."""
         text = self._one("limit")
         if text is None:
-            return DEFAULT_LIMIT
-        if not _LIMIT.fullmatch(text) or int(text) > MAX_LIMIT:
-            self._refuse("limit", f"must be a whole number from 1 to {MAX_LIMIT}.")
-            return DEFAULT_LIMIT
+            return default
+        if not _LIMIT.fullmatch(text) or int(text) > most:
+            self._refuse("limit", f"must be a whole number from 1 to {most}.")
+            return default
         return int(text)
+
+    def before(self) -> str | None:
+        """``before``, written as the id of a poll."""
+        text = self._one("before")
+        if text is not None and not _POLL_ID.fullmatch(text):
+            self._refuse("before", "must be the id of a poll: 16 hexadecimal digits in lower case.")
+        return text
+
+    def format(self) -> Format:
+        """``format``: one of :data:`store.web.tables.MEDIA_TYPES`, or JSON."""
+        text = self._one("format")
+        for form in MEDIA_TYPES:
+            if text == form:
+                return form
+        if text is not None:
+            self._refuse("format", f"must be one of: {', '.join(MEDIA_TYPES)}.")
+        return "json"
+
+    def day(self, name: str, newest: str | None = None) -> str | None:
+        """A UTC date as ``YYYY-MM-DD``, not later than the ``newest`` poll's; ``None`` without."""
+        text = self._one(name)
+        if text is not None and (wrong := wrong_day(text, newest)):
+            self._refuse(name, wrong)
+        return text
+
+    def kind(self) -> Kind | None:
+        """``kind``, or ``None`` for both."""
+        text = self._one("kind")
+        found = next((kind for kind in get_args(Kind) if kind == text), None)
+        if text is not None and found is None:
+            self._refuse("kind", f"must be {' or '.join(get_args(Kind))}; leave it out for both.")
+        return found
 
     def check(self) -> None:
         """Raise :class:`BadParameters` if anything was refused."""
@@ -79,12 +133,69 @@ class Parameters:
             self._errors.append(ParameterError(parameter=name, detail=detail))
 
 
+def wrong_day(text: str, newest: str | None) -> str | None:
+    """What keeps a text from being a day of history, as the rest of a sentence; else ``None``."""
+    if not is_date(text):
+        return "must be a date in UTC, written YYYY-MM-DD."
+    if newest is not None and text > newest:
+        last = f"the newest poll is of {newest}" if newest else "there is no poll yet"
+        return f"is later than any poll: {last}. Leave it out for the ranking as it stands."
+    return None
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date of the calendar, written ``YYYY-MM-DD``.
+
+    >>> is_date("2026-02-28"), is_date("2026-02-30"), is_date("20260228")
+    (True, False, False)
+    """
+    with suppress(ValueError):
+        return _DATE.fullmatch(text) is not None and bool(dt.date.fromisoformat(text))
+    return False
+
+
 def asked_query(given: MultiDict[str, str]) -> str:
     """``q`` alone, trimmed; raises :class:`BadParameters` when it is missing or too long."""
     parameters = Parameters(given)
     query = parameters.query()
     parameters.check()
     return query
+
+
+def asked_day(given: MultiDict[str, str], slug: str, snapshot: Snapshot) -> str | None:
+    """``asOf`` alone; raises :class:`BadParameters` when it is no day up to the newest poll's."""
+    parameters = Parameters(given)
+    day = parameters.day(AS_OF.name, newest_day(snapshot, slug))
+    parameters.check()
+    return day
+
+
+def asked_days(given: MultiDict[str, str], slug: str, snapshot: Snapshot) -> dict[str, str]:
+    """``from`` and ``to``, those given; ``to`` is the newest poll's day where only it is left out.
+
+    Raises:
+        BadParameters: one is no day up to the newest poll's, or they are not in this order.
+    """
+    parameters = Parameters(given)
+    newest = newest_day(snapshot, slug)
+    found = {name: parameters.day(name, newest) for name in ("from", "to")}
+    parameters.check()
+    days = {name: day for name, day in found.items() if day is not None}
+    if "from" not in days:
+        return days
+    end = days.setdefault("to", newest)
+    if days["from"] >= end:
+        why = f"must be a day before {end}, the day to compare with."
+        raise BadParameters([ParameterError(parameter="from", detail=why)])
+    return days
+
+
+def asked_format(given: MultiDict[str, str]) -> Format:
+    """``format`` alone; raises :class:`BadParameters` when there is no such format."""
+    parameters = Parameters(given)
+    form = parameters.format()
+    parameters.check()
+    return form
 
 
 def model_names(snapshot: Snapshot) -> dict[str, str]:

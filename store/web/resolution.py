@@ -7,31 +7,43 @@ resolve what they show here.
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
-from store.web.addresses import category_path, product_path
+from store.web import as_of
+from store.web import resources as wire
+from store.web.addresses import category_path, product_path, topic_path
 from store.web.cache import EncodedBody
 from store.web.http_responses import CACHE_CONTROL
+from store.web.routes import DEFAULT_HITS, MAX_CHANGES
 from store.web.snapshot_view import SnapshotView
+from store.web.tables import MEDIA_TYPES, polls_as, rows_as
+from store.web.topic_items import topic_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.products import ProductProfile
-    from store.snapshot import LineIndex, Snapshot
+    from store.rankings.search import Kind
+    from store.rankings.topics import RankedTopic
+    from store.snapshot import Snapshot
+    from store.web.as_of import Lines
     from store.web.resources import Suggestion
-
-    Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
+    from store.web.tables import Format
 
 JSON = "application/json"
 PER_REQUEST = 1
 """Compression level of what a query asked for: a third of the time of level 6, a tenth longer."""
 
-PAGES = {"changes.json": "changes", "mentions.json": "mentions", "labs.json": "labs"}
+PAGES = {
+    "changes.json": "changes",
+    "mentions.json": "mentions",
+    "labs.json": "labs",
+    "topics.json": "topics",
+}
 """The page that shows a document, where it is not the home page."""
 
 _encode = msgspec.json.Encoder().encode
@@ -41,7 +53,8 @@ class Resource(Struct, frozen=True):
     """Something that can be shown.
 
     ``path`` is its address below the base URL. ``make`` gives its body, which may be kept until
-    ``generation`` moves; ``None`` is never kept. ``link`` is its ``Link`` header.
+    ``generation`` moves; ``None`` is never kept. ``link`` is its ``Link`` header, ``cursor`` what
+    ``before`` takes for the part of a list that follows it.
     """
 
     path: str
@@ -50,6 +63,25 @@ class Resource(Struct, frozen=True):
     media_type: str
     link: str
     cache_control: str = CACHE_CONTROL
+    cursor: str | None = None
+
+
+class Part(Struct, frozen=True):
+    """Which part of a list is asked for: up to ``limit`` of what is older than an id."""
+
+    limit: int
+    before: str | None = None
+    form: Format = "json"
+
+    @property
+    def path(self) -> str:
+        """What tells this part from any other, as a query."""
+        return f"limit={self.limit}&before={self.before or ''}&format={self.form}"
+
+    def after(self, last: str) -> dict[str, str]:
+        """The query of the part that follows one that ends with an id."""
+        form = {} if self.form == "json" else {"format": self.form}
+        return {"limit": str(self.limit), "before": last, **form}
 
 
 class Moved(Struct, frozen=True):
@@ -61,7 +93,8 @@ class Moved(Struct, frozen=True):
 class Absent(Struct, frozen=True):
     """Nothing can be shown: why, as the API, a page and an MCP tool say it.
 
-    ``closest`` is what may have been meant by an unknown slug.
+    ``closest`` is what may have been meant by an unknown slug, ``heading`` that of the page where
+    the status alone would say the wrong thing.
     """
 
     status: HTTPStatus
@@ -69,6 +102,7 @@ class Absent(Struct, frozen=True):
     page: str
     tool: str
     closest: list[Suggestion] | None = None
+    heading: str | None = None
 
     @classmethod
     def because(cls, status: HTTPStatus, why: str) -> Absent:
@@ -91,6 +125,44 @@ def verdict(board: Leaderboard, view: SnapshotView) -> Resource:
     )
 
 
+def verdict_as_of(
+    board: Leaderboard, day: str | None, view: SnapshotView, lines: Lines
+) -> Resource | Absent:
+    """The verdict of a category at the end of a day, not later than the site's newest poll's.
+
+    Without a day it is the verdict as it stands. Making the body raises
+    :class:`~store.history.HistoryError` while a file that ``lines`` reads cannot be read.
+    """
+    if day is None:
+        return verdict(board, view)
+    snapshot, slug = view.snapshot, board.slug
+    first = as_of.first_day(snapshot, slug)
+    if day < first:
+        return before_the_first(slug, day, first)
+
+    def make() -> EncodedBody:
+        then = as_of.leaderboard(snapshot, slug, day, lines)
+        modified = max(map(snapshot.category_modified, (then, board)))  # new polls may give domains
+        return EncodedBody(_encode(view.category_verdict(then, day)), modified)
+
+    return Resource(
+        path=f"api/v1/{category_path(slug, day)}",
+        generation=snapshot.generations.categories[slug],
+        make=make,
+        media_type=JSON,
+        link=view.link(view.at.category_page(slug, day)),
+    )
+
+
+def before_the_first(slug: str, day: str, first: str) -> Absent:
+    """Why a category has no ranking as of a day before its ``first`` answer's."""
+    return Absent.because(
+        HTTPStatus.NOT_FOUND,
+        f'The category "{slug}" had no ranking on {day}: its first answer is of {first}. Ask for '
+        "that day or a later one.",
+    )
+
+
 def record(product: ProductProfile, view: SnapshotView) -> Resource:
     """The record of a product."""
     return _json(
@@ -103,25 +175,74 @@ def record(product: ProductProfile, view: SnapshotView) -> Resource:
     )
 
 
-def document(name: str, view: SnapshotView) -> Resource:
-    """A resource that is over everything, by its path below ``/api/v1/``."""
-    return _json(
-        view,
-        name,
-        view.snapshot.generations.summary,
-        lambda: DOCUMENTS[name](view),
-        lambda: view.snapshot.modified,
-        page=view.at.page(PAGES.get(name, "")),
+def document(name: str, view: SnapshotView, form: Format = "json") -> Resource:
+    """A resource that is over everything, by its path below ``/api/v1/``.
+
+    Only those in ``TABLES`` have another form than JSON.
+    """
+    path = name if form == "json" else f"{name}?format={form}"
+    return _over_all(name, path, lambda: DOCUMENTS[name](view), form, view)
+
+
+def changes(part: Part, view: SnapshotView) -> Resource | Absent:
+    """Changes of the models' #1 picks, newest first."""
+    known, name = view.snapshot.summary.changes, "changes.json"
+    places = (i for i, change in enumerate(known, start=1) if change.poll == part.before)
+    start = next(places, None) if part.before else 0
+    if start is None:
+        return _no_cursor("change")
+    end = start + part.limit
+    following = view.at.changes(**part.after(known[end - 1].poll)) if end < len(known) else None
+    path = name if part == ALL_CHANGES else f"{name}?{part.path}"
+    return _over_all(
+        name, path, lambda: view.change_list(start, part.limit), part.form, view, following
     )
 
 
-def search(query: str, view: SnapshotView) -> Resource:
-    """What fits a query."""
+def topic(found: RankedTopic, view: SnapshotView, form: Format = "json") -> Resource:
+    """The categories of a topic."""
+
+    def shape() -> list[wire.CategoryItem]:
+        return view.category_items(found.leaderboards)
+
+    path = topic_path(found.slug) + ("" if form == "json" else f"&format={form}")
+    made = _over_all("categories.json", path, shape, form, view)
+    return msgspec.structs.replace(made, link=view.link(view.at.topic_page(found.slug)))
+
+
+def _over_all(
+    name: str,
+    path: str,
+    shape: Callable[[], Any],
+    form: Format,
+    view: SnapshotView,
+    following: str | None = None,
+) -> Resource:
+    """A document, or a part of it, in one of the forms that it has."""
+
+    def make() -> EncodedBody:
+        found = shape()
+        body = _encode(found) if form == "json" else rows_as(form, *TABLES[name](found))
+        return EncodedBody(body, view.snapshot.modified)
+
+    return Resource(
+        path=f"api/v1/{path}",
+        generation=view.snapshot.generations.summary,
+        make=make,
+        media_type=MEDIA_TYPES[form],
+        link=view.link(view.at.page(PAGES.get(name, "")), following),
+    )
+
+
+def search(
+    query: str, view: SnapshotView, limit: int = DEFAULT_HITS, kind: Kind | None = None
+) -> Resource:
+    """What fits a query; the query is last in the path, so that no two searches share one."""
     return _json(
         view,
-        f"search?q={query}",
+        f"search?limit={limit}&kind={kind or ''}&q={query}",
         view.snapshot.generations.newest,
-        lambda: view.search_results(query),
+        lambda: view.search_results(query, limit, kind),
         lambda: view.snapshot.modified,
         page=view.at.search_page(query),
         level=PER_REQUEST,
@@ -147,9 +268,9 @@ def _json(
 
 
 def history(
-    slug: str, model: str | None, limit: int, view: SnapshotView, lines: Lines
-) -> Resource | None:
-    """The newest polls of a category as they stand in its files, which ``lines`` reads.
+    slug: str, model: str | None, part: Part, view: SnapshotView, lines: Lines
+) -> Resource | Absent | None:
+    """Polls of a category, newest first, as they stand in its files, which ``lines`` reads.
 
     ``None`` where no history bears the slug. Making the body raises
     :class:`~store.history.HistoryError` while a file cannot be read.
@@ -158,21 +279,37 @@ def history(
     line_index = snapshot.line_indexes.get(slug)
     if line_index is None:
         return None
+    before = line_index.position(part.before) if part.before else None
+    if part.before and before is None:
+        return _no_cursor("poll of this category")
+    positions = line_index.newest(model, part.limit + 1, before)
+    shown = positions[: part.limit]
+    cursor = f"{line_index.ids[shown[-1]]:016x}" if len(positions) > part.limit else None
 
     def make() -> EncodedBody:
-        found = lines(line_index, line_index.newest(model, limit))
+        found = lines(line_index, shown)
         stamps = (_STAMPS.decode(line) for line in found)
         newest = next((stamp.polled_at for stamp in stamps if not stamp.withheld), None)
         modified = snapshot.history_modified(slug, newest)
-        return EncodedBody(b"[" + b",".join(found) + b"]", modified, PER_REQUEST)
+        array = b"[" + b",".join(found) + b"]"
+        body = array if part.form == "json" else polls_as(part.form, found)
+        return EncodedBody(body, modified, PER_REQUEST)
 
+    asked = {"model": model} if model else {}
+    following = view.at.history(slug, **asked, **part.after(cursor)) if cursor else None
     return Resource(
-        path=f"api/v1/history?slug={slug}&limit={limit}&model={model or ''}",
+        path=f"api/v1/history?slug={slug}&model={model or ''}&{part.path}",
         generation=snapshot.generations.newest,
         make=make,
-        media_type=JSON,
-        link=view.link(view.at.category_page(slug)),
+        media_type=MEDIA_TYPES[part.form],
+        link=view.link(view.at.category_page(slug), following),
+        cursor=cursor,
     )
+
+
+def _no_cursor(what: str) -> Absent:
+    why = f"before is the id of no {what}. Take it from the end of the part before this one."
+    return Absent.because(HTTPStatus.NOT_FOUND, why)
 
 
 def no_category(slug: str, view: SnapshotView, address: Callable[[str], str]) -> Moved | Absent:
@@ -244,8 +381,9 @@ def absent_category(slug: str, view: SnapshotView) -> Absent:
         return Absent(
             HTTPStatus.NOT_FOUND,
             api=unpolled,
-            page=f'"{category.title}" has no successful poll yet. Its ranking appears here as soon '
-            "as one assistant has answered.",
+            heading=f"{category.title}: no answer yet",
+            page=f"“{category.question}” has no successful poll yet. Its ranking appears here as "
+            "soon as one assistant has answered.",
             tool=f"{unpolled} get_poll_history shows the attempts; search_best finds other "
             "categories.",
         )
@@ -269,8 +407,19 @@ _STAMPS = msgspec.json.Decoder(_Stamp)
 
 DOCUMENTS: dict[str, Callable[[SnapshotView], object]] = {
     "categories.json": SnapshotView.category_items,
+    "topics.json": topic_items,
     "changes.json": SnapshotView.change_list,
     "mentions.json": SnapshotView.mention_list,
     "labs.json": SnapshotView.labs,
 }
 """The resources that are over everything, by their path below ``/api/v1/``."""
+
+TABLES: dict[str, Callable[[Any], tuple[type[wire.JsonObject], Sequence[Any]]]] = {
+    "categories.json": lambda items: (wire.CategoryItem, items),
+    "changes.json": lambda found: (wire.Change, found.changes),
+    "mentions.json": lambda found: (wire.Mention, found.products),
+}
+"""Those that are tables: what a row is, and the rows."""
+
+ALL_CHANGES = Part(MAX_CHANGES)
+"""The part of the changes that the document shows."""

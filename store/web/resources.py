@@ -12,12 +12,42 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from store.rankings.agreement import Label
+from store.rankings.certainty import Level
 from store.rankings.mentions import Direction
 from store.records import FailureKind
 
 Date = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="UTC date, YYYY-MM-DD.")]
 _TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
 Time = Annotated[str, Meta(pattern=_TIME, description="RFC 3339 time in UTC, whole seconds.")]
+Fraction = Annotated[float, Meta(ge=0, le=1)]
+Interval = Annotated[
+    tuple[float, ...],
+    Meta(min_length=2, max_length=2, description="95 % interval: its lower and its upper end."),
+]
+RankRange = Annotated[
+    tuple[int, ...],
+    Meta(
+        min_length=2,
+        max_length=2,
+        description="Best and worst rank that the windowed answers leave possible, at 95 %, among "
+        "all products that they name, which may be more than are in the ranking.",
+    ),
+]
+LevelSentence = Annotated[
+    str,
+    Meta(description="How sure that category's #1 is, in words. Tell it unless clear."),
+]
+OwnMaker = Annotated[
+    bool, Meta(description="Recommended by an assistant of the company that makes it.")
+]
+CertaintyLevel = Annotated[
+    Level,
+    Meta(
+        description="unmeasured: a model has answered only once. clear: over the models' last "
+        "answers the #1 is ahead of every other product by more than chance. open: it cannot be "
+        "told apart from others. contradicted: another product is ahead of it by more than chance."
+    ),
+]
 ModelRanks = Annotated[
     dict[str, int],
     Meta(description="Rank by model name; only the models that ranked the product are keys."),
@@ -28,11 +58,63 @@ Verdict = Annotated[
 ]
 Api = Annotated[str, Meta(description="Address of the full record.")]
 Page = Annotated[str, Meta(description="Address of the page to link when republishing.")]
-Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches, from 0 to 1.")]
 
 
 class JsonObject(Struct, frozen=True, kw_only=True, rename="camel"):
     """A JSON object on the wire; snake_case in Python, camelCase in JSON."""
+
+
+class ProductReference(JsonObject, frozen=True, kw_only=True):
+    """A product, by name and slug."""
+
+    product: Annotated[str, Meta(description="Product name.")]
+    slug: Annotated[str, Meta(description="Product slug.")]
+
+
+class AnswerShare(JsonObject, frozen=True, kw_only=True):
+    """A share of the assistants' windowed answers."""
+
+    named: Annotated[int, Meta(ge=0, description="Answers that do.")]
+    of: Annotated[int, Meta(ge=1, description="Answers in all windows.")]
+    share: Annotated[float, Meta(ge=0, le=1, description="The mean of the assistants' shares.")]
+    interval: Interval
+
+
+class Certainty(JsonObject, frozen=True, kw_only=True):
+    """How far the first place can be trusted: the assistants' last answers, compared."""
+
+    level: CertaintyLevel
+    sentence: Annotated[str, Meta(description="The level in words. Tell it with the verdict.")]
+    answers: Annotated[int, Meta(ge=1, description="Answers in all windows.")]
+    window: Annotated[
+        dict[str, int],
+        Meta(
+            description="By model, how many of its last answers are compared: at most 5, all to "
+            "this question and by the version that its newest is by."
+        ),
+    ]
+    from_: Annotated[Date, Meta(description="Day of the oldest answer compared.")] = field(
+        name="from"
+    )
+    to: Annotated[Date, Meta(description="Day of the newest answer compared.")]
+    leader: Annotated[
+        ProductReference | None, Meta(description="The product with the most mean points.")
+    ]
+    contenders: Annotated[
+        list[ProductReference],
+        Meta(description="The leader, and all that it is not ahead of by more than chance."),
+    ]
+    combinations: Annotated[
+        int | None,
+        Meta(description="Ways to merge one windowed answer of each model; null under 3 of any."),
+    ]
+    first_in: Annotated[
+        int | None, Meta(description="Combinations in which the published #1 comes first.")
+    ]
+    first_share: Annotated[Fraction | None, Meta(description="firstIn as a share of combinations.")]
+    interval: Annotated[
+        Interval | None, Meta(description="95 % interval of firstShare, which counts rounds.")
+    ]
 
 
 class RankedEntry(JsonObject, frozen=True, kw_only=True):
@@ -52,6 +134,17 @@ class RankedEntry(JsonObject, frozen=True, kw_only=True):
         str | None,
         Meta(description="A model's verbatim argument; may be cut short with an ellipsis."),
     ]
+    mean_score: Annotated[
+        float | None,
+        Meta(description="Sum over models of its mean points in their windows; null: unmeasured."),
+    ]
+    range: Annotated[RankRange | None, Meta(description="Null while unmeasured.")]
+    presence: Annotated[AnswerShare, Meta(description="Windowed answers that name it.")]
+    firsts: Annotated[
+        AnswerShare | None,
+        Meta(description="Windowed answers that rank it #1; null while unmeasured."),
+    ]
+    own_maker: OwnMaker
 
 
 class ModelPick(JsonObject, frozen=True, kw_only=True):
@@ -63,6 +156,7 @@ class ModelPick(JsonObject, frozen=True, kw_only=True):
     slug: str
     domain: str | None
     reason: Annotated[str | None, Meta(description="The model's verbatim reason, whole.")]
+    own_maker: OwnMaker
 
 
 class MissedProduct(JsonObject, frozen=True, kw_only=True):
@@ -98,6 +192,17 @@ class Agreement(JsonObject, frozen=True, kw_only=True):
     overlap: Annotated[
         float, Meta(ge=0, le=1, description="Mean average overlap of the models' lists, 0 to 1.")
     ]
+    self_overlap: Annotated[
+        Fraction | None,
+        Meta(description="The same of one model's own windowed answers: its noise."),
+    ]
+    relative_overlap: Annotated[
+        Fraction | None,
+        Meta(
+            description="Overlap of two models' windowed answers as a share of selfOverlap; 1: "
+            "they differ from each other no more than from themselves.",
+        ),
+    ]
 
 
 class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
@@ -115,11 +220,16 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
     verdict: Verdict | None
     url: Page
     updated: Date
+    as_of: Annotated[
+        Date | None,
+        Meta(description="The day that `asOf` asked for; null in the ranking as it stands."),
+    ]
     models: Annotated[list[str], Meta(description="The models that took part.")]
     missing: Annotated[list[str], Meta(description="Configured models without a counted answer.")]
     consensus: Annotated[str | None, Meta(description="Sentence that says who agrees on #1.")]
     disagreement: Annotated[str | None, Meta(description="Sentence that says who differs.")]
     agreement: Agreement | None
+    certainty: Certainty
     combined: Annotated[list[RankedEntry], Meta(description="Merged ranking, best first.")]
     per_model: Annotated[
         dict[str, list[ModelPick]], Meta(description="Each model's own ranked list, by name.")
@@ -147,6 +257,9 @@ class ProductEntry(JsonObject, frozen=True, kw_only=True):
     rank: Annotated[int, Meta(ge=1, description="Merged rank in that category.")]
     of: Annotated[int, Meta(ge=1, description="Number of entries in that ranking.")]
     model_ranks: ModelRanks
+    range: Annotated[RankRange | None, Meta(description="Null while unmeasured.")]
+    level: Annotated[CertaintyLevel, Meta(description="How sure that category's #1 is.")]
+    level_sentence: LevelSentence
     reason: str | None
     fixes: list[Fix]
     api: Api
@@ -179,6 +292,11 @@ class Change(JsonObject, frozen=True, kw_only=True):
     from_date: Date
     to_date: Date
     confirmed: Annotated[bool, Meta(description="The model's next answer, on a later day, agreed.")]
+    served_model_from: Annotated[
+        str | None,
+        Meta(description="Its served version before, if that changed between the two answers."),
+    ]
+    served_model_to: Annotated[str | None, Meta(description="Its served version since then.")]
     page: Page
     api: Api
 
@@ -193,61 +311,6 @@ class ChangeList(JsonObject, frozen=True, kw_only=True):
     changes: Annotated[list[Change], Meta(description="Newest first.")]
 
 
-class TopEntry(JsonObject, frozen=True, kw_only=True):
-    """One of the first five places of a category."""
-
-    rank: int
-    product: str
-    slug: str
-    score: float
-
-
-class CategoryHit(JsonObject, frozen=True, kw_only=True):
-    """A category that fits a search."""
-
-    slug: str
-    title: str
-    question: str
-    verdict: Verdict | None
-    updated: Date
-    page: Page
-    api: Api
-    score: Score
-    top: list[TopEntry]
-
-
-class RankedIn(JsonObject, frozen=True, kw_only=True):
-    """A leaderboard on which a brand appears."""
-
-    slug: str
-    title: str
-    rank: int
-    of: int
-    api: Api
-
-
-class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
-    """A product that fits a search."""
-
-    slug: str
-    name: str
-    domain: str | None
-    verdict: Verdict | None
-    best_rank: int
-    page: Page
-    api: Api
-    score: Score
-    ranked_in: Annotated[list[RankedIn], Meta(description="Its leaderboards, best rank first.")]
-
-
-class SearchResults(JsonObject, frozen=True, kw_only=True):
-    """What fits a search, best match first; both lists may be empty."""
-
-    query: str
-    categories: list[CategoryHit]
-    brands: list[BrandHit]
-
-
 class CategoryItem(JsonObject, frozen=True, kw_only=True):
     """A ranked category in the list of all."""
 
@@ -255,6 +318,25 @@ class CategoryItem(JsonObject, frozen=True, kw_only=True):
     title: str
     updated: Date
     api: Api
+
+
+class TopicPart(JsonObject, frozen=True, kw_only=True):
+    """A part of a topic."""
+
+    slug: Annotated[str, Meta(description="Slug, unique within the topic.")]
+    title: Annotated[str, Meta(description="What its categories have in common.")]
+    categories: Annotated[list[str], Meta(description="Slugs of its ranked categories, by title.")]
+
+
+class TopicItem(JsonObject, frozen=True, kw_only=True):
+    """A topic to browse by."""
+
+    slug: Annotated[str, Meta(description="Topic slug.")]
+    title: Annotated[str, Meta(description="Topic title.")]
+    categories: Annotated[int, Meta(ge=0, description="How many ranked categories it has.")]
+    parts: Annotated[list[TopicPart], Meta(description="Its parts; a category may be in several.")]
+    page: Page
+    api: Annotated[str, Meta(description="Address of the list of its categories.")]
 
 
 class Mention(JsonObject, frozen=True, kw_only=True):

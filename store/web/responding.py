@@ -61,7 +61,9 @@ class Responder:
             found = lost or resolve(view, **given)
             if isinstance(found, Absent):
                 detail = found.page if blueprint.name == "pages" else found.api
-                return ProblemResponse(found.status, detail, suggestions=found.closest)
+                problem = ProblemResponse(found.status, detail, suggestions=found.closest)
+                problem.heading = found.heading
+                return problem
             if isinstance(found, Moved):
                 return moved(found.address)
             return answer(self.body(found), found.media_type, found.link, found.cache_control)
@@ -76,5 +78,7 @@ class Responder:
         Raises:
             BadParameters: a variable is none that the rule may have.
         """
+        if endpoint not in self._resolvers:  # its names are looked up as they are
+            return False
         found = self._resolvers[endpoint](self.view(), **given)
         return not (isinstance(found, Absent) and found.status == HTTPStatus.NOT_FOUND)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import Struct
 
+from store.rankings.search import Kind
 from store.records import SLUG_SCHEMA
 from store.web import resources as wire
+from store.web import search_resources as search_wire
+from store.web.tables import MEDIA_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +21,18 @@ NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 """A character that is white space neither to Python nor to ECMAScript, whose ``\\s`` differ."""
 MAX_LIMIT = 500
 DEFAULT_LIMIT = 100
+MAX_CHANGES = 1000
+MAX_HITS = 20
+DEFAULT_HITS = 10
+
+
+TAGS = {
+    "Search": "From a topic, a need or a brand to slugs.",
+    "Rankings": "What the assistants recommend now.",
+    "Over time": "What they answered before, and what changed.",
+    "About": "The service's experiments, and how to use it.",
+}
+"""Groups of operations, with what each answers."""
 
 
 class Parameter(Struct, frozen=True):
@@ -34,6 +49,7 @@ class Route(Struct, frozen=True):
     """A resource: where it is, what it takes, what it answers and which errors it knows."""
 
     path: str
+    tag: str
     operation_id: str
     summary: str
     description: str
@@ -66,6 +82,34 @@ MODEL = Parameter(
     "Only this model's polls; the names of retired models and former names are accepted too.",
     {"type": "string"},
 )
+TOPIC = Parameter(
+    "topic",
+    "query",
+    "Only the categories of this topic, by its slug in topics.json.",
+    {**SLUG_SCHEMA},
+)
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+AS_OF = Parameter(
+    "asOf",
+    "query",
+    "The ranking as of this day's end (UTC): only polls made until then, under the names of today.",
+    {"type": "string", "format": "date", "pattern": f"^{DATE}$"},
+)
+POLL_ID = r"[0-9a-f]{16}"
+BEFORE = Parameter(
+    "before",
+    "query",
+    "Only what is older than the poll, or the change, with this id. The Link header names the next "
+    'page (rel="next") as long as there is one.',
+    {"type": "string", "pattern": f"^{POLL_ID}$"},
+)
+FORMAT = Parameter(
+    "format",
+    "query",
+    "json; jsonl, the same objects one a line; or csv, a table with a header (UTF-8, LF, nothing "
+    "for null; a poll becomes its products, domains and one reason).",
+    {"type": "string", "enum": list(MEDIA_TYPES), "default": "json"},
+)
 LIMIT = Parameter(
     "limit",
     "query",
@@ -73,36 +117,71 @@ LIMIT = Parameter(
     {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
 )
 
+CHANGES_LIMIT = Parameter(
+    "limit",
+    "query",
+    "How many changes at most: 1 to 1000, or 1000 if left out.",
+    {"type": "integer", "minimum": 1, "maximum": MAX_CHANGES, "default": MAX_CHANGES},
+)
+HITS = Parameter(
+    "limit",
+    "query",
+    "How many hits of each kind at most: 1 to 20, or 10 if left out.",
+    {"type": "integer", "minimum": 1, "maximum": MAX_HITS, "default": DEFAULT_HITS},
+)
+KIND = Parameter(
+    "kind",
+    "query",
+    "Only categories or only brands; the other array stays, empty.",
+    {"type": "string", "enum": list(get_args(Kind))},
+)
+
 ROUTES: tuple[Route, ...] = (
     Route(
         "/api/v1/search",
+        "Search",
         "search",
         "Resolve a topic or a brand",
         "Fuzzy match on categories and brands, best first. The way to resolve category and "
-        "product slugs. Both arrays are empty when nothing fits.",
-        wire.SearchResults,
-        (QUERY,),
+        "product slugs. Act on hits whose match is exact or likely; with any other, ask back. "
+        "Where nothing is exact or likely, related holds the categories closest in meaning. Both "
+        "arrays of hits are empty when nothing fits.",
+        search_wire.SearchResults,
+        (QUERY, HITS, KIND),
         (400,),
     ),
     Route(
         "/api/v1/categories.json",
+        "Rankings",
         "listCategories",
         "All ranked categories",
-        "Every category with at least one counted answer, by title.",
+        "Every category with at least one counted answer, by title; with `topic`, one topic's.",
         list[wire.CategoryItem],
+        (TOPIC, FORMAT),
+        (400,),
+    ),
+    Route(
+        "/api/v1/topics.json",
+        "Rankings",
+        "listTopics",
+        "Topics to browse by",
+        "Topics with their parts and the ranked categories in each; a category may be in several.",
+        list[wire.TopicItem],
     ),
     Route(
         "/api/v1/best/{slug}.json",
+        "Rankings",
         "getBestInCategory",
         "The verdict of a category",
         "The merged ranking of a category, how far the models agree, and what each one said.",
         wire.CategoryVerdict,
-        (_slug("path", "Category slug, as search returns it."),),
+        (_slug("path", "Category slug, as search returns it."), AS_OF),
         (400, 404, 410),
         redirects=True,
     ),
     Route(
         "/api/v1/product/{slug}.json",
+        "Rankings",
         "getProduct",
         "The record of a product",
         "A product and every leaderboard it appears on, with the models' reasons and with what "
@@ -114,33 +193,41 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "/api/v1/mentions.json",
+        "Over time",
         "getMentions",
         "The most mentioned products",
         "All-time mentions across every successful poll, with a 7-day trend that compares only "
         "what was polled in both weeks.",
         wire.MentionList,
+        (FORMAT,),
+        (400,),
     ),
     Route(
         "/api/v1/changes.json",
+        "Over time",
         "getChanges",
         "Flips of a model's #1",
         "The newest changes of one model's #1 in one category, newest first. A change is "
         "confirmed once the model's next answer agrees with it.",
         wire.ChangeList,
+        (BEFORE, CHANGES_LIMIT, FORMAT),
+        (400, 404),
     ),
     Route(
         "/api/v1/history",
+        "Over time",
         "getHistory",
         "The poll history of a category",
         "Every poll, newest first, failed ones included. A record is the line of the history "
         "file as it stands. A category that is gone keeps its history.",
         list[wire.PollRecord],
-        (_slug("query", "Category slug, as search returns it."), MODEL, LIMIT),
+        (_slug("query", "Category slug, as search returns it."), MODEL, LIMIT, BEFORE, FORMAT),
         (400, 404),
         redirects=True,
     ),
     Route(
         "/api/v1/labs.json",
+        "About",
         "getLabs",
         "The service's own experiments",
         "Each with its method, its finding and the address of the full write-up.",
@@ -148,6 +235,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "/api/v1/openapi.json",
+        "About",
         "getOpenapi",
         "This description",
         "The OpenAPI 3.1 description of the endpoints.",
@@ -155,6 +243,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "/api/v1/README.md",
+        "About",
         "getReadme",
         "Instructions for agents",
         "What the data is, how to find, quote and attribute it.",

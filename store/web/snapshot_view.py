@@ -8,23 +8,26 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from store.rankings import sentences
+from store.urls import LICENCES
 from store.web import resources as wire
-from store.web.addresses import LICENCES, Addresses
+from store.web import search_resources as search_wire
+from store.web.addresses import Addresses
+from store.web.certainty_view import PLACES, CertaintyView
+from store.web.routes import DEFAULT_HITS, MAX_CHANGES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.rankings.changes import Change
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
+    from store.rankings.search import Hit, Kind
     from store.snapshot import Snapshot
 
-MOST_CHANGES = 1000
 MOST_MENTIONED = 100
 TOP = 5
-HITS = 10
 
 
 class SnapshotView:
@@ -45,13 +48,20 @@ class SnapshotView:
         """The part of the ``Link`` header that every answer has: licence and description."""
         return _service_links(self.at.api("openapi.json"), self.licence)
 
-    def link(self, page: str) -> str:
-        """The ``Link`` header of a JSON answer: ``page`` is the address that shows the same."""
-        return f'{self.service_links}, <{page}>; rel="alternate"; type="text/html"'
+    def link(self, page: str, following: str | None = None) -> str:
+        """The ``Link`` header of an answer of the API.
 
-    def category_verdict(self, board: Leaderboard) -> wire.CategoryVerdict:
-        """One category's merged ranking and what each model said."""
+        ``page`` is the address that shows the same, ``following`` that of the next part of it.
+        """
+        known = f'{self.service_links}, <{page}>; rel="alternate"; type="text/html"'
+        return f'{known}, <{following}>; rel="next"' if following else known
+
+    def category_verdict(
+        self, board: Leaderboard, as_of: str | None = None
+    ) -> wire.CategoryVerdict:
+        """One category's merged ranking, as of a day if given, and what each model said."""
         names = self._names(board)
+        sure = CertaintyView(board, self.snapshot.products)
         return wire.CategoryVerdict(
             slug=board.slug,
             title=board.category.title,
@@ -60,12 +70,14 @@ class SnapshotView:
             verdict=self.verdict(board),
             url=self.at.category_page(board.slug),
             updated=board.updated,
+            as_of=as_of,
             models=[answer.model for answer in board.counted],
             missing=list(board.missing),
             consensus=sentences.consensus(board.agreement, names),
             disagreement=sentences.disagreement(board.counted, board.entries, names),
             agreement=self._agreement(board),
-            combined=[self._ranked(entry) for entry in board.entries],
+            certainty=sure.summary(),
+            combined=[self._ranked(entry, sure) for entry in board.entries],
             per_model={a.model: self._picks(a) for a in board.counted},
             missed_by_model={
                 a.model: self._missed(a) for a in board.counted if a.answered.poll.missed
@@ -77,6 +89,10 @@ class SnapshotView:
                 for a in board.counted
             },
         )
+
+    def certainty(self, board: Leaderboard) -> wire.Certainty:
+        """How sure a category's first place is."""
+        return CertaintyView(board, self.snapshot.products).summary()
 
     def verdict(self, board: Leaderboard) -> str:
         """The sentence to quote for a category."""
@@ -128,8 +144,10 @@ class SnapshotView:
         ]
         return sorted(places, key=lambda place: (place[1].rank, place[0].slug))
 
-    def category_items(self) -> list[wire.CategoryItem]:
-        """Every ranked category, by title."""
+    def category_items(
+        self, leaderboards: Iterable[Leaderboard] | None = None
+    ) -> list[wire.CategoryItem]:
+        """Every ranked category, by title, or those of these leaderboards."""
         return [
             wire.CategoryItem(
                 slug=board.slug,
@@ -137,15 +155,16 @@ class SnapshotView:
                 updated=board.updated,
                 api=self.at.category(board.slug),
             )
-            for board in self.snapshot.summary.ranked
+            for board in (self.snapshot.summary.ranked if leaderboards is None else leaderboards)
         ]
 
-    def change_list(self) -> wire.ChangeList:
-        """The newest changes of the models' #1 picks, in current names."""
+    def change_list(self, start: int = 0, limit: int = MAX_CHANGES) -> wire.ChangeList:
+        """Changes of the models' #1 picks in current names, from a position, newest first."""
         summary = self.snapshot.summary
         titles = {aggregate.slug: aggregate.category.title for aggregate in summary.aggregates}
         names = {product.id: product.name for product in summary.mentioned}
-        changes = [self._change(change, titles, names) for change in summary.changes[:MOST_CHANGES]]
+        asked = summary.changes[start : start + limit]
+        changes = [self._change(change, titles, names) for change in asked]
         return wire.ChangeList(
             last_checked=summary.last_poll,
             tracked=summary.tracked,
@@ -191,21 +210,38 @@ class SnapshotView:
         experiments.sort(key=lambda experiment: experiment.date, reverse=True)
         return wire.Labs(count=len(experiments), experiments=experiments)
 
-    def search_results(self, query: str, limit: int = HITS) -> wire.SearchResults:
-        """What fits a query, best first."""
+    def search_results(
+        self,
+        query: str,
+        limit: int = DEFAULT_HITS,
+        kind: Kind | None = None,
+        most_places: int | None = None,
+    ) -> search_wire.SearchResults:
+        """What fits a query, best first; a brand with so many of its leaderboards, or all."""
         snapshot = self.snapshot
-        hits = snapshot.summary.index.search(query, limit)
-        return wire.SearchResults(
+        hits = snapshot.summary.index.search(query, limit, kind)
+        return search_wire.SearchResults(
             query=query,
             categories=[
-                self._category_hit(board, hit.score)
+                self._category_hit(board, hit)
                 for hit in hits.categories
                 if (board := snapshot.leaderboards.get(hit.slug))
             ],
             brands=[
-                self._brand_hit(product, hit.score)
+                self._brand_hit(product, hit, most_places)
                 for hit in hits.brands
                 if (product := snapshot.product(hit.slug))
+            ],
+            related=[
+                search_wire.RelatedCategory(
+                    slug=board.slug,
+                    title=board.category.title,
+                    question=board.question,
+                    page=self.at.category_page(board.slug),
+                    api=self.at.category(board.slug),
+                )
+                for slug in hits.related
+                if (board := snapshot.leaderboards.get(slug))
             ],
         )
 
@@ -241,6 +277,8 @@ class SnapshotView:
         if found is None:
             return None
         product = self.snapshot.products[found.product]
+        alike = board.repeatability if board.certainty.contenders else None
+        relative = alike.relative_overlap if alike else None
         top = wire.TopPick(
             product=product.name,
             slug=product.slug,
@@ -248,9 +286,14 @@ class SnapshotView:
             of=found.of,
             label=found.label,
         )
-        return wire.Agreement(top1=top, overlap=found.overlap)
+        return wire.Agreement(
+            top1=top,
+            overlap=found.overlap,
+            self_overlap=round(alike.own_overlap, PLACES) if alike else None,
+            relative_overlap=None if relative is None else round(relative, PLACES),
+        )
 
-    def _ranked(self, entry: Entry) -> wire.RankedEntry:
+    def _ranked(self, entry: Entry, sure: CertaintyView) -> wire.RankedEntry:
         product = self.snapshot.products[entry.product]
         return wire.RankedEntry(
             rank=entry.rank,
@@ -262,7 +305,16 @@ class SnapshotView:
             model_ranks=dict(entry.model_ranks),
             tied=entry.tied,
             reason=sentences.cut(entry.reason, sentences.EXCERPT) if entry.reason else None,
+            mean_score=sure.mean_score(entry.product),
+            range=sure.range(entry.product),
+            presence=sure.presence(entry.product),
+            firsts=sure.firsts(entry.product),
+            own_maker=any(self.is_own(model, product) for model in entry.model_ranks),
         )
+
+    def is_own(self, model: str, product: ProductProfile) -> bool:
+        """Whether the company behind an assistant makes a product."""
+        return product.maker is not None and self.snapshot.makers.get(model) == product.maker
 
     def _picks(self, answer: CountedAnswer) -> list[wire.ModelPick]:
         products = self.snapshot.products
@@ -274,6 +326,7 @@ class SnapshotView:
                 slug=products[product].slug,
                 domain=products[product].domain,
                 reason=pick.reason,
+                own_maker=self.is_own(answer.model, products[product]),
             )
             for product, pick in answer.picks.items()
         ]
@@ -310,12 +363,16 @@ class SnapshotView:
         )
 
     def _product_entry(self, board: Leaderboard, entry: Entry) -> wire.ProductEntry:
+        sure = CertaintyView(board, self.snapshot.products)
         return wire.ProductEntry(
             slug=board.slug,
             title=board.category.title,
             rank=entry.rank,
             of=len(board.entries),
             model_ranks=dict(entry.model_ranks),
+            range=sure.range(entry.product),
+            level=board.certainty.level,
+            level_sentence=sure.sentence(),
             reason=entry.reason,
             fixes=[
                 wire.Fix(model=answer.model, fix=fix)
@@ -340,6 +397,8 @@ class SnapshotView:
             from_date=sentences.dated(change.previous_at),
             to_date=sentences.dated(change.current_at),
             confirmed=change.confirmed,
+            served_model_from=change.version.before if change.version else None,
+            served_model_to=change.version.after if change.version else None,
             page=self.at.category_page(change.slug),
             api=self.at.category(change.slug),
         )
@@ -364,9 +423,9 @@ class SnapshotView:
             api=self.at.product(product.slug),
         )
 
-    def _category_hit(self, board: Leaderboard, score: float) -> wire.CategoryHit:
+    def _category_hit(self, board: Leaderboard, hit: Hit) -> search_wire.CategoryHit:
         products = self.snapshot.products
-        return wire.CategoryHit(
+        return search_wire.CategoryHit(
             slug=board.slug,
             title=board.category.title,
             question=board.question,
@@ -374,9 +433,12 @@ class SnapshotView:
             updated=board.updated,
             page=self.at.category_page(board.slug),
             api=self.at.category(board.slug),
-            score=score,
+            score=hit.score,
+            match=hit.match,
+            level=board.certainty.level,
+            level_sentence=CertaintyView(board, products).sentence(),
             top=[
-                wire.TopEntry(
+                search_wire.TopEntry(
                     rank=entry.rank,
                     product=products[entry.product].name,
                     slug=products[entry.product].slug,
@@ -386,9 +448,11 @@ class SnapshotView:
             ],
         )
 
-    def _brand_hit(self, product: ProductProfile, score: float) -> wire.BrandHit:
+    def _brand_hit(
+        self, product: ProductProfile, hit: Hit, most_places: int | None
+    ) -> search_wire.BrandHit:
         places = self.standings(product)
-        return wire.BrandHit(
+        return search_wire.BrandHit(
             slug=product.slug,
             name=product.name,
             domain=product.domain,
@@ -396,16 +460,18 @@ class SnapshotView:
             best_rank=places[0][1].rank if places else 0,
             page=self.at.product_page(product.slug),
             api=self.at.product(product.slug),
-            score=score,
+            score=hit.score,
+            match=hit.match,
+            ranked_in_count=len(places),
             ranked_in=[
-                wire.RankedIn(
+                search_wire.RankedIn(
                     slug=board.slug,
                     title=board.category.title,
                     rank=entry.rank,
                     of=len(board.entries),
                     api=self.at.category(board.slug),
                 )
-                for board, entry in places
+                for board, entry in places[:most_places]
             ],
         )
 

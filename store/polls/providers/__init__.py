@@ -6,7 +6,7 @@ A provider module turns a :class:`Prompt` into a :class:`Request` and a :class:`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -27,11 +27,17 @@ class Prompt(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """An HTTP POST, not sent yet. ``headers`` hold the key: never log or store one."""
+    """An HTTP request, not sent yet. ``headers`` hold the key: never log or store one.
+
+    A POST of ``body`` as JSON, or with a ``file`` as the fields of a form; other methods have no
+    body.
+    """
 
     url: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
+    method: Literal["POST", "GET"] = "POST"
+    file: bytes | None = None
 
 
 class Response(Struct, frozen=True):

@@ -30,8 +30,7 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
         body["response_format"] = {"type": "json_object"}
     if assistant.web_search:
         body["web_search_options"] = {}
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return wire.request(assistant, "chat/completions", headers, body)
+    return wire.request(assistant, "chat/completions", wire.bearer(key), body)
 
 
 # https://platform.openai.com/docs/api-reference/chat/object

@@ -143,6 +143,11 @@ def request(
     return Request(url, headers, {key: each for key, each in merged.items() if each is not None})
 
 
+def bearer(key: str | None) -> dict[str, str]:
+    """The header by which OpenAI's API and its kin know a key."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
 def _total(value: Any) -> int | None:
     """A count, or the sum of those counts in a list that are there."""
     counts = value if isinstance(value, list) else [value]

@@ -33,8 +33,13 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
     if assistant.web_search:
         # https://ai.google.dev/gemini-api/docs/google-search
         body["tools"] = [{"googleSearch": {}}]
-    headers = {"x-goog-api-key": key} if key else {}
-    return wire.request(assistant, f"models/{assistant.model}:generateContent", headers, body)
+    path = f"models/{assistant.model}:generateContent"
+    return wire.request(assistant, path, headers(key), body)
+
+
+def headers(key: str | None) -> dict[str, str]:
+    """What every request to this API carries."""
+    return {"x-goog-api-key": key} if key else {}
 
 
 # https://ai.google.dev/api/generate-content#generatecontentresponse

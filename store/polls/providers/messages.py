@@ -34,8 +34,12 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
         # https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool
         search = {"type": "web_search_20260318", "name": "web_search", "max_uses": MAX_SEARCHES}
         body["tools"] = [search]
-    headers = {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
-    return wire.request(assistant, "messages", headers, body)
+    return wire.request(assistant, "messages", headers(key), body)
+
+
+def headers(key: str | None) -> dict[str, str]:
+    """What every request to this API carries."""
+    return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
 
 # https://docs.claude.com/en/api/messages#response

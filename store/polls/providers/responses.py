@@ -36,8 +36,7 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
         body["text"] = {"format": {"type": "json_object"}}
     if assistant.web_search:
         body |= {"tools": [{"type": "web_search"}], "max_tool_calls": MAX_SEARCHES}
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return wire.request(assistant, "responses", headers, body)
+    return wire.request(assistant, "responses", wire.bearer(key), body)
 
 
 # https://platform.openai.com/docs/api-reference/responses/object

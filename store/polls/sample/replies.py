@@ -70,19 +70,26 @@ def _served_model(assistant: str, at: dt.datetime) -> str:
     return f"sample-{name or 'x'}-{at.year}-{(at.month - 1) // 3 * 3 + 1:02d}"
 
 
-def reply(slug: str, category: Category, assistant: str, at: dt.datetime) -> SampleReply:
-    """What ``assistant`` makes up about the category at a time, which must carry its zone."""
+def reply(
+    slug: str, category: Category, assistant: str, at: dt.datetime, repeat: int = 0
+) -> SampleReply:
+    """What ``assistant`` makes up about the category at a time, which must carry its zone.
+
+    ``repeat`` is how often it was asked before on that day; each time it answers otherwise.
+    """
     at = at.astimezone(dt.UTC)
     days = (at - EPOCH) / dt.timedelta(days=1)
+    again = (repeat,) if repeat else ()
     subject = subject_of(title_text(category), category.nouns)
-    draw = Random(seed("words", slug, assistant, at.date()))
+    draw = Random(seed("words", slug, assistant, at.date(), *again))
     author = Author(assistant, subject, draw)
-    answer = author.answer(ranked(slug, category, assistant, days))
+    answer = author.answer(ranked(slug, category, assistant, days, repeat))
     text = _sent(answer, draw, subject.noun)
 
-    chance = Random(seed("chance", slug, assistant, int(at.timestamp())))
+    asked = (slug, assistant, int(at.timestamp()), *again)
+    chance = Random(seed("chance", *asked))
     latency = int(author.voice.latency_ms * math.exp(chance.gauss(0, 0.25)))
-    request_id = f"sample-{digest('request', slug, assistant, int(at.timestamp())).hex()[:20]}"
+    request_id = f"sample-{digest('request', *asked).hex()[:20]}"
     if chance.random() < FAILING:
         weights = [*(weight for _, weight, _, _ in _FAILURES), _UNREADABLE]
         number = chance.choices(range(len(weights)), weights)[0]

@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
 
 from store.rankings.search.words import (
     FILLERS,
@@ -24,7 +27,7 @@ from store.rankings.search.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from store.rankings.search.synonyms import Synonyms
 
@@ -32,6 +35,11 @@ Kind = Literal["word", "singular", "part", "joined", "initials", "domain", "grou
 
 FUNCTION_WORD_SHARE = 0.1
 """Share of its weight that a title's function word keeps. At 1, 1 right hit is lost."""
+
+EDITS_FROM_LENGTH = (4, 7)
+"""Letters from which a word may have one or two mistakes. At (3, 6), 3 more negatives."""
+REMEMBERED = 4096
+"""Words whose mistyped forms are remembered: the scan is the dearest part of many queries."""
 
 LAST = "\U0010ffff"
 """The last of all characters: sorts after everything that a prefix may continue with."""
@@ -45,6 +53,7 @@ class Document(Struct, frozen=True):
     slug: str
     titles: tuple[str, ...]
     domain: str | None = None
+    situations: tuple[str, ...] = ()
 
 
 class Title(Struct, frozen=True, gc=False):
@@ -106,9 +115,10 @@ class InvertedIndex:
             for kind, terms in postings.items()
         }
         self._words = sorted(self._places.get("word", ()))
-        self._words_by_length: dict[int, list[str]] = defaultdict(list)
+        similar: dict[tuple[str, int], list[str]] = defaultdict(list)
         for word in self._words:
-            self._words_by_length[len(word)].append(word)
+            similar[word[0], len(word)].append(word)
+        self.mistyped = lru_cache(REMEMBERED)(partial(_mistyped, dict(similar)))
 
     def _title(self, slug: str, words: Words) -> Title:
         """Weigh the words of a title."""
@@ -116,8 +126,12 @@ class InvertedIndex:
             self.idf[singular(word)] * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
             for word in words
         )
-        doubtful = self.synonyms is None and all(map(self.is_ordinary, words))
+        doubtful = self.synonyms is None and all(map(self._is_doubtful, words))
         return Title(slug, " ".join(words), weights, sum(weights), doubtful)
+
+    def _is_doubtful(self, word: str) -> bool:
+        """Tell whether a word alone may mean anything: plain English, a number, a letter."""
+        return word.isdecimal() or len(word) == 1 or self.is_ordinary(word)
 
     def postings(self, kind: Kind, term: str) -> tuple[Posting, ...]:
         """Return the postings of a term of one kind, in the order of the titles."""
@@ -132,14 +146,37 @@ class InvertedIndex:
         start, end = bisect_left(self._words, prefix), bisect_left(self._words, prefix + LAST)
         return self._words[start:end]
 
-    def words_of_length(self, length: int) -> list[str]:
-        """Return the words of the titles that have so many letters, in alphabetical order."""
-        return self._words_by_length.get(length, [])
-
     def beginning(self, prefix: str) -> list[Title]:
         """Return the titles whose plain text begins with a prefix, in alphabetical order."""
         start, end = (bisect_left(self._by_text, (text,)) for text in (prefix, prefix + LAST))
         return [self.titles[number] for _, number in self._by_text[start:end]]
+
+
+def _mistyped(
+    similar: Mapping[tuple[str, int], list[str]], word: str
+) -> tuple[tuple[str, float], ...]:
+    """Return the words that a word may mistype, each with its likeness: few edits, no digit other.
+
+    They begin with its first letter, or its second where the first is one too many or misplaced:
+    hardly anybody mistypes a first letter, and a tenth of the words is left to compare.
+    """
+    edits = sum(len(word) >= length for length in EDITS_FROM_LENGTH)
+    near = (
+        process.extract(word, words, scorer=OSA.distance, score_cutoff=edits, limit=None)
+        for letter in dict.fromkeys(word[:2])
+        for length in range(len(word) - edits, len(word) + edits + 1 if edits else 0)
+        if (words := similar.get((letter, length)))
+    )
+    return tuple(
+        (other, 1 - distance / max(len(word), len(other)))
+        for found in near
+        for other, distance, _ in found
+        if _digits(other) == _digits(word)
+    )
+
+
+def _digits(word: str) -> str:
+    return "".join(filter(str.isdecimal, word))
 
 
 def _idfs(named: Iterable[tuple[str, Words]]) -> dict[str, float]:

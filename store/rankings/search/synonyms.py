@@ -32,7 +32,8 @@ class Synonyms:
         self._words: dict[str, list[int]] = defaultdict(list)
         self._phrases: dict[str, list[Phrase]] = defaultdict(list)
         found: list[Phrase] = []
-        for group, phrases in enumerate(sorted(map(sorted, groups))):
+        self.groups = sorted(map(sorted, groups))
+        for group, phrases in enumerate(self.groups):
             for words in map(words_of, phrases):
                 if len(words) == 1:
                     self._words[singular(words[0])].append(group)

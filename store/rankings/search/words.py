@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 Words = tuple[str, ...]
 
@@ -85,6 +86,7 @@ def words_of(text: str) -> Words:
     return words[1:] if len(words) > 1 and words[0] == "best" else words
 
 
+@lru_cache(maxsize=1 << 15)
 def singular(word: str) -> str:
     """Return one form that the singular and the plural of an English word share.
 
@@ -98,6 +100,7 @@ def singular(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=1 << 15)
 def root(word: str) -> str:
     """Return the stem that related words share.
 

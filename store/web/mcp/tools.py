@@ -12,10 +12,22 @@ from store.history import HistoryError
 from store.records import SLUG_SCHEMA
 from store.web import resolution
 from store.web import resources as wire
+from store.web import search_resources as search_wire
+from store.web.as_of import newest_day
 from store.web.errors import unreadable
 from store.web.mcp.arguments import BadCall, input_schema, read
-from store.web.parameters import model_names
-from store.web.routes import MAX_LIMIT, MODEL, QUERY, Parameter
+from store.web.parameters import model_names, wrong_day
+from store.web.routes import (
+    AS_OF,
+    BEFORE,
+    KIND,
+    MAX_HITS,
+    MAX_LIMIT,
+    MODEL,
+    QUERY,
+    TOPIC,
+    Parameter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +43,9 @@ _members = msgspec.json.Decoder(dict[str, Raw]).decode
 LEFT_OUT = ("perModel", "missedByModel")
 """What a summary of a category leaves out."""
 
+MOST_PLACES = 5
+"""Leaderboards that a brand found by search lists: a product may be on many, 150 bytes each."""
+
 READ_ONLY = {
     "readOnlyHint": True,
     "destructiveHint": False,
@@ -45,6 +60,7 @@ class PollHistory(wire.JsonObject, frozen=True, kw_only=True):
     slug: str
     model: str | None
     total: int
+    next_before: str | None
     polls: list[wire.PollRecord]
 
 
@@ -149,19 +165,24 @@ def listing(models: tuple[str, ...]) -> Raw:
 
 
 def search_best(call: Call, given: Mapping[str, Any]) -> bytes:
-    """Categories and brands that fit a query."""
-    view = call.view
-    return _encode(view.search_results(given["q"], given["limit"]))
+    """Categories and brands that fit a query; a brand with the first of its leaderboards."""
+    found = call.view.search_results(given["q"], given["limit"], given["kind"], MOST_PLACES)
+    return _encode(found)
 
 
 def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
     """The verdict of a category: its body, or the same members without the longest."""
     snapshot, slug = call.view.snapshot, given["slug"]
     current = snapshot.summary.category_redirects.get(slug, slug)
-    board = snapshot.leaderboards.get(current)
+    board, day = snapshot.leaderboards.get(current), given["as_of"]
+    if day is not None and (wrong := wrong_day(day, newest_day(snapshot, current))):
+        raise BadCall(f"as_of {wrong}")
     if board is None:
         raise _refused(resolution.absent_category(slug, call.view))
-    body = call.responder.body(resolution.verdict(board, call.view)).body
+    found = resolution.verdict_as_of(board, day, call.view, call.responder.store.lines)
+    if isinstance(found, resolution.Absent):
+        raise _refused(found)
+    body = call.responder.body(found).body
     if given["detail"] == "full":
         return body
     return _encode({k: v for k, v in _members(body).items() if k not in LEFT_OUT})
@@ -183,21 +204,32 @@ def get_poll_history(call: Call, given: Mapping[str, Any]) -> bytes:
     snapshot = call.view.snapshot
     model = model_names(snapshot).get(given["model"])
     slug = snapshot.summary.category_redirects.get(given["slug"], given["slug"])
-    found = resolution.history(slug, model, given["limit"], call.view, call.responder.store.lines)
+    part = resolution.Part(given["limit"], given["before"])
+    found = resolution.history(slug, model, part, call.view, call.responder.store.lines)
     if found is None:
         raise _refused(resolution.absent_category(slug, call.view))
+    if isinstance(found, resolution.Absent):
+        raise _refused(found)
     models = snapshot.line_indexes[slug].models
     total = len(models) if model is None else models.count(model)
     polls = Raw(call.responder.body(found).body)
-    return _encode({"slug": slug, "model": model, "total": total, "polls": polls})
+    told = {"slug": slug, "model": model, "total": total, "nextBefore": found.cursor}
+    return _encode({**told, "polls": polls})
 
 
 def list_categories(call: Call, given: Mapping[str, Any]) -> bytes:
-    """A part of the list of ranked categories; ``q`` keeps those that contain all its words."""
+    """A part of the list of ranked categories, or of a topic's.
+
+    ``q`` keeps those that contain all its words.
+    """
     words = (given["q"] or "").casefold().split()
+    topic = call.view.snapshot.summary.topic(given["topic"]) if given["topic"] else None
+    if given["topic"] and topic is None:
+        known = ", ".join(each.slug for each in call.view.snapshot.summary.topics) or "none yet"
+        raise BadCall(f'No topic has the slug "{given["topic"]}". The topics are: {known}.')
     found = [
         item
-        for item in call.view.category_items()
+        for item in call.view.category_items(topic.leaderboards if topic else None)
         if all(word in f"{item.title} {item.slug}".casefold() for word in words)
     ]
     end = given["offset"] + given["limit"]
@@ -242,21 +274,31 @@ TOOLS: tuple[Tool, ...] = (
         description=(
             "Finds what AI assistants recommend for a 'best X' topic, and where a brand ranks. "
             "Call this first: it resolves a topic or a name to slugs for the other tools, and its "
-            "hits already carry the verdict and the first five places. Fuzzy; both lists are empty "
-            "when nothing fits. Quote `verdict` verbatim when you cite it."
+            "hits already carry the verdict and the first five places. Act on hits whose `match` "
+            "is exact or likely; with match related, or where only the list `related` (closest in "
+            "meaning) holds anything, ask back which is meant, and where all lists are empty "
+            "nothing fits. A brand lists five of its ranked_in_count leaderboards, get_product "
+            "all. Quote `verdict` verbatim when you cite it, and unless `level` is clear tell "
+            "`levelSentence` with it."
         ),
-        parameters=(QUERY, _number("limit", "Hits of each kind at most.", 1, 20, 5)),
-        output=wire.SearchResults,
+        parameters=(
+            QUERY,
+            _number("limit", "Hits of each kind at most.", 1, MAX_HITS, 5),
+            msgspec.structs.replace(KIND, place="argument"),
+        ),
+        output=search_wire.SearchResults,
         answer=search_best,
     ),
     Tool(
         name="get_best_in_category",
         title="Best in a category",
         description=(
-            "The merged ranking of one category: the verdict sentence, how far the assistants "
-            "agree, and every place with its score and a reason. Use it to answer 'what is the "
-            "best X'. detail=full adds each assistant's own list (perModel) and its near misses "
-            "(missedByModel). Quote `verdict` verbatim and link `url`."
+            "The merged ranking of one category: the verdict sentence, how sure it is, how far the "
+            "assistants agree, and every place with its score and a reason. Use it to answer 'what "
+            "is the best X', or, with as_of, what it was on a past day. Quote `verdict` verbatim, "
+            "link `url`, and unless `certainty.level` is clear tell `certainty.sentence` with it. "
+            "detail=full adds each assistant's own list (perModel) and its near misses "
+            "(missedByModel)."
         ),
         parameters=(
             _slug("Category slug, as search_best returns it."),
@@ -266,6 +308,7 @@ TOOLS: tuple[Tool, ...] = (
                 "full adds perModel and missedByModel, about three times as long.",
                 {"type": "string", "enum": ["summary", "full"], "default": "summary"},
             ),
+            Parameter("as_of", "argument", AS_OF.description, {**AS_OF.schema, "maxLength": 10}),
         ),
         output=wire.CategoryVerdict,
         answer=get_best_in_category,
@@ -277,7 +320,8 @@ TOOLS: tuple[Tool, ...] = (
         description=(
             "Every leaderboard on which one product appears: its rank, the assistants' reasons, "
             "and what they say it would take to rank higher. Use it for 'how does brand Y do'. "
-            "Quote `verdict` verbatim and link `page`."
+            "Quote `verdict` verbatim and link `page`; unless an entry's `level` is clear, say how "
+            "sure it is (`range`, `levelSentence`)."
         ),
         parameters=(_slug("Product slug, as search_best returns it among brands."),),
         output=wire.ProductRecord,
@@ -289,12 +333,19 @@ TOOLS: tuple[Tool, ...] = (
         description=(
             "The raw evidence behind a ranking: what each assistant answered, when, and what "
             "failed, newest first. Use it to check a figure or to see how answers changed. A "
-            "record is about 2 KB: ask for few, or for one model."
+            "record is about 2 KB: ask for few, or for one model, and pass nextBefore as before "
+            "to go on."
         ),
         parameters=(
             _slug("Category slug, as search_best returns it."),
             msgspec.structs.replace(MODEL, place="argument"),
             _number("limit", "Polls at most.", 1, MAX_LIMIT, 20),
+            Parameter(
+                "before",
+                "argument",
+                "Only polls older than the one with this id: pass nextBefore to go on.",
+                {**BEFORE.schema, "maxLength": 16},
+            ),
         ),
         output=PollHistory,
         answer=get_poll_history,
@@ -304,8 +355,9 @@ TOOLS: tuple[Tool, ...] = (
         title="List the categories",
         description=(
             "The ranked categories by title, in pages: pass nextOffset as offset to go on. Use it "
-            "to browse; to find the category for a topic, search_best is better. q keeps titles "
-            "that contain all its words."
+            "to browse; to find the category for a question, search_best is better. q keeps titles "
+            "that contain all its words, topic those of one field, such as travel or computers; "
+            "an unknown topic brings the list of topics."
         ),
         parameters=(
             Parameter(
@@ -314,6 +366,7 @@ TOOLS: tuple[Tool, ...] = (
                 "Words that the title or slug must contain.",
                 {"type": "string", "maxLength": 200},
             ),
+            msgspec.structs.replace(TOPIC, place="argument"),
             _number("limit", "Categories at most.", 1, 200, 50),
             _number("offset", "How many to skip.", 0, 1_000_000, 0),
         ),

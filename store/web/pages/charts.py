@@ -6,6 +6,7 @@ fills any screen while its text and dots keep their size.
 
 from __future__ import annotations
 
+import datetime as dt
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -29,13 +30,17 @@ MARGIN = 5.0
 
 
 class Dot(Struct, frozen=True):
-    """A mark at ``x`` percent and ``y`` pixels; ``title`` says what it stands for."""
+    """A mark at ``x`` percent and ``y`` pixels; ``title`` says what it stands for.
+
+    ``renewed`` when another version of the assistant answered than the last time.
+    """
 
     x: float
     y: float
     title: str
     kind: str = "first"
     line: int = 0
+    renewed: bool = False
 
 
 class Segment(Struct, frozen=True):
@@ -117,8 +122,21 @@ def strips(
             if model in found:
                 said = named[mark.product].name if mark.product else mark.poll.failure or mark.kind
                 number = numbers.get(mark.product or "", 0)
-                dot = Dot(x, STRIP_ROW / 2, f"{day.date}: {said}", mark.kind, number)
+                version = next((v for v in day.versions if v.model == model), None)
+                if version:
+                    said += f", after a change from {version.before} to {version.after}"
+                title = f"{day.date}: {said}"
+                dot = Dot(x, STRIP_ROW / 2, title, mark.kind, number, version is not None)
                 found[model].append(dot)
+    return found
+
+
+def with_gaps(counts: Sequence[tuple[str, int, int]], longest: int) -> list[tuple[str, int, int]]:
+    """The same with an empty column, without a date, wherever over ``longest`` days are between."""
+    found = list(counts[:1])
+    for (before, *_), count in pairwise(counts):
+        days = dt.date.fromisoformat(count[0]) - dt.date.fromisoformat(before)
+        found += [("", 0, 0), count] if days.days > longest else [count]
     return found
 
 
@@ -136,6 +154,31 @@ def bars(counts: Sequence[tuple[str, int, int]]) -> tuple[Bar, ...]:
         )
         for i, (date, part, whole) in enumerate(counts)
     )
+
+
+class Whisker(Struct, frozen=True):
+    """A figure with its interval, as percentages of the drawing's width, in the middle of a row."""
+
+    y: float
+    low: float
+    x: float
+    high: float
+    title: str
+
+
+def whiskers(
+    rows: Sequence[tuple[float, Sequence[float], str]], low: float = 0.0, high: float = 1.0
+) -> list[Whisker]:
+    """One row for each figure, its interval and what it stands for, on an axis from low to high."""
+
+    def at(value: float) -> float:
+        share = (min(max(value, low), high) - low) / (high - low)
+        return round(MARGIN + (100 - 2 * MARGIN) * share, 2)
+
+    return [
+        Whisker(ROW * (number + 0.5), at(ends[0]), at(value), at(ends[1]), title)
+        for number, (value, ends, title) in enumerate(rows)
+    ]
 
 
 def _line(

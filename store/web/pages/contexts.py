@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from msgspec import Struct
 from store.rankings import sentences
 from store.rankings.merging import PLACES
 from store.rankings.timelines import places
-from store.web.pages import charts, discovery
+from store.web.pages import charts, comparisons, discovery, pictures
 from store.web.snapshot_view import quoted_first
 
 if TYPE_CHECKING:
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
     from store.rankings.merging import Entry
     from store.rankings.products import ProductProfile
     from store.rankings.timelines import Day
+    from store.rankings.topics import RankedPart, RankedTopic
     from store.snapshot import Snapshot
-    from store.web.resources import CategoryVerdict, ProductRecord
+    from store.web.resources import CategoryVerdict, LabsExperiment, ProductRecord
     from store.web.snapshot_view import SnapshotView
 
 FEW = 6
 MOST = 10
 SHOWN_CHANGES = 100
+SHOWN_SINCE = 1000
 
 
 class Row(Struct, frozen=True):
@@ -63,13 +66,46 @@ def home(view: SnapshotView) -> dict[str, Any]:
         "mentioned": summary.mentioned[:MOST],
         "together": _labelled(summary.ranked, "unanimous", -1, snapshot),
         "apart": _labelled(summary.ranked, "split", 1, snapshot),
+        "levels": {level: len(boards) for level, boards in summary.levels.items()},
+        "clear": _newest(summary.levels["clear"], snapshot),
+        "contradicted": _newest(summary.levels["contradicted"], snapshot),
     }
+
+
+def _newest(
+    leaderboards: Iterable[Leaderboard], snapshot: Snapshot
+) -> list[tuple[Leaderboard, ProductProfile]]:
+    """A few categories and their #1, the last answered first."""
+    by_slug = sorted(leaderboards, key=attrgetter("slug"))
+    order = sorted(by_slug, key=attrgetter("newest"), reverse=True)
+    found = ((b, snapshot.products.get(b.entries[0].product)) for b in order)
+    return list(islice(((board, top) for board, top in found if top), FEW))
 
 
 def by_letter(leaderboards: Iterable[Leaderboard]) -> list[tuple[str, list[Leaderboard]]]:
     """Ranked categories, sorted by subject, under their first letters; digits under ``0-9``."""
     ordered = sorted(leaderboards, key=lambda b: (b.category.subject.casefold(), b.slug))
     return [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]
+
+
+def topic_parts(
+    topic: RankedTopic, snapshot: Snapshot
+) -> list[tuple[RankedPart, list[tuple[Leaderboard, ProductProfile]]]]:
+    """The parts of a topic, and of each its categories with their #1.
+
+    The list of topics may be a moment behind; a category whose #1 has gone meanwhile is left out.
+    """
+    return [
+        (
+            part,
+            [
+                (board, top)
+                for board in part.leaderboards
+                if (top := snapshot.products.get(board.entries[0].product))
+            ],
+        )
+        for part in topic.parts
+    ]
 
 
 def category(
@@ -81,21 +117,77 @@ def category(
     """A category: its ranking, how sure it is, what each model said, and how it got there."""
     snapshot = view.snapshot
     ranking = rows(board, days, snapshot)
+    charted = days[-charts.DAYS :]
     order = [entry.product for entry in board.entries]
     return {
         "board": board,
+        "topics": snapshot.summary.topics_of.get(board.slug, []),
         "verdict": verdict,
         "rows": ranking,
         "votes": votes(board),
         "points": PLACES * len(board.counted),
         "wording": view.wording(board),
         "alike": overlap_in_words(board.agreement.overlap) if board.agreement else None,
-        "days": days,
-        "bump": charts.bump(days, order),
-        "strips": charts.strips(days, snapshot.models, order, snapshot.products),
+        "days": charted,
+        "bump": charts.bump(charted, order),
+        "strips": charts.strips(charted, snapshot.models, order, snapshot.products),
+        "events": _events(days, snapshot),
+        **_certainty(verdict),
         "fixes": _fixes_by_product(board, ranking),
         "structured": discovery.structured(verdict, view),
+        "embedding": pictures.embedding(board, view),
+        "has_card": pictures.rasteriser() is not None,
     }
+
+
+def _certainty(verdict: CategoryVerdict) -> dict[str, Any]:
+    """The pictures of how sure each place is, of the first ten; none while it is unmeasured."""
+    shown = [entry for entry in verdict.combined[:MOST] if entry.range]
+    lowest = max([2, *(entry.range[1] for entry in shown if entry.range)])
+    middle = (1 + lowest) // 2
+    ticks = dict.fromkeys((1, middle, lowest))
+    return {
+        "outside": any(not e.range[0] <= e.rank <= e.range[1] for e in shown if e.range),
+        "presences": charts.whiskers(
+            [
+                (
+                    entry.presence.share,
+                    entry.presence.interval,
+                    f"{entry.product}: {entry.presence.named} of {entry.presence.of}",
+                )
+                for entry in shown
+            ]
+        ),
+        "ranges": charts.whiskers(
+            [
+                (entry.rank, entry.range, f"{entry.product}: #{entry.rank}")
+                for entry in shown
+                if entry.range
+            ],
+            1,
+            lowest,
+        ),
+        "rank_ticks": [
+            (tick.x, f"#{rank}")
+            for rank in ticks
+            for tick in charts.whiskers([(rank, (rank, rank), "")], 1, lowest)
+        ],
+    }
+
+
+def _events(days: Sequence[Day], snapshot: Snapshot) -> list[tuple[str, str]]:
+    """What happened beyond noise: another version of an assistant, another leader."""
+    names = {id_: product.name for id_, product in snapshot.products.items()}
+    found = []
+    for day in days:
+        found += [
+            (day.date, sentences.version_change(version))
+            for version in day.versions
+            if version.model in snapshot.models
+        ]
+        if day.leader:
+            found.append((day.date, sentences.leader_change(day.leader, names)))
+    return found[::-1]
 
 
 def product(
@@ -116,16 +208,24 @@ def product(
         "record": record,
         "standings": found,
         "best": found[standings.index(best)] if best else None,
-        "bars": charts.bars(mentions),
+        "sure": view.certainty(best[0]) if best else None,
+        "best_range": record.entries[standings.index(best)].range if best else None,
+        "best_of": len(best[0].slugs) if best else 0,
+        "bars": charts.bars(charts.with_gaps(mentions, 2 * view.site.poll_every_days)),
+        "rivals": comparisons.rivals(named, view),
     }
 
 
-def changes(view: SnapshotView) -> dict[str, Any]:
-    """The newest flips of a #1, by day."""
+def changes(view: SnapshotView, since: str | None = None) -> dict[str, Any]:
+    """The newest flips of a #1, by day: the last ones, or those ``since`` a day."""
     summary = view.snapshot.summary
-    newest = list(pick_changes(summary.changes[:SHOWN_CHANGES], view.snapshot))
+    later = [c for c in summary.changes if since is None or c.current_at[:10] >= since]
+    most = SHOWN_CHANGES if since is None else SHOWN_SINCE
+    newest = list(pick_changes(later[:most], view.snapshot))
     return {
         "summary": summary,
+        "since": since,
+        "of": len(later),
         "shown": len(newest),
         "confirmed": sum(change.confirmed for change in summary.changes),
         "days": [
@@ -135,11 +235,29 @@ def changes(view: SnapshotView) -> dict[str, Any]:
     }
 
 
+def experiment(found: LabsExperiment, body: str | None, view: SnapshotView) -> dict[str, Any]:
+    """An experiment with what was written about it, or the chart of a computed one."""
+    computed = () if body else view.snapshot.summary.experiments
+    chart = next((e.chart for e in computed if e.slug == found.slug), None)
+    shown: dict[str, Any] = {"experiment": found, "body": body, "chart": chart}
+    if chart:
+        rows = [(bar.value, bar.interval, bar.label) for bar in chart.bars]
+        middle = (chart.low + chart.high) / 2
+        shown["whiskers"] = charts.whiskers(rows, chart.low, chart.high)
+        shown["ticks"] = [
+            (tick.x, chart.figure(value))
+            for value in (chart.low, middle, chart.high)
+            for tick in charts.whiskers([(value, (value, value), "")], chart.low, chart.high)
+        ]
+    return shown
+
+
 def methodology(view: SnapshotView) -> dict[str, Any]:
     """The figures that the methodology quotes."""
     snapshot, leaderboards = view.snapshot, view.snapshot.summary.ranked
     labels = [board.agreement.label for board in leaderboards if board.agreement]
     return {
+        "levels": {level: len(boards) for level, boards in snapshot.summary.levels.items()},
         "labels": {label: labels.count(label) for label in ("unanimous", "majority", "split")},
         "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),

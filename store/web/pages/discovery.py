@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 MOST_URLS = 50_000
 """Addresses one site map may hold (sitemaps.org)."""
 
-PAGES = ("", "changes", "mentions", "labs", "methodology", "docs", "search")
+PAGES = (
+    "", "topics", "search", "compare", "models", "changes", "mentions", "labs", "methodology",
+    "data", "docs",
+)  # fmt: skip
 
 
 def site_map(labs: Labs, view: SnapshotView) -> list[tuple[str, str | None]]:
@@ -25,6 +28,8 @@ def site_map(labs: Labs, view: SnapshotView) -> list[tuple[str, str | None]]:
     newest = (snapshot.summary.last_poll or "")[:10] or None
     places: list[tuple[str, str | None]] = [(view.at.page(page), newest) for page in PAGES]
     places += [(experiment.url, experiment.date) for experiment in labs.experiments]
+    places += [(view.at.topic_page(topic.slug), newest) for topic in snapshot.summary.topics]
+    places += [(view.at.model_page(slug), newest) for slug in snapshot.summary.model_slugs]
     places += [
         (view.at.category_page(board.slug), board.updated) for board in snapshot.summary.ranked
     ]

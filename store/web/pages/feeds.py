@@ -6,14 +6,73 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
+
+from store.rankings import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from store.rankings.changes import Change
+    from store.rankings.products import ProductProfile
+    from store.rankings.topics import RankedTopic
     from store.web.pages.contexts import PickChange
     from store.web.snapshot_view import SnapshotView
 
 ENTRIES = 100
+
+
+class Feed(Struct, frozen=True):
+    """A feed of some changes, newest first, as its template shows it; ``page`` shows the same."""
+
+    id: str
+    title: str
+    subtitle: str
+    address: str
+    page: str
+    updated: str
+    changes: tuple[Change, ...]
+
+
+def of_product(product: ProductProfile, view: SnapshotView) -> Feed:
+    """Where a product became an assistant's #1, or lost that place."""
+    snapshot = view.snapshot
+    known = [snapshot.aggregates[slug] for slug in product.categories]
+    return Feed(
+        id=identity("feed", f"product/{product.id}"),
+        title=f"{product.name}: won and lost #1s",
+        subtitle=f"When {product.name} becomes an assistant's #1 for a category, or another does.",
+        address=view.at.product_feed(product.slug),
+        page=view.at.product_page(product.slug),
+        updated=max(aggregate.last_success or "" for aggregate in known),
+        changes=_newest(
+            change
+            for aggregate in known
+            for change in aggregate.changes
+            if product.id in (change.previous, change.current)
+        ),
+    )
+
+
+def of_topic(topic: RankedTopic, view: SnapshotView) -> Feed:
+    """The changes of a topic's categories."""
+    boards = topic.leaderboards
+    known = (view.snapshot.aggregates.get(board.slug) for board in boards)
+    return Feed(
+        id=identity("feed", f"topic/{topic.slug}"),
+        title=f"{topic.title}: changes of a #1",
+        subtitle="When an assistant's #1 for one of its categories becomes another product.",
+        address=view.at.topic_feed(topic.slug),
+        page=view.at.topic_page(topic.slug),
+        updated=max((board.newest for board in boards), default="1970-01-01T00:00:00Z"),
+        changes=_newest(change for found in known if found for change in found.changes),
+    )
+
+
+def _newest(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """The newest changes, newest first; within one second by category and assistant."""
+    order = sorted(changes, key=lambda change: (change.slug, change.model))
+    return tuple(sorted(order, key=lambda change: change.current_at, reverse=True)[:ENTRIES])
 
 
 def identity(kind: str, key: str) -> str:
@@ -28,7 +87,9 @@ def json_feed(items: Iterable[Mapping[str, Any]], view: SnapshotView) -> bytes:
         "title": f"{view.site.name}: changes of a #1",
         "home_page_url": view.at.page("changes"),
         "feed_url": view.at.page("feeds/changes.json"),
-        "description": "When an assistant's #1 pick for a category becomes another product.",
+        "description": "When an assistant's #1 pick for a category becomes another product. The "
+        "proof over all polls, one tree head for each closed day: "
+        f"{view.at.page('data/heads.jsonl')}",
         "language": "en",
         "items": items,
     }
@@ -42,6 +103,8 @@ def item(flip: PickChange, view: SnapshotView) -> dict[str, Any]:
     status = (
         "Confirmed by its next answer." if change.confirmed else "Not confirmed by a second answer."
     )
+    if change.version:
+        status += f" It {sentences.coincidence(change.version)}."
     return {
         "id": identity("change", change.poll),
         "url": view.at.category_page(change.slug),

@@ -23,11 +23,22 @@ POLICY = (
 )
 """The content security policy of pages: nothing inline, nothing from anybody else."""
 
+PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""That of SVG, which is a document when it is opened by itself; the icon has a style of its own."""
+
 MACHINES = (
     "/api/", "/mcp", "/healthz", "/livez", "/readyz", "/.well-known/", "/feeds/", "/static/",
-    "/search/suggest",
+    "/search/suggest", "/data/", "/badge/", "/embed/", "/cards/",
 )  # fmt: skip
 """Where programs read; their errors stay problem details."""
+
+HEADINGS = {
+    HTTPStatus.BAD_REQUEST.value: "This address is not right",
+    HTTPStatus.NOT_FOUND.value: "There is nothing here",
+    HTTPStatus.GONE.value: "This is gone",
+    HTTPStatus.SERVICE_UNAVAILABLE.value: "This cannot be shown just now",
+}
+"""What pages say instead of the phrase of a status."""
 
 UNKNOWN = {HTTPStatus.NOT_FOUND.value: "There is no page at this address."}
 """What people are told of a path that no view has, in place of directions for programs."""
@@ -39,6 +50,8 @@ def register(app: Flask, responder: Responder, renderer: PageRenderer) -> None:
     @app.after_request
     def finish(response: Response) -> Response:
         response.headers.add("X-Content-Type-Options", "nosniff")
+        if response.mimetype == "image/svg+xml":
+            response.headers["Content-Security-Policy"] = PICTURE_POLICY
         if request.path.startswith(MACHINES):
             return response
         if isinstance(response, ProblemResponse) and _is_for_people():
@@ -66,7 +79,7 @@ def _show(response: ProblemResponse, view: SnapshotView, renderer: PageRenderer)
         "error.html",
         view,
         status=problem.status,
-        title=problem.title,
+        heading=response.heading or HEADINGS.get(problem.status, problem.title),
         detail=problem.detail if request.blueprint else UNKNOWN.get(problem.status, problem.detail),
         suggestions=[(s.title, s.api.removeprefix(api).removesuffix(".json")) for s in found],
     )

@@ -18,6 +18,9 @@ from store.snapshot import last_modified
 from store.web.cache import EncodedBody
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from store.rankings.certainty import Level
     from store.web.snapshot_view import SnapshotView
 
 STATIC = Path(__file__).parents[1] / "static"
@@ -32,6 +35,14 @@ _DOMAIN = re.compile(DOMAIN_PATTERN)
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 """Characters that XML 1.0 forbids or HTML calls an error; nobody can see them."""
 
+
+LEVEL_WORDS: Mapping[Level, str] = {
+    "clear": "clear",
+    "open": "open",
+    "contradicted": "contradicted",
+    "unmeasured": "not measured yet",
+}
+"""The levels of certainty as lists say them."""
 
 HTML = "text/html; charset=utf-8"
 
@@ -102,7 +113,7 @@ def environment() -> Environment:
     """All templates, each read and compiled when it is first used; HTML and XML are escaped."""
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
-        autoescape=select_autoescape(("html", "xml"), default_for_string=True),
+        autoescape=select_autoescape(("html", "xml", "svg"), default_for_string=True),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
@@ -111,9 +122,11 @@ def environment() -> Environment:
     templates.filters |= {
         "website": website,
         "markdown": markdown,
+        "markdown_text": markdown_text,
         "percent": percent,
         "thousands": "{:,}".format,
     }
+    templates.globals["level_words"] = LEVEL_WORDS
     return templates
 
 
@@ -127,6 +140,15 @@ def website(domain: str | None) -> str | None:
 def percent(share: float) -> str:
     """A share from 0 to 1 in words: ``52 %``."""
     return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+
+
+def markdown_text(text: str) -> str:
+    r"""A text as Markdown shows it: whatever has a meaning there is escaped.
+
+    >>> print(markdown_text("A*B [x]"))
+    A\*B \[x\]
+    """
+    return re.sub(r"([\\`*_{}\[\]()<>#+!|~&-])", r"\\\1", text)
 
 
 def markdown(text: str) -> Markup:

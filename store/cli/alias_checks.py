@@ -1,0 +1,58 @@
+"""What ``flask check`` says of aliases: those that say too little, or name another category."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from store.rankings.search.words import FILLERS, singular, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from store.files import Catalogue, Files
+    from store.records import Category, Problem
+
+COMMON_TO = 3
+"""Titles of other categories that hold all of an alias's words, from which it says too little."""
+
+REMEDY = "add what tells it apart, or move it to situations, which weigh less"
+
+
+def remarks(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+    """Warnings about aliases that send searches for other things to their category."""
+    named: dict[tuple[str, ...], str] = {}
+    holding: dict[str, set[str]] = defaultdict(set)
+    for slug, category in catalogue.categories.items():
+        named[words_of(category.title)] = slug
+        for word in words_of(category.title):
+            holding[singular(word)].add(slug)
+    for slug, category in catalogue.categories.items():
+        for i, alias in enumerate(category.aliases):
+            owner = named.get(words_of(alias), slug)
+            if owner != slug:
+                message = f'"{alias}" is the title of {owner}; searches for that would come here'
+            else:
+                message = _says_too_little(alias, slug, category, holding)
+            if message:
+                path = f"categories/{slug}.json"
+                yield files.problem_at(path, ("aliases", i), message, "warning")
+
+
+def _says_too_little(
+    alias: str, slug: str, category: Category, holding: Mapping[str, set[str]]
+) -> str:
+    """Why an alias alone does not tell what it stands for, or nothing; initials always do."""
+    telling = [singular(word) for word in words_of(alias) if word not in FILLERS]
+    if "".join(telling) == "".join(word[0] for word in words_of(category.title)):
+        return ""
+    if not telling:
+        return f'"{alias}" says nothing, for search passes over all its words; {REMEDY}'
+    others = set.intersection(*(holding.get(word, set()) for word in telling)) - {slug}
+    if len(others) < COMMON_TO:
+        return ""
+    shown = ", ".join(sorted(others)[:COMMON_TO])
+    return (
+        f'"{alias}" says too little: {len(others)} other titles have all words in it that tell '
+        f"anything ({shown}{', …' if len(others) > COMMON_TO else ''}); {REMEDY}"
+    )

@@ -1,0 +1,72 @@
+"""The Grafana dashboard that ``flask deploy grafana`` prints."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from store.monitoring.metrics import PREFIX
+
+WIDTH, HEIGHT = 12, 8
+"""Of a panel, in Grafana's grid of 24 columns: two stand side by side."""
+
+
+class Panel(NamedTuple):
+    """One chart: its title and unit, the query, and what a line is called."""
+
+    title: str
+    unit: str
+    query: str
+    legend: str
+
+
+PANELS = (
+    Panel("Polls per hour", "short", "sum by (outcome) (increase({}polls_total{{job}}[1h]))",
+          "{{outcome}}"),
+    Panel("Time since the last answer", "s", "time() - {}last_success_timestamp_seconds{{job}}",
+          "{{assistant}}"),
+    Panel("Polls that are due", "short", "{}due_polls{{job}}", "{{assistant}}"),
+    Panel("Paused", "bool", "{}paused{{job}}", "{{assistant}}"),
+    Panel("Spent today", "currencyUSD", "{}spent_today_usd{{job}}", "spent"),
+    Panel("Problems", "short", "{}problems{{job}}", "{{severity}}"),
+    Panel("Requests per second", "reqps", "sum by (route) (rate({}http_requests_total{{job}}[5m]))",
+          "{{route}}"),
+    Panel("Answers by status", "reqps", "sum by (status) (rate({}http_requests_total{{job}}[5m]))",
+          "{{status}}"),
+    Panel("Time to answer, 99 %", "s",
+          "histogram_quantile(0.99, sum by (le, route) "
+          "(rate({}http_request_duration_seconds_bucket{{job}}[5m])))", "{{route}}"),
+    Panel("Time since the files were looked at", "s", "time() - {}looked_timestamp_seconds{{job}}",
+          "looked"),
+)  # fmt: skip
+
+
+def dashboard(name: str, job: str) -> dict[str, Any]:
+    """A dashboard over the figures of one site, whose Prometheus job has this name."""
+    return {
+        "title": name,
+        "uid": job[:40],
+        "schemaVersion": 39,
+        "refresh": "1m",
+        "time": {"from": "now-24h", "to": "now"},
+        "templating": {"list": [{"name": "source", "type": "datasource", "query": "prometheus"}]},
+        "panels": [_panel(number, panel, job) for number, panel in enumerate(PANELS)],
+    }
+
+
+def query(panel: Panel, job: str) -> str:
+    """A panel's query over one job."""
+    return panel.query.replace("{}", PREFIX).replace("{{job}}", f'{{job="{job}"}}')
+
+
+def _panel(number: int, panel: Panel, job: str) -> dict[str, Any]:
+    return {
+        "id": number + 1,
+        "title": panel.title,
+        "type": "timeseries",
+        "datasource": {"type": "prometheus", "uid": "${source}"},
+        "gridPos": {
+            "x": number % 2 * WIDTH, "y": number // 2 * HEIGHT, "w": WIDTH, "h": HEIGHT,
+        },
+        "fieldConfig": {"defaults": {"unit": panel.unit}},
+        "targets": [{"refId": "A", "expr": query(panel, job), "legendFormat": panel.legend}],
+    }  # fmt: skip

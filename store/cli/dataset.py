@@ -1,0 +1,69 @@
+"""``flask dataset``: the whole history and what follows from it, as files for analysis."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from flask import current_app
+
+from store.cli import app_settings, counted, with_data
+from store.dataset import formats
+from store.dataset.leaves import ProofError
+from store.dataset.manifest import FOLDER
+from store.dataset.writing import DatasetError, Source, Written, write
+
+if TYPE_CHECKING:
+    from store.memory import Store
+    from store.snapshot import Snapshot
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False), required=False)
+@with_data
+def dataset(directory: Path | None) -> None:
+    """Write every poll, pick and ranking into DIRECTORY, by default DATA_DIR/dataset, for /data.
+
+    Parquet and CSV by month, the sealed lines as evidence, the proof over them, and what describes
+    it all. Only what changed since the last version is written. Parquet needs: pip install
+    '.[data]'.
+    """
+    store: Store = current_app.extensions["store"]
+    snapshot = store.snapshot
+    if reasons := snapshot.unpublishable:
+        listed = "".join(f"\n  {reason}" for reason in reasons)
+        raise click.ClickException(f"Nothing was written, the last version stays:{listed}")
+    written = written_for(snapshot, directory)
+    found = written.manifest
+    size = sum(file.bytes for file in found.files.values())
+    click.echo(
+        f"Version {found.version} in {directory or app_settings().data_dir / FOLDER}: "
+        f"{counted(len(found.files), 'file')}, {size / 1e6:,.1f} MB; "
+        f"{counted(written.new, 'new file')}."
+    )
+    if written.heads:
+        head = written.heads[-1]
+        click.echo(f"Head of {head.date}: {head.size:,} lines, root {head.root}")
+
+
+def written_for(snapshot: Snapshot, directory: Path | None = None) -> Written:
+    """The dataset of the app's data, brought up to date.
+
+    Raises:
+        click.ClickException: it cannot be; the sentence says why.
+    """
+    settings = app_settings()
+    target = directory or settings.data_dir / FOLDER
+    base_url = settings.base_url or snapshot.catalogue.site.base_url
+    source = Source(settings.data_dir, snapshot, base_url and base_url.rstrip("/"))
+    if not formats.has_parquet():
+        click.echo("warning: without Parquet, which needs: pip install '.[data]'", err=True)
+    try:
+        return write(target, source, datetime.now(UTC))
+    except (DatasetError, ProofError) as error:
+        raise click.ClickException(f"{error}.") from None
+    except OSError as error:
+        what = f"{error.filename or target} cannot be written: {error.strerror}"
+        raise click.ClickException(f"The dataset was not written: {what}.") from None

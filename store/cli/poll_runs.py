@@ -1,0 +1,239 @@
+"""Runs of ``flask poll``: what is checked before, the progress, and what came of it in words."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import Struct
+
+from store.counting import states_of
+from store.history import HistoryError
+from store.last_good import FOLDER
+from store.polls.asking import Unready, key_of
+from store.polls.batches.files import under_way
+from store.polls.batches.scheduling import not_under_way
+from store.polls.due import look
+from store.polls.leases import Leases, locks_in
+from store.polls.runner import ANSWERED, LEFT, Dependencies, RunSummary, run
+from store.polls.schedule import other_owner
+from store.polls.spending import RunAccount, daily_account, is_priced
+from store.settings import NOT_THE_SAMPLE, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from store.files import Catalogue
+    from store.history import History
+    from store.polls.batches.files import Batches
+    from store.polls.clocks import Clock
+    from store.polls.due import DuePolls, Pair, Rounds
+    from store.polls.runner import Record
+    from store.polls.spending import Account, DailyAccount
+    from store.rankings.poll_states import PollStates
+    from store.records import Assistant
+    from store.settings import Settings
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """What to ask: every call that there may be, a pair as often as it may be asked.
+
+    ``record`` appends the polls to history. With ``rounds`` a pair is asked only while it is due by
+    them. ``passes`` makes lots of the calls, each asked after the one before. ``nothing`` is what
+    to say where there are no calls, ``closing`` what to say at the end, if anything.
+    """
+
+    calls: Sequence[Pair]
+    record: Record
+    rounds: Rounds | None = None
+    passes: Callable[[Sequence[Pair]], Iterable[Sequence[Pair]]] = lambda calls: [calls]
+    nothing: str = "Nothing was asked."
+    closing: Callable[[], str] = lambda: ""
+
+    @property
+    def assistants(self) -> list[Assistant]:
+        """The assistants to ask."""
+        return list({pair.assistant.name: pair.assistant for pair in self.calls}.values())
+
+
+class PollContext(Struct, frozen=True):
+    """What one call of the command works with; its clock may pretend that it is some time."""
+
+    settings: Settings
+    catalogue: Catalogue
+    history: History
+    clock: Clock
+    pretends: bool
+    batches: Batches
+
+    def states_of(self, slug: str) -> PollStates:
+        """How polling of a category stands by its files as they are now."""
+        return states_of(self.history, slug, self.catalogue, self.clock.now())
+
+    def accounts(self, stands: DuePolls) -> list[DailyAccount]:
+        """The account of the day's cap, if there is one."""
+        return daily_account(self.settings, self.catalogue, stands.usd_on, self.clock)
+
+    def dependencies(self, record: Record, accounts: Sequence[Account]) -> Dependencies:
+        """What a run touches that records so and is paid from these accounts."""
+        return Dependencies(
+            record=record,
+            states_of=self.states_of,
+            leases=Leases(locks_in(self.settings)),
+            secret=self.settings.secret,
+            proxy=self.settings.proxy,
+            stop=threading.Event(),
+            clock=self.clock,
+            accounts=accounts,
+            under_way=lambda: under_way(self.batches.all(), self.catalogue),
+        )
+
+    def free(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """The pairs that no batch asks."""
+        return not_under_way(pairs, self.batches, self.catalogue)
+
+
+def look_at(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[str]]:
+    """What was asked so far; in sentences what of it cannot be read and so is not polled."""
+    context.history.signatures()
+    stands, unread = look(slugs, context.states_of)
+    sentences = dict.fromkeys(map(str, unread))
+    damaged = (
+        [str(context.history.damaged_checkpoints)] if context.history.damaged_checkpoints else []
+    )
+    return stands, [*damaged, *(f"{each}; its category is left alone" for each in sentences)]
+
+
+def _check_writable(settings: Settings) -> None:
+    """Refuse what could not be recorded or used, before anything is sent."""
+    if name := other_owner(settings):
+        raise click.ClickException(
+            f"Nothing was asked, for the data belongs to {name}, who could not use what root "
+            f"adds. Poll as that user: runuser -u {name} -- {sys.executable} -m flask poll …"
+        )
+    for folder in (settings.data_dir, settings.data_dir / "history"):
+        if folder.exists() and not os.access(folder, os.W_OK):
+            raise click.ClickException(f"{folder} cannot be written; no poll could be recorded.")
+
+
+def _ready(
+    settings: Settings, chosen: Sequence[Assistant], accounts: Sequence[Account]
+) -> list[Assistant]:
+    """The assistants that can be asked and paid for; of the others it is said what they lack."""
+    lacking = {assistant.name: lack(settings, assistant, accounts) for assistant in chosen}
+    for why in filter(None, lacking.values()):
+        click.echo(why, err=True)
+    ready = [assistant for assistant in chosen if not lacking[assistant.name]]
+    if not ready:
+        raise click.ClickException("Nothing was asked.")
+    return ready
+
+
+def lack(settings: Settings, assistant: Assistant, accounts: Sequence[Account] = ()) -> str | None:
+    """Why an assistant cannot be asked or paid for, in a sentence."""
+    try:
+        key_of(assistant, settings.secret)
+    except (Unready, SettingsError) as error:
+        return f"{error}."
+    if accounts and not is_priced(assistant):
+        return (
+            f"{accounts[0].name} cannot be kept: models.json gives no price for "
+            f"{assistant.name} (usd_per_million_input and usd_per_million_output)."
+        )
+    return None
+
+
+def prepared(
+    context: PollContext, order: Order, stands: DuePolls, max_usd: float | None
+) -> tuple[list[Account], list[Assistant]]:
+    """The accounts to pay from and the assistants that can be asked, once all is as it must be."""
+    if not (context.pretends or context.settings.has_own_data):
+        raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
+    accounts: list[Account] = [*context.accounts(stands)]
+    accounts += [RunAccount(max_usd)] if max_usd is not None else []
+    _check_writable(context.settings)
+    for account in context.accounts(stands):
+        if fault := account.fault():
+            raise click.ClickException(f"Nothing was asked: {fault}")
+    return accounts, _ready(context.settings, order.assistants, accounts)
+
+
+def ask(context: PollContext, order: Order, stands: DuePolls, max_usd: float | None) -> bool:
+    """Ask what can be asked, and say what came of it; whether nothing needs a person."""
+    accounts, ready = prepared(context, order, stands, max_usd)
+    deps = context.dependencies(order.record, accounts)
+    asked = [pair for pair in order.calls if pair.assistant in ready]
+    summaries: dict[str, RunSummary] = {}
+    try:
+        for each in order.passes(asked):
+            for name, summary in _run(each, deps, order.rounds, in_order=context.pretends).items():
+                summaries.setdefault(name, RunSummary()).add(summary)
+            if deps.stop.is_set():
+                break
+    finally:
+        keep_checkpoints(context.history, {pair.slug for pair in asked})
+    well = summarise(summaries)
+    if said := order.closing():
+        click.echo(said)
+    return well and len(ready) == len(order.assistants) and not context.clock.fault()
+
+
+def keep_checkpoints(history: History, slugs: Collection[str]) -> None:
+    """Write down where these files end now, so that a later loss is seen; a warning if not."""
+    for slug in slugs:
+        history.read(slug)
+    try:
+        history.keep_checkpoints()
+    except OSError as error:
+        why = f"{FOLDER} cannot be written: {error.strerror}"
+        click.echo(f"warning: {why}; a later loss of what was polled is unseen", err=True)
+
+
+def _run(
+    pairs: Sequence[Pair], deps: Dependencies, rounds: Rounds | None, *, in_order: bool
+) -> dict[str, RunSummary]:
+    """Run the polls behind a progress bar."""
+    with stopping(deps.stop), click.progressbar(length=len(pairs), label="Polling") as bar:
+        done = partial(bar.update, 1)
+        return run(pairs, deps, rounds, in_order=in_order, done=done)
+
+
+@contextmanager
+def stopping(stop: threading.Event) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end what is inside in good order, and say what cannot be recorded."""
+    before = {
+        number: signal.signal(number, lambda *_: stop.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if threading.current_thread() is threading.main_thread()
+    }
+    try:
+        yield
+    except (HistoryError, OSError) as error:
+        raise click.ClickException(f"The polls could not be recorded: {error}") from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def summarise(summaries: dict[str, RunSummary]) -> bool:
+    """One line for each assistant and one for each reason; whether nothing needs a person."""
+    for name, summary in summaries.items():
+        click.echo(f"{name}: {summary}")
+        for what, why in sorted(summary.reasons.items()):
+            click.echo(f"  {what}: {why}")
+        if summary.paused:
+            click.echo(f"{name} was paused: {summary.paused}")
+    answered = any(summary.outcomes[ANSWERED] for summary in summaries.values())
+    polled = any(summary.polled for summary in summaries.values())
+    return (answered or not polled) and not any(map(_needs_a_person, summaries.values()))
+
+
+def _needs_a_person(summary: RunSummary) -> bool:
+    """Whether waiting is of no use: a key, the provider's account or a history is wrong."""
+    return not summary.reasons.keys().isdisjoint({"auth", "quota", LEFT})

@@ -1,0 +1,318 @@
+"""``flask verify``: recompute all that is published from the sealed lines, and compare.
+
+A stranger's command: it believes nothing that the source says of itself, needs no data directory of
+its own, and ends with one sentence, or with the first difference.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from flask import current_app
+from flask.cli import with_appcontext
+from werkzeug.utils import import_string
+
+from store.cli import counted
+from store.cli.downloading import Download, Refused
+from store.cli.exporting import MANIFEST, REDIRECTS, moved_paths, static_paths
+from store.copies.trees import Manifest
+from store.dataset import leaves, manifest, verifying
+from store.dataset.leaves import Head, Heads
+from store.dataset.verifying import Difference, Proved, compare
+from store.files import DataDirectoryError
+from store.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from flask.testing import FlaskClient
+
+    from store.memory import Store
+
+DATA = "data"
+"""Where the dataset is in an exported tree, and below a server's address."""
+
+
+@click.command()
+@click.argument("source")
+@click.option(
+    "--against",
+    metavar="HEAD",
+    help="A head that you kept elsewhere: a file of heads, or SIZE:ROOT.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where to put what is downloaded; otherwise it is thrown away.",
+)
+@click.option(
+    "--max-mb",
+    default=4096,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Megabytes to download at most.",
+)
+@click.option(
+    "--max-minutes",
+    default=60,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Minutes to read from a server at most.",
+)
+@with_appcontext
+def verify(
+    source: str, against: str | None, keep: Path | None, max_mb: int, max_minutes: int
+) -> None:
+    """Check SOURCE: a data directory, an exported tree, a dataset, or a server's https address.
+
+    Every checksum, every line's id, the Merkle tree, its heads and every published figure is
+    computed anew from the sealed lines. Ends with "verified" and 0, or with the first difference
+    and 1.
+    """
+    begun = time.monotonic()
+    kept = _kept_heads(against) if against else []
+    try:
+        if source.startswith(("https://", "http://")):
+            with _folder(keep) as folder:
+                bounds = Download(source.rstrip("/"), max_mb << 20, max_minutes * 60)
+                said, size = _verify_server(bounds, folder, kept)
+        else:
+            said, size = _verify_directory(Path(source), kept)
+    except (Difference, Refused) as difference:
+        raise click.ClickException(f"not verified: {difference}") from None
+    except DataDirectoryError as error:
+        raise click.ClickException(f"not verified: {error}") from None
+    seconds = time.monotonic() - begun
+    click.echo(f"verified: {said}; {size:,} bytes in {seconds:,.1f} s")
+
+
+def _kept_heads(given: str) -> list[Head]:
+    """The heads that ``--against`` names."""
+    size, _, root = given.partition(":")
+    if size.isdecimal() and len(root) == 64:  # noqa: PLR2004 - hex digits of a SHA-256
+        return [Head("the day", int(size), root.lower())]
+    try:
+        data = Path(given).read_bytes()
+        heads = leaves.parse_heads(data.rstrip(b"\n") + b"\n", given)
+    except OSError as error:
+        why = f"{given} cannot be read: {error.strerror}; name a file of heads, or SIZE:ROOT"
+        raise click.BadParameter(why, param_hint="--against") from None
+    except leaves.ProofError:
+        why = f"{given} holds something else than heads, one JSON object a line"
+        raise click.BadParameter(why, param_hint="--against") from None
+    return heads
+
+
+def _verify_directory(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
+    """Check a directory of whatever kind; what was checked, and its size."""
+    if (source / "current").is_dir():
+        source = source / "current"
+    if (source / "site.json").is_file():
+        return _verify_data(source, kept)
+    if (source / manifest.MANIFEST).is_file():
+        with _bar("checking files", _size(source)) as progress:
+            size = verifying.check_sums(source, progress)
+        with TemporaryDirectory() as folder:
+            proved, _ = _recompute(source, Path(folder), kept)
+        return f"{_counts(proved)} and every table", size
+    if (source / MANIFEST).is_file():
+        return _verify_tree(source, kept)
+    raise click.ClickException(
+        f"{source} is no data directory, no exported tree and no dataset: it holds neither "
+        f"site.json nor {MANIFEST} nor {manifest.MANIFEST}."
+    )
+
+
+def _verify_data(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
+    """Check a data directory: its lines, its proof if there is one, and its dataset if any."""
+    lines = verifying.check_history(source)
+    size = _size(source / "history")
+    if (source / leaves.FOLDER).is_dir():
+        hashes, heads = verifying.check_proof(source)
+        open_lines = verifying.unlisted(source, hashes)
+        said = f"{counted(lines, 'line')}, {counted(len(heads.closed), 'head')}"
+        said += f", {open_lines:,} not yet listed" if open_lines else ""
+    else:
+        hashes, heads = _first_proof(source)
+        said = f"{counted(lines, 'line')}"
+    verifying.check_against(kept, hashes)
+    if (source / manifest.FOLDER / manifest.MANIFEST).is_file():
+        inner, inner_size = _verify_directory(source / manifest.FOLDER, kept)
+        said, size = f"{said}; dataset: {inner}", size + inner_size
+    head = heads.head()
+    return f"{said}; {head.size:,} lines have the root {head.root}", size
+
+
+def _first_proof(source: Path) -> tuple[list[bytes], Heads]:
+    """The leaves of a history that has no leaf list yet, in the order that it would get."""
+    heads, hashes = Heads(), list[bytes]()
+    for leaf in leaves.first_listing(source):
+        heads.add(leaf.day, leaf.hash)
+        hashes.append(leaf.hash)
+    return hashes, heads
+
+
+def _verify_tree(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
+    """Check an exported tree: its files, its dataset, and every answer in it."""
+    with _bar("checking files", _size(source)) as progress:
+        size = verifying.check_sums(source, progress)
+    published = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
+    if not (source / DATA / manifest.MANIFEST).is_file():
+        raise Difference(f"{DATA}/{manifest.MANIFEST} is not there: the tree has no dataset")
+    with TemporaryDirectory() as folder:
+        rebuilt = Path(folder)
+        verifying.check_sums(source / DATA, lambda _: None)
+        proved, store = _recompute(source / DATA, rebuilt, kept)
+        (rebuilt / manifest.FOLDER).symlink_to((source / DATA).resolve())
+        count = _compare_tree(source, published, store, rebuilt)
+    return f"{_counts(proved)}, every table and {counted(count, 'answer')}", size
+
+
+def _recompute(source: Path, rebuilt: Path, kept: Iterable[Head]) -> tuple[Proved, Store]:
+    """Check a dataset, and give a store over what it says."""
+    found = verifying.check_manifest(source)
+    proved = verifying.prove(source, found, rebuilt)
+    verifying.check_against(kept, proved.hashes)
+    return proved, verifying.rebuild(source, found, proved, rebuilt)
+
+
+def _compare_tree(source: Path, published: Manifest, store: Store, rebuilt: Path) -> int:
+    """Compare every answer of a tree with what follows; the number of answers."""
+    client = _client(store, rebuilt)
+    with client.application.app_context():
+        paths = list(static_paths(store.snapshot))
+        moved = list(moved_paths(store.snapshot))
+    expected: set[str] = set()
+    with _bar("recomputing answers", len(paths)) as progress:
+        for path in paths:
+            progress(1)
+            with client.get(path) as answer:
+                if answer.status_code != 200 or answer.cache_control.no_store:  # noqa: PLR2004
+                    continue
+                expected.add(path)
+                _compare_answer(source, published, path, answer.get_data())
+    data = {path for path in published.files if path.startswith(f"/{DATA}/")}
+    for path in sorted(expected ^ (published.files.keys() - data)):
+        which = "is published and does not follow" if path not in expected else "is not published"
+        raise Difference(f"{path} {which}")
+    redirects = {path: client.get(path).headers.get("Location") for path in moved}
+    follow = {old: new for old, new in redirects.items() if new}
+    compare(MANIFEST, _encoded(follow), _encoded(published.redirects))
+    listed = "".join(f'"{old}" "{new}";\n' for old, new in sorted(follow.items()))
+    compare(REDIRECTS, listed.encode(), (source / REDIRECTS).read_bytes())
+    return len(expected)
+
+
+def _compare_answer(source: Path, published: Manifest, path: str, body: bytes) -> None:
+    entry = published.files.get(path)
+    if entry is None:
+        raise Difference(f"{path} is not published")
+    compare(entry.file, body, (source / entry.file).read_bytes())
+    if entry.gzip:
+        name = f"{entry.file}.gz"
+        compare(name, body, gzip.decompress((source / name).read_bytes()))
+
+
+def _verify_server(server: Download, folder: Path, kept: Iterable[Head]) -> tuple[str, int]:
+    """Check a running server: its dataset, and its answers as of the last closed day."""
+    data = server.get(f"/{DATA}/{manifest.MANIFEST}", most=16 << 20)
+    try:
+        found = manifest.decode(data)
+    except msgspec.MsgspecError as error:
+        raise Difference(f"/{DATA}/{manifest.MANIFEST} is no manifest: {error}") from None
+    (folder / manifest.MANIFEST).write_bytes(data)
+    with _bar("downloading", sum(file.bytes for file in found.files.values())) as progress:
+        for name, file in found.files.items():
+            _store(folder, name, server.get(f"/{DATA}/{file.object(name)}", most=file.bytes))
+            progress(file.bytes)
+    with TemporaryDirectory() as elsewhere:
+        rebuilt = Path(elsewhere)
+        proved, store = _recompute(folder, rebuilt, kept)
+        count, day = _compare_server(server, found.base_url, proved, store, rebuilt)
+    as_of = f"{counted(count, 'answer')} as of {day}" if day else "no answer: no day is closed yet"
+    return f"{_counts(proved)}, every table and {as_of}", server.received
+
+
+def _compare_server(
+    server: Download, base_url: str | None, proved: Proved, store: Store, rebuilt: Path
+) -> tuple[int, str | None]:
+    """Compare every category's answer as of the last closed day; how many, and the day."""
+    if not proved.heads.closed:
+        return 0, None
+    day = proved.heads.closed[-1].date
+    client = _client(store, rebuilt, base_url or server.base)
+    slugs = sorted(store.snapshot.leaderboards)
+    count = 0
+    with _bar("recomputing answers", len(slugs)) as progress:
+        for slug in slugs:
+            progress(1)
+            path = f"/api/v1/best/{slug}.json?asOf={day}"
+            with client.get(path) as answer:
+                if answer.status_code == 200:  # noqa: PLR2004 - a category may be younger
+                    compare(path, answer.get_data(), server.get(path, most=64 << 20))
+                    count += 1
+    return count, day
+
+
+def _client(store: Store, rebuilt: Path, base_url: str | None = None) -> FlaskClient:
+    """Whoever asks an application of this code over the data that was made again."""
+    create: Callable[..., Any] = import_string(f"{current_app.import_name}:create_app")
+    app = create(Settings(data_dir=rebuilt, base_url=base_url))
+    app.extensions["store"].history = store.history
+    client: FlaskClient = app.test_client()
+    return client
+
+
+def _store(folder: Path, name: str, data: bytes) -> None:
+    """Put a file in its place below a folder, and nowhere else."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()) or not name:
+        raise Difference(f"the manifest names {name!r}, which is no file of a dataset")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def _counts(proved: Proved) -> str:
+    found = [
+        counted(proved.polls, "line"),
+        counted(len(proved.heads.closed), "head"),
+        *(f"{n:,} {what}" for n, what in (
+            (proved.damaged, "damaged"), (len(proved.withheld), "withheld"), (proved.gone, "gone"),
+        ) if n),
+    ]  # fmt: skip
+    return ", ".join(found)
+
+
+def _size(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+
+
+def _encoded(value: object) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
+
+
+@contextmanager
+def _bar(label: str, length: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr, where somebody watches."""
+    with click.progressbar(
+        length=length, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        yield bar.update
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep:
+        keep.mkdir(parents=True, exist_ok=True)
+        yield keep
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder)

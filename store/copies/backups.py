@@ -1,0 +1,371 @@
+"""Backups: every file of a data directory in another place, and back.
+
+A place holds ``objects/<sha256>``, each file's content once, and ``backup.json``, which is written
+last and says which file has which. Objects never change, so whoever reads sees the last whole
+backup, whatever happens to the next. History and proof only grow: a data directory that does not
+begin with what its last backup holds is refused, for it would replace what it has lost.
+
+Batches and history are copied first, the proof only as far as it went before, edited files then:
+what a service appends or saves meanwhile is in the next backup, and nothing in this one points at
+it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec import Struct
+
+from store.copies.places import AT_ONCE, Item, Replaced
+from store.dataset import manifest as dataset
+from store.dataset.leaves import FOLDER as PROOF
+from store.dataset.leaves import Heads, LeafList, parse
+from store.disk import atomic_write, opened
+from store.last_good import FOLDER as LAST_GOOD
+from store.last_good import MARKS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from store.copies.places import Place, Read
+
+MANIFEST, OBJECTS = "backup.json", "objects"
+HISTORY = "history"
+GROWING = (HISTORY, PROOF)
+BATCHES = ("batches/", f"{LAST_GOOD}/batches/")
+"""What is copied before history: a batch must not be called collected where its polls are not."""
+SPENT = ".locks/spent.json"
+"""What was spent today: without it a restored service would spend the day's cap again."""
+LAST = ("models.json", "site.json")
+"""What is put in place last: without it nothing is served or polled."""
+STAGED = ".restoring"
+"""Where files are until all are there and have been checked."""
+PULLED = ".pulled"
+"""Marks a data directory that is a copy, and may be replaced by a newer one."""
+
+
+class BackupError(Exception):
+    """A backup cannot be made or used; the sentence says why."""
+
+
+class Saved(Struct, frozen=True, forbid_unknown_fields=True):
+    """One file: its size in bytes, its SHA-256 and when it was modified, in Unix ns."""
+
+    size: int
+    sha256: str
+    modified: int
+
+
+class Backup(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A backup: when and by which version it was made, its files, and the head of its proof.
+
+    ``head`` is the number of lines in the proof and their root in hex (RFC 6962).
+    ``before`` are the objects of the backup before it, which may still be read.
+    """
+
+    version: Literal[1]
+    made: str
+    made_by: str
+    head: tuple[int, str]
+    files: dict[str, Saved]
+    before: tuple[str, ...] = ()
+
+    @property
+    def objects(self) -> set[str]:
+        """The digests of all its files."""
+        return {saved.sha256 for saved in self.files.values()}
+
+
+class Made(Struct, frozen=True):
+    """What came of a backup: the number of files, and of those objects that were written."""
+
+    backup: Backup
+    written: int
+    size: int
+
+
+_BACKUP = msgspec.json.Decoder(Backup)
+
+
+def last(place: Place) -> tuple[Backup, Read] | None:
+    """The backup in a place, and its manifest as it was read.
+
+    Raises:
+        BackupError: there is one that cannot be read.
+    """
+    found = place.read(MANIFEST)
+    if found is None:
+        return None
+    try:
+        backup = _BACKUP.decode(found.data)
+    except msgspec.MsgspecError as error:
+        raise BackupError(f"{MANIFEST} cannot be read: {error}") from None
+    for name in backup.files:
+        if not _is_inside(name):
+            raise BackupError(f"{MANIFEST} names {name!r}, which is no file of a data directory")
+    return backup, found
+
+
+def back_up(
+    directory: Path, place: Place, now: str, version: str, done: Callable[[], None] = lambda: None
+) -> Made:
+    """Bring the backup in a place up to date with a data directory.
+
+    Raises:
+        BackupError: the directory has lost history that the backup has, or another backup to the
+            same place ended meanwhile.
+        PlaceError: the place cannot be used.
+        OSError: a file cannot be read.
+    """
+    before = last(place)
+    known = before[0] if before else None
+    if known:
+        _check_grown(directory, known)
+    there = known.objects | set(known.before) if known else set()
+    ends = _proof_ends(directory)
+    files: dict[str, Saved] = {}
+    written = 0
+
+    def items() -> Iterator[Item]:
+        nonlocal written
+        for name in _names(directory):
+            found = _content(directory, name, ends.get(name))
+            if found is None:
+                continue
+            data, modified = found
+            saved = Saved(len(data), hashlib.sha256(data).hexdigest(), modified)
+            files[name] = saved
+            if saved.sha256 not in there:
+                there.add(saved.sha256)
+                written += 1
+                yield Item(f"{OBJECTS}/{saved.sha256}", lambda data=data: data)  # type: ignore[misc]
+
+    place.write(items(), done)
+    heads = _head(directory, ends)
+    old = tuple(sorted(known.objects)) if known else ()
+    backup = Backup(1, now, version, heads, files, old)
+    body = msgspec.json.format(msgspec.json.encode(backup, order="sorted"))
+    try:
+        place.replace(Item(MANIFEST, lambda: body), before[1].tag if before else None)
+    except Replaced:
+        raise BackupError("another backup to the same place ended meanwhile; it stands") from None
+    _sweep(place, backup, known)
+    return Made(backup, written, sum(saved.size for saved in files.values()))
+
+
+def restore(
+    directory: Path, place: Place, done: Callable[[], None] = lambda: None, *, pull: bool = False
+) -> tuple[Backup, int]:
+    """Put a backup's files into a data directory; how many were written.
+
+    The directory may hold files of the same backup, such as an interrupted restore left, and
+    nothing else. With ``pull`` it may also hold what an earlier pull put there: then what the
+    backup lacks is taken away, and its history must begin with the one that is there.
+
+    Raises:
+        BackupError: there is no backup, it is not whole, or the directory holds something else;
+            nothing was changed.
+        PlaceError: the place cannot be used.
+        OSError: a file cannot be written.
+    """
+    found = last(place)
+    if not found:
+        raise BackupError("there is no backup")
+    backup = found[0]
+    wanted = [name for name in backup.files if not (pull and _is_own(name))]
+    here = {name: _digest(directory, name) for name in _names(directory)}
+    extra = sorted(name for name in here.keys() - backup.files.keys() if not _is_own(name))
+    other = {n for n in wanted if n in here and here[n] != backup.files[n].sha256}
+    if (extra or other) and not (pull and (directory / PULLED).exists()):
+        what = min([*extra, *other])
+        raise BackupError(
+            f"{directory} already holds {what}, which is not what the backup has; nothing was "
+            "changed. Stop the service, move the directory away, and try again"
+        )
+    changed = _in_order(name for name in wanted if name not in here or name in other)
+    with _staged(directory, place, backup, changed) as staged:
+        _check_extends(directory, backup, staged, other)
+        if pull:
+            atomic_write(directory / PULLED, b"")
+        for name in changed:
+            _put(directory, name, staged / backup.files[name].sha256, backup.files[name].modified)
+            done()
+    for name in extra:
+        (directory / name).unlink(missing_ok=True)
+    return backup, len(changed)
+
+
+@contextmanager
+def _staged(directory: Path, place: Place, backup: Backup, names: Iterable[str]) -> Iterator[Path]:
+    """A folder in the data directory with the objects of these files, all fetched and checked."""
+    staged = directory / STAGED
+    shutil.rmtree(staged, ignore_errors=True)
+    staged.mkdir(parents=True)
+    named = {backup.files[name].sha256: name for name in names}
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            tasks = [pool.submit(_fetch, place, digest, n, staged) for digest, n in named.items()]
+            for task in tasks:
+                task.result()
+        yield staged
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _fetch(place: Place, digest: str, name: str, staged: Path) -> None:
+    found = place.read(f"{OBJECTS}/{digest}")
+    if found is None or hashlib.sha256(found.data).hexdigest() != digest:
+        why = "is missing" if found is None else "is damaged"
+        raise BackupError(f"{OBJECTS}/{digest}, which is {name}, {why} in the backup")
+    (staged / digest).write_bytes(found.data)
+
+
+def _is_own(name: str) -> bool:
+    """Whether it belongs to the machine that serves, not to what a copy is of."""
+    return name == SPENT or name.startswith(f"{LAST_GOOD}/")
+
+
+def _is_inside(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return bool(parts) and ".." not in parts and not name.startswith("/") and "\0" not in name
+
+
+def _names(directory: Path) -> list[str]:
+    """The files of a data directory that are backed up, history first; never a key.
+
+    What begins with a dot is left out, but for the last good versions and what was spent today.
+    """
+    found = []
+    for folder, folders, files in os.walk(directory):
+        inside = os.path.relpath(folder, directory)
+        top = inside == "."
+        folders[:] = [f for f in folders if not f.startswith(".") or (top and f == LAST_GOOD)]
+        prefix = "" if top else f"{inside}/"
+        found += [f"{prefix}{file}" for file in files if not file.startswith(".")]
+    found = [name for name in found if name != f"{LAST_GOOD}/{MARKS}"]
+    if (directory / SPENT).is_file():
+        found.append(SPENT)
+    return _in_order(found)
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Batches, history, the proof, edited files, the dataset's lists before its objects."""
+
+    def place_of(name: str) -> tuple[int, str]:
+        if name.startswith(BATCHES):
+            return -1, name
+        folder = name.partition("/")[0]
+        if folder in GROWING:
+            return GROWING.index(folder), name
+        if name.startswith(f"{dataset.FOLDER}/{dataset.OBJECTS}/"):
+            return 4, name
+        return 5 if name in LAST else 3, name
+
+    return sorted(names, key=place_of)
+
+
+def _proof_ends(directory: Path) -> dict[str, int]:
+    """How far each file of the proof goes now, in bytes, to the end of its last whole line."""
+    proof = directory / PROOF
+    found = {}
+    for path in sorted(proof.glob("*")) if proof.is_dir() else ():
+        with opened(path) as handle:
+            data = os.pread(handle, os.fstat(handle).st_size, 0)
+            found[f"{PROOF}/{path.name}"] = data.rfind(b"\n") + 1
+    return found
+
+
+def _content(
+    directory: Path, name: str, end: int | None, *, whole: bool = False
+) -> tuple[bytes, int] | None:
+    """A file's bytes, and when it was modified; ``None`` if it is gone.
+
+    Of the proof, those up to ``end``, of history those up to the end of its last whole line, unless
+    the ``whole`` file is asked for: a line that is just being written may yet be taken back.
+    """
+    if not whole and name.startswith(f"{PROOF}/") and end is None:
+        return None  # begun since
+    try:
+        with opened(directory / name) as handle:
+            stat = os.fstat(handle)
+            data = b"".join(iter(lambda: os.read(handle, 1 << 24), b""))
+    except FileNotFoundError:
+        return None
+    if not whole and _grows(name):
+        data = data[: data.rfind(b"\n") + 1 if end is None else end]
+    return data, stat.st_mtime_ns
+
+
+def _head(directory: Path, ends: Mapping[str, int]) -> tuple[int, str]:
+    """How many lines the proof had, and their root."""
+    heads, leaves = Heads(), LeafList(directory)
+    for month in leaves.months():
+        name = f"{PROOF}/{month}.leaves"
+        for leaf in parse(leaves.month(month)[: ends.get(name, 0)], month, name):
+            heads.add(leaf.day, leaf.hash)
+    return heads.tree.size, heads.tree.root().hex()
+
+
+def _check_grown(directory: Path, known: Backup) -> None:
+    """See that history and proof begin with what the backup holds."""
+    for name, saved in known.files.items():
+        if _grows(name) and not _begins_with(directory / name, saved):
+            raise BackupError(
+                f"{name} does not begin with what the last backup ({known.made}) holds of it: it "
+                "was cut, rewritten or lost. The backup stays as it is; restore from it, or back "
+                "up to another place"
+            )
+
+
+def _begins_with(path: Path, saved: Saved) -> bool:
+    try:
+        with opened(path) as handle:
+            return hashlib.sha256(os.pread(handle, saved.size, 0)).hexdigest() == saved.sha256
+    except FileNotFoundError:
+        return False
+
+
+def _check_extends(directory: Path, backup: Backup, staged: Path, other: Iterable[str]) -> None:
+    """See that what only grows is, in a copy, the beginning of what takes its place."""
+    for name in other:
+        if _grows(name):
+            data = _content(directory, name, None, whole=True)
+            new = (staged / backup.files[name].sha256).read_bytes()
+            if data and not new.startswith(data[0]):
+                raise BackupError(
+                    f"{name} does not begin with what is here; nothing was changed. If the backup "
+                    "is right, move the directory away and pull again"
+                )
+
+
+def _grows(name: str) -> bool:
+    folder, _, file = name.partition("/")
+    return (folder == HISTORY and file.endswith(".jsonl")) or folder == PROOF
+
+
+def _digest(directory: Path, name: str) -> str | None:
+    found = _content(directory, name, None, whole=True)
+    return hashlib.sha256(found[0]).hexdigest() if found else None
+
+
+def _put(directory: Path, name: str, draft: Path, modified: int) -> None:
+    """Put a file in place with its time; the same content may be wanted twice, so it is read."""
+    path = directory / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, draft.read_bytes(), 0o640 if name.startswith(".") else 0o644, modified)
+
+
+def _sweep(place: Place, backup: Backup, known: Backup | None) -> None:
+    """Remove objects that neither this backup nor the one before it has."""
+    if known is None:
+        return
+    kept = backup.objects | set(backup.before)
+    place.remove(f"{OBJECTS}/{digest}" for digest in set(known.before) - kept)

@@ -1,0 +1,250 @@
+"""Where copies are kept: a folder, or a bucket of S3, Google's or Azure's object storage.
+
+Both hold objects by name, written whole. One object can be replaced on condition that it is still
+what was read, so that of two writers one is refused. Only this module knows obstore.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from store.disk import atomic_write, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+AT_ONCE = 32
+"""Objects on their way at once: 9,000 take 3.5 s; with more, servers begin to refuse some."""
+CLOUDS = ("s3", "gs", "az")
+
+
+class PlaceError(Exception):
+    """A place cannot be used; the sentence says why."""
+
+
+class Replaced(PlaceError):
+    """An object is no longer what was read: somebody else wrote it meanwhile."""
+
+
+class Read(NamedTuple):
+    """An object's bytes, and a tag of this version of it."""
+
+    data: bytes
+    tag: str
+
+
+class Item(NamedTuple):
+    """An object to be written: its name, its bytes when they are wanted, its HTTP headers."""
+
+    name: str
+    data: Callable[[], bytes]
+    headers: Mapping[str, str] = {}
+
+
+class Place(Protocol):
+    """Objects by name; names have slashes, as paths in an address do."""
+
+    def read(self, name: str) -> Read | None:
+        """An object, or ``None`` if there is none."""
+
+    def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
+        """Write objects in any order, many at once; ``done`` is called after each."""
+
+    def replace(self, item: Item, tag: str | None) -> str:
+        """Write one object if its version still has this tag, or if there is none; its new tag.
+
+        Raises:
+            Replaced: it has another.
+        """
+
+    def names(self, folder: str) -> set[str]:
+        """The names of all objects below a folder."""
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove objects, be they there or not."""
+
+
+def place(where: str) -> Place:
+    """The place that a command was given: a path, or an address such as ``s3://bucket/prefix``.
+
+    Raises:
+        PlaceError: it is an address that cannot be used.
+    """
+    scheme, found, rest = where.partition("://")
+    if not found:
+        return Folder(Path(where))
+    if scheme not in CLOUDS or not re.fullmatch(r"[\w.-]+(/[\w.~-]+)*/?", rest, re.ASCII):
+        raise PlaceError(f"{scheme}:// is no place that is known, or its name is none; "
+                         "use a folder, s3://bucket/prefix, gs://… or az://…")  # fmt: skip
+    return Bucket(where)
+
+
+def is_cloud(where: str) -> bool:
+    """Whether a command was given an address, not a path."""
+    return "://" in where
+
+
+class Folder:
+    """Objects as files below a folder of this machine."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def read(self, name: str) -> Read | None:
+        """See :class:`Place`."""
+        try:
+            with opened(self._home / name) as handle:
+                data = os.pread(handle, os.fstat(handle).st_size, 0)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise PlaceError(f"{self._home / name} cannot be read: {error.strerror}") from None
+        return Read(data, _tag(data))
+
+    def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
+        """See :class:`Place`."""
+        for item in items:
+            path = self._home / item.name
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                atomic_write(path, item.data(), 0o640)
+            except OSError as error:
+                raise PlaceError(f"{path} cannot be written: {error.strerror}") from None
+            done()
+
+    def replace(self, item: Item, tag: str | None) -> str:
+        """See :class:`Place`."""
+        with self._locked():
+            before = self.read(item.name)
+            if (before.tag if before else None) != tag:
+                raise Replaced(f"{self._home / item.name} was written by somebody else meanwhile")
+            self.write([item])
+        return _tag(item.data())
+
+    def names(self, folder: str) -> set[str]:
+        """See :class:`Place`."""
+        found = (self._home / folder).rglob("*")
+        return {str(path.relative_to(self._home)) for path in found if path.is_file()}
+
+    def remove(self, names: Iterable[str]) -> None:
+        """See :class:`Place`."""
+        for name in names:
+            (self._home / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._home.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+class Bucket:
+    """Objects of a cloud; credentials and endpoint come from the environment as its tools have it.
+
+    For S3 these are ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_REGION`` and, for
+    other servers, ``AWS_ENDPOINT_URL`` (with ``AWS_ALLOW_HTTP=true`` if it has no TLS).
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import obstore  # noqa: PLC0415 - optional
+            import obstore.store  # noqa: PLC0415
+        except ImportError:
+            raise PlaceError("object storage needs: pip install '.[cloud]'") from None
+        self._obstore: Any = obstore
+        self._address = address
+        with self._told():
+            self._bucket = obstore.store.from_url(address)
+
+    def read(self, name: str) -> Read | None:
+        """See :class:`Place`."""
+        with self._told():
+            try:
+                found = self._obstore.get(self._bucket, name)
+                return Read(bytes(found.bytes()), str(found.meta["e_tag"]))
+            except FileNotFoundError:
+                return None
+
+    def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
+        """See :class:`Place`."""
+        with self._told():
+            asyncio.run(self._write(iter(items), done))
+
+    def replace(self, item: Item, tag: str | None) -> str:
+        """See :class:`Place`."""
+        errors = self._obstore.exceptions
+        mode = {"e_tag": tag} if tag else "create"
+        with self._told():
+            try:
+                put = self._obstore.put(
+                    self._bucket, item.name, item.data(), attributes=dict(item.headers), mode=mode
+                )
+            except (errors.AlreadyExistsError, errors.PreconditionError, FileNotFoundError):
+                why = f"{self._address}/{item.name} was written by somebody else meanwhile"
+                raise Replaced(why) from None
+            return str(put["e_tag"])
+
+    def names(self, folder: str) -> set[str]:
+        """See :class:`Place`."""
+        with self._told():
+            batches = self._obstore.list(self._bucket, folder)
+            return {found["path"] for batch in batches for found in batch}
+
+    def remove(self, names: Iterable[str]) -> None:
+        """See :class:`Place`."""
+        if listed := list(names):
+            with self._told():
+                self._obstore.delete(self._bucket, listed)
+
+    async def _write(self, items: Iterator[Item], done: Callable[[], None]) -> None:
+        async def work() -> None:
+            for item in items:  # shared: each worker takes the next
+                data = item.data()
+                await self._obstore.put_async(
+                    self._bucket, item.name, data, attributes=dict(item.headers)
+                )
+                done()
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(work())
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what the library raises into a sentence without keys or signatures."""
+        try:
+            yield
+        except* (self._obstore.exceptions.BaseError, ValueError, OSError) as group:
+            error: BaseException = group
+            while isinstance(error, BaseExceptionGroup):
+                error = error.exceptions[0]
+            if isinstance(error, OSError) and error.errno is not None:
+                raise error from None  # a file of this machine
+            raise PlaceError(f"{self._address} cannot be used: {_reason(error)}") from None
+
+
+def _reason(error: BaseException) -> str:
+    """What the other end said, or that there is none; the whole text may hold a signature."""
+    text = str(error)
+    if code := re.search(r"<Code>(\w+)</Code>", text):
+        return code[1]
+    if status := re.search(r"\bstatus(?: code)?: ([45]\d\d[ \w]*)", text):
+        return status[1].strip()
+    if "error sending request" in text:
+        return "it cannot be reached"
+    return type(error).__name__.removesuffix("Error")
+
+
+def _tag(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,37 @@
+"""What an exported tree holds: the answers by path, old addresses, and headers they share."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Exported(Struct, frozen=True):
+    """One file of the tree: ``modified`` in Unix seconds, ``size`` in bytes."""
+
+    file: str
+    type: str
+    modified: int
+    size: int
+    sha256: str
+    gzip: bool
+
+
+class Manifest(Struct, frozen=True):
+    """What a tree holds: files and redirects by the path that readers ask for.
+
+    ``headers`` are those that all answers of one media type share: name → media type → value.
+    """
+
+    files: dict[str, Exported]
+    redirects: dict[str, str]
+    headers: dict[str, dict[str, str]]
+
+    @property
+    def addresses(self) -> set[str]:
+        """Every path that readers can ask for."""
+        return {*self.files, *self.redirects}
+
+    def cache_control(self, path: str) -> str:
+        """What caches may do with the answer at a path."""
+        media_type = self.files[path].type.partition(";")[0]
+        return self.headers.get("Cache-Control", {}).get(media_type, "")

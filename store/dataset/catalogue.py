@@ -1,0 +1,90 @@
+"""The catalogue as it is published: what the data files say, one JSON line for each file.
+
+With it and the evidence anyone can make the data directory again from which every answer follows.
+What is an operator's own stays at home: keys' names, providers' addresses, prices, caps, hosts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from store.files import FOLDERS, SINGLE
+from store.records import Assistant, DataFile, Models, Synonyms, Withheld, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from store.files import Catalogue
+
+NAME = "catalogue.jsonl"
+_FILE = re.compile(r"({})/([a-z0-9-]{{1,100}})\.json".format("|".join(FOLDERS)))
+
+
+class Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one data file says; ``file`` is its name relative to the data directory."""
+
+    file: str
+    says: dict[str, Any]
+
+
+_ENTRY = msgspec.json.Decoder(Entry)
+
+
+def published(catalogue: Catalogue, base_url: str | None) -> bytes:
+    """The catalogue in JSON Lines, sorted by file."""
+    files = dict(sorted(_files(catalogue, base_url)))
+    return b"".join(
+        msgspec.json.encode({"file": name, "says": says}) + b"\n" for name, says in files.items()
+    )
+
+
+def restore(data: bytes, directory: Path) -> None:
+    """Write the data files that a published catalogue tells of.
+
+    Raises:
+        ValueError: a line of it is none; the sentence names it.
+    """
+    for number, line in enumerate(data.splitlines(), start=1):
+        try:
+            entry = _ENTRY.decode(line)
+        except msgspec.MsgspecError as error:
+            raise ValueError(f"line {number}: {error}") from None
+        if entry.file not in SINGLE and not _FILE.fullmatch(entry.file):
+            raise ValueError(f'line {number}: "{entry.file[:100]}" is no data file')
+        path = directory / entry.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.encode(entry.says))
+
+
+def _files(catalogue: Catalogue, base_url: str | None) -> Iterator[tuple[str, DataFile]]:
+    replace = msgspec.structs.replace
+    yield "site.json", replace(catalogue.site, base_url=base_url, hosts=(), daily_usd=None)
+    models = tuple(
+        Assistant(
+            name=a.name,
+            former_names=a.former_names,
+            maker=a.maker,
+            api=a.api,
+            web_search=a.web_search,
+        )
+        for a in catalogue.assistants
+    )
+    yield "models.json", Models(version=1, models=models)
+    yield "withheld.json", Withheld(version=1, withheld=dict(catalogue.withheld))
+    yield "synonyms.json", Synonyms(version=1, synonyms=catalogue.synonyms)
+    yield (
+        "words.json",
+        Words(version=1, source=catalogue.words_from or "none given", words=catalogue.words),
+    )
+    for folder, records in (
+        ("categories", catalogue.categories),
+        ("products", catalogue.products),
+        ("labs", catalogue.labs),
+    ):
+        for slug, record in records.items():
+            yield f"{folder}/{slug}.json", record

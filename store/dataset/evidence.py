@@ -1,0 +1,128 @@
+"""The evidence: the sealed lines of history by month, in the order of the proof.
+
+Line by line it goes with the leaf list of the same month. A withheld poll stands there as the API
+serves it, without its texts; its leaf keeps the hash of the line as it was sealed. ``null`` stands
+for a line that is gone from history.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from store.dataset.merkle import leaf_hash
+from store.disk import opened
+from store.history import History
+from store.line_codec import decode_line, has_valid_checksum, id_of, redacted
+from store.records import Poll
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from store.dataset.leaves import Leaf
+    from store.records import Withholding
+
+GONE = b"null"
+_CRC_SIZE = len(b',"crc":"01234567"}')
+_POLL = msgspec.json.Decoder(Poll)
+
+
+def lines(
+    leaves: Sequence[Leaf], history: Path, withheld: Mapping[str, Withholding]
+) -> list[bytes]:
+    """The line of each leaf as it is published."""
+    found: dict[int, bytes] = {}
+    by_file: dict[str, list[int]] = {}
+    for position, leaf in enumerate(leaves):
+        by_file.setdefault(leaf.slug, []).append(position)
+    for slug, positions in by_file.items():
+        sealed = _sealed(history / f"{slug}.jsonl", [leaves[i] for i in positions])
+        found.update(zip(positions, (hide(line, withheld) for line in sealed), strict=True))
+    return [found[i] for i in range(len(leaves))]
+
+
+def _sealed(path: Path, leaves: Sequence[Leaf]) -> Iterator[bytes]:
+    """The lines of one file; one that is not what its leaf says is gone."""
+    first = min(leaf.start for leaf in leaves)
+    try:
+        with opened(path) as handle:
+            block = os.pread(handle, max(leaf.end for leaf in leaves) - first, first)
+    except FileNotFoundError:
+        block = b""
+    for leaf in leaves:
+        line = block[leaf.start - first : leaf.end - first]
+        yield line if leaf_hash(line) == leaf.hash else GONE
+
+
+def hide(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:
+    """A line without its texts, if its poll is withheld."""
+    if line == GONE or not withheld:
+        return line
+    identity = id_of(line)
+    if identity not in withheld:
+        return line
+    try:
+        return redacted(_POLL.decode(line), withheld[identity])
+    except msgspec.MsgspecError:  # a damaged line may say anything: nothing of it is shown
+        return GONE
+
+
+def polls(published: Iterable[bytes]) -> list[Poll]:
+    """The polls that published lines hold; what is damaged or stood before counts nowhere."""
+    found: dict[str, Poll] = {}
+    for line in published:
+        poll = read(line)
+        if poll is not None:
+            found.setdefault(poll.id, poll)
+    return list(found.values())
+
+
+def read(line: bytes) -> Poll | None:
+    """The poll of a published line, sealed or withheld; ``None`` if it is gone or damaged."""
+    try:
+        return None if line == GONE else decode(line)
+    except ValueError:
+        return None
+
+
+def decode(line: bytes) -> Poll:
+    """The poll of a published line, sealed or withheld.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    if is_withheld(line):
+        return _POLL.decode(line)
+    return decode_line(line)
+
+
+def is_withheld(line: bytes) -> bool:
+    """Whether a published line says that its poll is withheld, which no sealed line can."""
+    return line[:-_CRC_SIZE].endswith(b',"withheld":true') and not has_valid_checksum(line)
+
+
+class PublishedHistory(History):
+    """History files that were made from evidence: withheld polls stand in them without texts."""
+
+    decode = staticmethod(decode)
+
+    @staticmethod
+    def is_intact(line: bytes) -> bool:
+        """Whether a line is sealed, or was when its texts were withheld."""
+        return has_valid_checksum(line) or is_withheld(line)
+
+
+def restore(months: Iterable[tuple[Sequence[Leaf], Sequence[bytes]]], history: Path) -> None:
+    """Write history files again, their lines in the order in which they were appended."""
+    files: dict[str, list[tuple[int, bytes]]] = {}
+    for leaves, published in months:
+        for leaf, line in zip(leaves, published, strict=True):
+            if line != GONE:
+                files.setdefault(leaf.slug, []).append((leaf.start, line))
+    history.mkdir(parents=True, exist_ok=True)
+    for slug, lines in files.items():
+        lines.sort()
+        (history / f"{slug}.jsonl").write_bytes(b"".join(line + b"\n" for _, line in lines))

@@ -1,0 +1,334 @@
+"""The leaf list: every sealed line of history in the order of the proof, and a head for each day.
+
+``DATA_DIR/proof/<month>.leaves`` holds one text line for each leaf: the day it was listed under,
+the history file, byte offsets without newline, and the leaf's hash. It is only ever appended to,
+under a lock; so is ``heads.jsonl``, one tree head for each closed day. A day is closed once a
+leaf of a later day is listed; a late line joins the day that is open. Nothing here is made anew
+from history: a damaged list is an error that names its file and line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Callable
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from store.counting import latest_time
+from store.dataset.merkle import Tree, leaf_hash
+from store.disk import opened
+from store.line_codec import has_valid_checksum
+from store.records import is_slug
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
+
+FOLDER, SUFFIX, HEADS = "proof", ".leaves", "heads.jsonl"
+_LINE = re.compile(
+    r"(\d{4}-\d\d-\d\d) ([a-z0-9-]{1,100}) (0|[1-9]\d{0,14}) ([1-9]\d{0,14}) ([0-9a-f]{64})",
+    re.ASCII,
+)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_BACKUP = "put the folder proof back from a backup; without one, earlier heads prove nothing"
+
+
+class ProofError(Exception):
+    """The leaf list or the heads are not what was once written; the sentence says where."""
+
+
+class Leaf(Struct, frozen=True, gc=False):
+    """One line of history in the proof: ``slug`` names its file, offsets are without newline."""
+
+    day: str
+    slug: str
+    start: int
+    end: int
+    hash: bytes
+
+    def line(self) -> bytes:
+        """The leaf as the list holds it."""
+        return f"{self.day} {self.slug} {self.start} {self.end} {self.hash.hex()}\n".encode()
+
+
+class Head(Struct, frozen=True, order=True, forbid_unknown_fields=True):
+    """The tree at the end of a UTC day: how many leaves it has, and its root in hex."""
+
+    date: str
+    size: int
+    root: str
+
+
+class Heads:
+    """The heads that follow from leaves, which are added one by one."""
+
+    def __init__(self) -> None:
+        self.tree = Tree()
+        self.day = ""
+        self.closed: list[Head] = []
+
+    def add(self, day: str, leaf: bytes) -> None:
+        """Add the hash of a leaf of this day, which is never earlier than the one before."""
+        if day != self.day:
+            if self.day:
+                self.closed.append(self.head())
+            self.day = day
+        self.tree.append(leaf)
+
+    def head(self) -> Head:
+        """The head as it stands, be the day closed or not."""
+        return Head(self.day, self.tree.size, self.tree.root().hex())
+
+
+class _Stamp(Struct, rename="camel"):
+    """What the order of leaves depends on."""
+
+    id: str = ""
+    polled_at: str = ""
+
+
+_HEAD = msgspec.json.Decoder(Head)
+_STAMP = msgspec.json.Decoder(_Stamp)
+
+
+Clock = Callable[[bytes], str]
+"""Which time a line counts with; empty if it is none that a line can bear now."""
+
+
+def clock(now: datetime) -> Clock:
+    """The time of a line, unless it lies beyond ``now``: such a line never closes a day."""
+    latest = latest_time(now)
+
+    def time_of(line: bytes) -> str:
+        try:
+            time = _STAMP.decode(line).polled_at
+        except msgspec.MsgspecError:
+            return ""
+        return time if _TIME.fullmatch(time) and time <= latest else ""
+
+    return time_of
+
+
+class LeafList:
+    """The leaf list of one data directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._home = directory / FOLDER
+        self._history = directory / "history"
+
+    def months(self) -> list[str]:
+        """The months that leaves are listed under, in order."""
+        return sorted(path.name.removesuffix(SUFFIX) for path in self._home.glob(f"*{SUFFIX}"))
+
+    def month(self, month: str) -> bytes:
+        """The list of a month, as it stands in its file."""
+        return self._read(f"{month}{SUFFIX}")
+
+    def heads(self) -> list[Head]:
+        """The heads that were written down.
+
+        Raises:
+            ProofError: a line of them is none.
+        """
+        return parse_heads(self._read(HEADS), f"{FOLDER}/{HEADS}")
+
+    def extend(self, now: datetime) -> list[Head]:
+        """List what history holds and the list does not, and write the heads of days now closed.
+
+        Returns every head there is, oldest first.
+
+        Raises:
+            ProofError: what was written before is damaged; nothing was added.
+            OSError: it could not be written.
+        """
+        with self._locked():
+            self._cut_torn_ends()
+            heads, last = self._listed()
+            written = self.heads()
+            check_grown(written, heads.closed, f"{FOLDER}/{HEADS}")
+            fresh: list[Leaf] = []
+            for leaf in self.in_order(self.unlisted(last), clock(now), heads.day, now):
+                heads.add(leaf.day, leaf.hash)
+                fresh.append(leaf)
+            self._append(fresh)
+            body = b"".join(map(head_line, heads.closed[len(written) :]))
+            self._write(HEADS, body)
+            return heads.closed
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Every leaf in order.
+
+        Raises:
+            ProofError: a line of the list is none.
+        """
+        for month in self.months():
+            yield from parse(self.month(month), month, f"{FOLDER}/{month}{SUFFIX}")
+
+    def _listed(self) -> tuple[Heads, dict[str, Leaf]]:
+        """The heads that follow from the list, and the last leaf of each history file."""
+        heads, last = Heads(), dict[str, Leaf]()
+        for leaf in self.leaves():
+            heads.add(leaf.day, leaf.hash)
+            last[leaf.slug] = leaf
+        return heads, last
+
+    def unlisted(self, last: dict[str, Leaf]) -> Iterator[tuple[str, int, bytes]]:
+        """File, offset and text of every sealed line that the list lacks."""
+        for path in sorted(self._history.glob("*.jsonl")):
+            slug = path.stem
+            if not is_slug(slug):
+                continue
+            known = last.get(slug)
+            with opened(path) as handle:
+                size = os.fstat(handle).st_size
+                begin = known.start if known else 0
+                if known and known.end <= size <= known.end + 1:
+                    continue
+                data = os.pread(handle, max(size - begin, 0), begin)
+                if known and leaf_hash(data[: known.end - begin]) != known.hash:
+                    data = os.pread(handle, size, 0)  # cut short or rewritten: compare all of it
+                    there = {leaf.hash for leaf in self.leaves() if leaf.slug == slug}
+                    lines = sealed_lines(data)
+                    yield from ((slug, at, s) for at, s in lines if leaf_hash(s) not in there)
+                    continue
+            lines = sealed_lines(data)
+            yield from ((slug, begin + at, s) for at, s in lines if not known or at)
+
+    @staticmethod
+    def in_order(
+        found: Iterable[tuple[str, int, bytes]], time_of: Clock, day: str, now: datetime
+    ) -> Iterator[Leaf]:
+        """New leaves by time, file and offset, each under its day or the one that is open."""
+        keyed = sorted(
+            (not (time := time_of(line)), time, slug, start, start + len(line), leaf_hash(line))
+            for slug, start, line in found
+        )
+        for _, time, slug, start, end, digest in keyed:
+            day = max(day, time[:10]) or f"{now:%Y-%m-%d}"
+            yield Leaf(day, slug, start, end, digest)
+
+    def _append(self, leaves: Iterable[Leaf]) -> None:
+        by_month: dict[str, list[bytes]] = {}
+        for leaf in leaves:
+            by_month.setdefault(leaf.day[:7], []).append(leaf.line())
+        for month, lines in sorted(by_month.items()):
+            self._write(f"{month}{SUFFIX}", b"".join(lines))
+
+    def _write(self, name: str, data: bytes) -> None:
+        if not data:
+            return
+        with (self._home / name).open("ab") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _cut_torn_ends(self) -> None:
+        """Take off what a crash left of a line; it is written again, from what it was made from."""
+        for path in (*self._home.glob(f"*{SUFFIX}"), self._home / HEADS):
+            data = self._read(path.name)
+            if data and not data.endswith(b"\n"):
+                os.truncate(path, data.rfind(b"\n") + 1)
+
+    def _read(self, name: str) -> bytes:
+        try:
+            with opened(self._home / name) as handle:
+                return os.pread(handle, os.fstat(handle).st_size, 0)
+        except FileNotFoundError:
+            return b""
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._home.mkdir(mode=0o750, exist_ok=True)
+        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def first_listing(directory: Path, now: datetime | None = None) -> Iterator[Leaf]:
+    """The leaves of a history that was never listed, as :meth:`LeafList.extend` would list them.
+
+    Without ``now`` no time lies beyond it.
+    """
+    listed = LeafList(directory)
+    moment = now or datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+    return listed.in_order(listed.unlisted({}), clock(moment), "", moment)
+
+
+def sealed_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Offset and text of every line with a checksum that fits."""
+    start = 0
+    for line in data.split(b"\n"):
+        if has_valid_checksum(line):
+            yield start, line
+        start += len(line) + 1
+
+
+def parse(data: bytes, month: str, name: str) -> Iterator[Leaf]:
+    """The leaves in the bytes of a month's list; ``name`` is what an error calls the file.
+
+    Raises:
+        ProofError: a line is no leaf, or stands under a day that does not follow.
+    """
+    day = month
+    lines = data.decode("ascii", "replace").split("\n")
+    if lines.pop():
+        raise ProofError(f"{name}:{len(lines) + 1}: the line is cut short; {_BACKUP}")
+    for number, line in enumerate(lines, start=1):
+        fields = _LINE.fullmatch(line)
+        if fields is None:
+            raise ProofError(f"{name}:{number}: this is no leaf; {_BACKUP}")
+        found, slug, start, end, digest = fields.groups()
+        if found != day:
+            if found[:7] != month or found < day:
+                raise ProofError(f"{name}:{number}: {found} does not follow {day}; {_BACKUP}")
+            day = found
+        yield Leaf(day, slug, int(start), int(end), bytes.fromhex(digest))
+
+
+def parse_heads(data: bytes, name: str) -> list[Head]:
+    """The heads in the bytes of ``heads.jsonl``; ``name`` is what an error calls the file.
+
+    Raises:
+        ProofError: a line is no head, or not as it was written.
+    """
+    heads = []
+    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        try:
+            heads.append(_HEAD.decode(line))
+        except msgspec.MsgspecError as error:
+            raise ProofError(f"{name}:{number}: this is no head: {error}; {_BACKUP}") from None
+        if head_line(heads[-1]) != line:
+            raise ProofError(f"{name}:{number}: this is not as a head is written; {_BACKUP}")
+    return heads
+
+
+def head_line(head: Head) -> bytes:
+    """A head as ``heads.jsonl`` holds it, newline included."""
+    return msgspec.json.encode(head) + b"\n"
+
+
+def check_grown(before: Collection[Head], after: Collection[Head], name: str) -> None:
+    """See that heads begin with those that were known ``before``.
+
+    Raises:
+        ProofError: one is another or is missing; ``name`` is what the error calls the file.
+    """
+    found = {head.date: head for head in after}
+    for head in before:
+        now = found.get(head.date)
+        if now != head:
+            other = f"{now.size:,} leaves with the root {now.root}" if now else "no closed day"
+            raise ProofError(
+                f"{name}: {head.date} closed with {head.size:,} leaves and the root {head.root}, "
+                f"and the leaves now give {other}; {_BACKUP}"
+            )

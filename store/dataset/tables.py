@@ -1,0 +1,272 @@
+"""The tables of the dataset: which columns they have, and their rows from polls and rankings.
+
+Rows are tuples in the order of the columns; times are RFC 3339 text. ``polls`` and ``picks`` are
+kept by month and follow from the evidence alone, all others from the whole history and the
+catalogue as they are now.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from store.counting import history_files
+from store.rankings.merging import PLACES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from store.records import Pick, Poll
+    from store.snapshot import Snapshot
+
+Row = tuple[Any, ...]
+Type = Literal["string", "integer", "number", "boolean", "datetime", "texts", "picks", "misses"]
+NESTED = ("texts", "picks", "misses")
+"""Types of columns that hold lists; a CSV has none of them."""
+FREE_TEXT = ("question", "reason", "caveat", "error")
+"""Columns of polls and picks that a slim CSV leaves out: most of the bytes, few of the uses."""
+
+
+class Column(Struct, frozen=True):
+    """A column: its name, its type, and what it says."""
+
+    name: str
+    type: Type
+    about: str
+
+
+class Table(Struct, frozen=True):
+    """A table: its name, what a row is, and its columns."""
+
+    name: str
+    about: str
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def slim(self) -> Table:
+        """The same table as a CSV has it: without lists and, by month, without free texts."""
+        left_out = FREE_TEXT if self in MONTHLY else ()
+        return msgspec.structs.replace(
+            self,
+            columns=tuple(
+                [c for c in self.columns if c.type not in NESTED and c.name not in left_out]
+            ),
+        )
+
+
+def _table(name: str, about: str, *columns: tuple[str, Type, str]) -> Table:
+    return Table(name, about, tuple([Column(*column) for column in columns]))
+
+
+POLLS = _table(
+    "polls",
+    "one poll: a question put to an assistant, and what came of it, failures included",
+    ("id", "string", "the id of the poll, the start of the SHA-256 of its line"),
+    ("slug", "string", "the category's slug when it was asked"),
+    ("model", "string", "the assistant, as it was called when it was asked"),
+    ("polled_at", "datetime", "when the poll was recorded, UTC"),
+    ("question", "string", "the question as it was put"),
+    ("pick", "string", "the assistant's #1 as it wrote it; null if the poll failed"),
+    ("ranking", "picks", "the picks, best first"),
+    ("reason", "string", "why the #1 is first, in the assistant's words"),
+    ("missed", "misses", "near misses, with reasons"),
+    ("caveat", "string", "what the assistant says against its #1"),
+    ("error", "string", "why the poll failed, or why it is withheld"),
+    ("failure", "string", "the kind of failure"),
+    ("notes", "texts", "what was mended in the answer"),
+    ("served_model", "string", "the model that the provider says it used"),
+    ("request_id", "string", "the provider's id of the request"),
+    ("web_search", "boolean", "whether the assistant could search the web"),
+    ("input_tokens", "integer", "tokens in, as the provider counted them"),
+    ("output_tokens", "integer", "tokens out"),
+    ("usd", "number", "what it cost, in US dollars"),
+    ("latency_ms", "integer", "how long the answer took, in milliseconds"),
+    ("withheld", "boolean", "whether the texts are withheld; such a poll counts nowhere"),
+    ("crc", "string", "the CRC-32 of the sealed line"),
+)
+PICKS = _table(
+    "picks",
+    "one place in one answer, in the assistant's own spelling",
+    ("poll_id", "string", "the poll"),
+    ("slug", "string", "the category's slug when it was asked"),
+    ("model", "string", "the assistant, as it was called when it was asked"),
+    ("polled_at", "datetime", "when the poll was recorded, UTC"),
+    ("rank", "integer", "1 to 5"),
+    ("points", "integer", "what the pick is worth: 5 for a #1, 1 for a #5"),
+    ("product", "string", "the name as the assistant wrote it; see the table names"),
+    ("domain", "string", "the domain that the assistant gave"),
+    ("reason", "string", "why, in the assistant's words"),
+    ("fixes", "texts", "what would make it rank higher, in the assistant's words"),
+)
+NAMES = _table(
+    "names",
+    "one spelling in one category, and the product that it stands for today",
+    ("slug", "string", "the category's slug, as in picks"),
+    ("name", "string", "the spelling, as product in picks"),
+    ("domain", "string", "the domain given with it, as in picks"),
+    ("product", "string", "the product's slug"),
+)
+ANSWERS = _table(
+    "answers",
+    "one answer that counts today: each assistant's latest success in a category",
+    ("slug", "string", "the category"),
+    ("model", "string", "the assistant, as it is called today"),
+    ("poll_id", "string", "the poll"),
+    ("polled_at", "datetime", "when it was recorded"),
+    ("stale", "boolean", "whether it lags far behind the category's newest"),
+)
+RANKINGS = _table(
+    "rankings",
+    "one entry of one category's merged ranking as it stands",
+    ("slug", "string", "the category"),
+    ("rank", "integer", "1 and up"),
+    ("product", "string", "the product's slug"),
+    ("name", "string", "the product's name"),
+    ("score", "integer", "the sum of points over the answers that count"),
+    ("appearances", "integer", "how many of these answers name it"),
+    ("tied", "boolean", "whether another entry is its equal in everything but the slug"),
+)
+CATEGORIES = _table(
+    "categories",
+    "one ranked category",
+    ("slug", "string", "its address"),
+    ("title", "string", "its title"),
+    ("question", "string", "the question that the ranking answers"),
+    ("updated", "string", "the date of its newest counted poll"),
+    ("models", "integer", "how many assistants are counted"),
+)
+PRODUCTS = _table(
+    "products",
+    "one product that a successful poll named",
+    ("slug", "string", "its address"),
+    ("name", "string", "its name"),
+    ("domain", "string", "its domain"),
+    ("mentions", "integer", "successful polls that rank it, all time"),
+    ("first_mention", "datetime", "when it was first named"),
+)
+CHANGES = _table(
+    "changes",
+    "one change of one assistant's #1",
+    ("poll_id", "string", "the poll that brought it"),
+    ("slug", "string", "the category"),
+    ("model", "string", "the assistant"),
+    ("from", "string", "the slug of the #1 before"),
+    ("to", "string", "the slug of the #1 since"),
+    ("from_at", "datetime", "when the one before was last named first"),
+    ("to_at", "datetime", "when the other was first named first"),
+    ("confirmed", "boolean", "whether the next answer agreed"),
+)
+
+MONTHLY = (POLLS, PICKS)
+WHOLE = (ANSWERS, CATEGORIES, CHANGES, NAMES, PRODUCTS, RANKINGS)
+
+
+def in_order(polls: Iterable[Poll]) -> list[Poll]:
+    """Polls as the tables by month have them, each category together: it can be read alone."""
+    return sorted(polls, key=attrgetter("slug", "polled_at", "model", "id"))
+
+
+def monthly_rows(table: Table, ordered: Iterable[Poll]) -> Iterator[Row]:
+    """The rows of ``polls`` or ``picks``, made one by one: a month of them takes 150 MB."""
+    if table is POLLS:
+        return map(_poll, ordered)
+    return (row for poll in ordered for row in _picks(poll))
+
+
+def _poll(poll: Poll) -> Row:
+    usage = poll.usage
+    return (
+        poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.pick,
+        [_plain(pick) for pick in poll.ranking], poll.reason,
+        [msgspec.to_builtins(miss) for miss in poll.missed],
+        poll.caveat, poll.error, poll.failure, list(poll.notes), poll.served_model,
+        poll.request_id, poll.web_search,
+        usage.input_tokens if usage else None, usage.output_tokens if usage else None,
+        usage.usd if usage else None, poll.latency_ms, poll.withheld is True, poll.crc,
+    )  # fmt: skip
+
+
+def _plain(pick: Pick) -> dict[str, Any]:
+    return {**msgspec.to_builtins(pick), "fixes": list(pick.fixes)}
+
+
+def _picks(poll: Poll) -> Iterator[Row]:
+    for pick in poll.ranking:
+        yield (
+            poll.id, poll.slug, poll.model, poll.polled_at, pick.rank, PLACES + 1 - pick.rank,
+            pick.product, pick.domain, pick.reason, list(pick.fixes),
+        )  # fmt: skip
+
+
+def _names(snapshot: Snapshot) -> Iterator[Row]:
+    for slug, aggregate in sorted(snapshot.aggregates.items()):
+        for file in history_files(slug, snapshot.catalogue.categories):
+            for (name, domain), id_ in sorted(
+                aggregate.resolved.items(), key=lambda item: (item[0][0], item[0][1] or "")
+            ):
+                if product := snapshot.products.get(id_):
+                    yield file, name, domain, product.slug
+
+
+def _answers(snapshot: Snapshot) -> Iterator[Row]:
+    for slug, board in sorted(snapshot.leaderboards.items()):
+        for answer in board.counted:
+            poll = answer.answered.poll
+            yield slug, answer.model, poll.id, poll.polled_at, answer.stale
+
+
+def _rankings(snapshot: Snapshot) -> Iterator[Row]:
+    for slug, board in sorted(snapshot.leaderboards.items()):
+        for entry in board.entries:
+            product = snapshot.products[entry.product]
+            yield (
+                slug, entry.rank, product.slug, product.name, entry.score, entry.appearances,
+                entry.tied,
+            )  # fmt: skip
+
+
+def _categories(snapshot: Snapshot) -> Iterator[Row]:
+    for slug, board in sorted(snapshot.leaderboards.items()):
+        yield slug, board.category.title, board.question, board.updated, len(board.counted)
+
+
+def _products(snapshot: Snapshot) -> Iterator[Row]:
+    for product in sorted(snapshot.products.values(), key=attrgetter("slug")):
+        yield product.slug, product.name, product.domain, product.mentions, product.first_mention
+
+
+def _changes(snapshot: Snapshot) -> Iterator[Row]:
+    for change in reversed(snapshot.summary.changes):
+        before, after = snapshot.products[change.previous], snapshot.products[change.current]
+        yield (
+            change.poll, change.slug, change.model, before.slug, after.slug, change.previous_at,
+            change.current_at, change.confirmed,
+        )  # fmt: skip
+
+
+_ROWS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
+    ANSWERS.name: _answers,
+    CATEGORIES.name: _categories,
+    CHANGES.name: _changes,
+    NAMES.name: _names,
+    PRODUCTS.name: _products,
+    RANKINGS.name: _rankings,
+}
+
+
+def whole_rows(snapshot: Snapshot) -> dict[str, list[Row]]:
+    """The rows of every table that is over the whole history, by table."""
+    return {table.name: list(_ROWS[table.name](snapshot)) for table in WHOLE}
+
+
+def slim_rows(table: Table, rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows as :meth:`Table.slim` has them."""
+    kept = [table.names.index(name) for name in table.slim().names]
+    return (tuple([row[i] for i in kept]) for row in rows)

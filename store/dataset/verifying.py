@@ -1,0 +1,376 @@
+"""Checking a dataset: that every file, hash and row follows from its sealed lines.
+
+Nothing that a file says of itself is believed: the first difference between what is there and what
+follows from the sealed lines ends the check as a :class:`Difference`.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
+from store.dataset.leaves import Head, Heads, ProofError, check_grown, parse, parse_heads
+from store.dataset.merkle import Tree, leaf_hash
+from store.dataset.writing import sums, whole_files
+from store.disk import opened
+from store.line_codec import decode_line, has_valid_checksum, has_valid_id, id_of
+from store.memory import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from store.dataset.leaves import Leaf
+    from store.dataset.manifest import Manifest
+
+    Progress = Callable[[int], None]
+
+_AROUND = 30
+"""Bytes shown on both sides of a difference."""
+
+
+class Difference(Exception):
+    """What is there is not what follows; the sentence names the file, the byte and both texts."""
+
+
+class Proved(Struct, frozen=True):
+    """What the evidence proves: leaf hashes in order, and the heads that follow.
+
+    ``damaged`` lines count nowhere, ``withheld`` and ``gone`` ones are known by their hash.
+    """
+
+    hashes: list[bytes]
+    heads: Heads
+    polls: int
+    damaged: int
+    withheld: tuple[bytes, ...]
+    gone: int
+
+
+def compare(name: str, expected: bytes, found: bytes) -> None:
+    """See that bytes are what follows.
+
+    Raises:
+        Difference: they are not; the first byte that differs is named, with both excerpts.
+    """
+    if expected == found:
+        return
+    at = next(
+        (i for i, pair in enumerate(zip(expected, found, strict=False)) if pair[0] != pair[1]),
+        min(len(expected), len(found)),
+    )
+    around = slice(max(0, at - _AROUND), at + _AROUND)
+    raise Difference(
+        f"{name} differs at byte {at:,}:\n  there:   {_shown(found[around])}\n"
+        f"  follows: {_shown(expected[around])}"
+    )
+
+
+def _shown(excerpt: bytes) -> str:
+    return ascii(excerpt.decode("utf-8", "replace"))
+
+
+def check_sums(directory: Path, progress: Progress) -> int:
+    """See that a directory holds what its SHA256SUMS lists, and nothing else; its size in bytes.
+
+    Raises:
+        Difference: it does not.
+    """
+    written = _bytes(directory, manifest.SUMS)
+    listed: dict[str, str] = {}
+    for number, line in enumerate(written.split(b"\n")[:-1], start=1):
+        digest, _, name = line.decode("utf-8", "replace").partition("  ")
+        if name in listed or not name:
+            raise Difference(
+                f"{manifest.SUMS}: line {number} names no further file: {_shown(line)}"
+            )
+        listed[name] = digest
+    compare(manifest.SUMS, sums(listed), written)
+    there = {
+        path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
+    } - {manifest.SUMS}
+    for name in sorted(there ^ listed.keys()):
+        which = "is there and is not listed" if name in there else "is listed and is not there"
+        raise Difference(f"{name} {which} in {manifest.SUMS}")
+    size = len(written)
+    for name, digest in listed.items():
+        data = _bytes(directory, name)
+        _check_digest(name, digest, data)
+        size += len(data)
+        progress(len(data))
+    return size
+
+
+def _check_digest(name: str, digest: str, data: bytes) -> None:
+    found = sha256(data).hexdigest()
+    if found != digest:
+        raise Difference(f"{name} has the SHA-256 {found}; {digest} is what it should have")
+
+
+def check_manifest(directory: Path) -> Manifest:
+    """See that the newest version's files are what its manifest says, and describe it.
+
+    Raises:
+        Difference: one is not.
+    """
+    data = _bytes(directory, manifest.MANIFEST)
+    try:
+        found = manifest.decode(data)
+    except msgspec.MsgspecError as error:
+        raise Difference(f"{manifest.MANIFEST} is no manifest: {error}") from None
+    compare(manifest.MANIFEST, manifest.encode(found), data)
+    for name, file in found.files.items():
+        body = _bytes(directory, name)
+        if len(body) != file.bytes:
+            raise Difference(f"{name} has {len(body):,} bytes, not {file.bytes:,}")
+        _check_digest(name, file.sha256, body)
+    for name, body in metadata.documents(found).items():
+        compare(name, body, _bytes(directory, name))
+    return found
+
+
+def prove(directory: Path, found: Manifest, rebuilt: Path) -> Proved:
+    """Check evidence, proof and the tables by month, and write the history again that they hold.
+
+    Raises:
+        Difference: a line, a hash, a head or a row is not what follows.
+    """
+    proved = Proved([], Heads(), 0, 0, (), 0)
+    months = sorted(found.months)
+    every: list[tuple[Sequence[Leaf], Sequence[bytes]]] = []
+    for month in months:
+        name = manifest.LEAVES.format(month)
+        try:
+            listed = list(parse(_bytes(directory, name), month, name))
+        except ProofError as error:
+            raise Difference(str(error)) from None
+        lines = _unpacked(directory, manifest.EVIDENCE.format(month)).splitlines()
+        proved = _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
+        _check_rows(directory, found, month, lines)
+        every.append((listed, lines))
+    _check_heads(_bytes(directory, leaves.HEADS), proved.heads, leaves.HEADS)
+    evidence.restore(every, rebuilt / "history")
+    return proved
+
+
+def _prove_month(
+    name: str, listed: Sequence[Leaf], lines: Sequence[bytes], so_far: Proved
+) -> Proved:
+    """Check the lines of a month against its leaves, and go on with the tree."""
+    if len(listed) != len(lines):
+        raise Difference(f"{name} has {len(lines):,} lines, and its proof {len(listed):,} leaves")
+    damaged = gone = offset = 0
+    withheld: list[bytes] = []
+    for number, (leaf, line) in enumerate(zip(listed, lines, strict=True), start=1):
+        so_far.heads.add(leaf.day, leaf.hash)
+        so_far.hashes.append(leaf.hash)
+        if line == evidence.GONE:
+            gone += 1
+        elif evidence.is_withheld(line):
+            withheld.append(line)
+        else:
+            check_line(f"{name}: line {number}, byte {offset:,} unpacked", line, leaf.hash)
+            damaged += evidence.read(line) is None
+        offset += len(line) + 1
+    return Proved(
+        so_far.hashes,
+        so_far.heads,
+        so_far.polls + len(lines),
+        so_far.damaged + damaged,
+        (*so_far.withheld, *withheld),
+        so_far.gone + gone,
+    )
+
+
+def check_line(where: str, line: bytes, digest: bytes) -> None:
+    """See that a line has its checksum, its id and the hash that the proof has.
+
+    Raises:
+        Difference: one does not fit.
+    """
+    if leaf_hash(line) != digest:
+        raise Difference(
+            f"{where}: the line is not the one of the proof, whose leaf hash is {digest.hex()}:\n"
+            f"  there:   {_shown(line[: 2 * _AROUND])}"
+        )
+    if not has_valid_checksum(line):
+        raise Difference(f"{where}: the checksum does not fit the line")
+    if not has_valid_id(line):
+        raise Difference(f"{where}: the line is not what its id says")
+
+
+def _check_heads(data: bytes, heads: Heads, name: str) -> None:
+    try:
+        parse_heads(data, name)
+    except ProofError as error:
+        raise Difference(str(error)) from None
+    compare(name, b"".join(map(leaves.head_line, heads.closed)), data)
+
+
+def check_against(given: Iterable[Head], hashes: Sequence[bytes]) -> None:
+    """See that the tree goes on from heads that somebody kept elsewhere.
+
+    Raises:
+        Difference: history before one of them was changed.
+    """
+    wanted = {head.size: head for head in given}
+    tree = Tree()
+    for i in range(len(hashes) + 1):
+        if head := wanted.pop(i, None):
+            root = tree.root().hex()
+            if root != head.root:
+                raise Difference(
+                    f"history up to {head.date} was rewritten: its first {head.size:,} lines have "
+                    f"the root {root}, and the head that you kept says {head.root}"
+                )
+        if i < len(hashes):
+            tree.append(hashes[i])
+    for head in wanted.values():
+        raise Difference(
+            f"history was cut short: the head of {head.date} that you kept has {head.size:,} "
+            f"lines, and there are {len(hashes):,}"
+        )
+
+
+def _check_rows(directory: Path, found: Manifest, month: str, lines: Sequence[bytes]) -> None:
+    """See that tables by month hold the rows that follow from the lines, and no others."""
+    ordered = tables.in_order(evidence.polls(lines))
+    for table in tables.MONTHLY:
+        rows = list(tables.monthly_rows(table, ordered))
+        slim = f"csv/{table.name}/month={month}/{table.name}.csv.gz"
+        compare(slim, formats.csv_bytes(table, rows), _unpacked(directory, slim))
+        name = f"{table.name}/month={month}/{table.name}.parquet"
+        if name in found.files and formats.has_parquet():
+            _compare_rows(name, table, rows, _bytes(directory, name))
+
+
+def _compare_rows(
+    name: str, table: tables.Table, expected: Sequence[tables.Row], data: bytes
+) -> None:
+    """Rows, never bytes: those of Parquet differ from one version of its writer to the next."""
+    try:
+        found = formats.parquet_rows(table, data)
+    except (ValueError, OSError) as error:
+        raise Difference(f"{name} cannot be read as {table.name}: {error}") from None
+    for number, (mine, theirs) in enumerate(zip(expected, found, strict=False)):
+        for column, follows, there in zip(table.names, mine, theirs, strict=True):
+            if follows != there:
+                where = f"{name}: row {number:,}, column {column}"
+                compare(where, repr(follows).encode(), repr(there).encode())
+    if len(found) != len(expected):
+        raise Difference(f"{name} has {len(found):,} rows, not {len(expected):,}")
+
+
+def rebuild(directory: Path, found: Manifest, proved: Proved, rebuilt: Path) -> Store:
+    """A store over the data directory that follows from evidence and catalogue.
+
+    Raises:
+        Difference: the catalogue is none, withholds other polls, or a table over everything has
+            other rows.
+    """
+    data = _bytes(directory, catalogue.NAME)
+    try:
+        catalogue.restore(data, rebuilt)
+    except ValueError as error:
+        raise Difference(f"{catalogue.NAME}: {error}") from None
+    store = Store(rebuilt)
+    store.history = evidence.PublishedHistory(rebuilt / "history")
+    snapshot = store.snapshot
+    compare(catalogue.NAME, catalogue.published(snapshot.catalogue, found.base_url), data)
+    for line in proved.withheld:
+        if evidence.hide(line, snapshot.catalogue.withheld) != line or id_of(line) not in (
+            snapshot.catalogue.withheld
+        ):
+            shown = _shown(line[: 2 * _AROUND])
+            raise Difference(
+                f"the record is not what is left of a withheld poll:\n  there:   {shown}"
+            )
+    expected = tables.whole_rows(snapshot)
+    for name, body, _ in whole_files(snapshot, parquet=False):
+        compare(name, body, _bytes(directory, name))
+    for table in tables.WHOLE:
+        name = f"{table.name}.parquet"
+        if name in found.files and formats.has_parquet():
+            _compare_rows(name, table, expected[table.name], _bytes(directory, name))
+    return store
+
+
+def lines_in(directory: Path) -> Iterator[tuple[str, int, bytes]]:
+    """File, offset and text of every line of a data directory's history."""
+    for path in sorted((directory / "history").glob("*.jsonl")):
+        start = 0
+        for line in _bytes(directory, f"history/{path.name}").removesuffix(b"\n").split(b"\n"):
+            if line or start:
+                yield f"history/{path.name}", start, line
+            start += len(line) + 1
+
+
+def check_history(directory: Path) -> int:
+    """See that every line of a data directory is sealed and whole; the number of lines.
+
+    Raises:
+        Difference: one is not.
+    """
+    number = 0
+    for name, start, line in lines_in(directory):
+        try:
+            decode_line(line)
+        except ValueError as error:
+            raise Difference(
+                f"{name}: byte {start:,}: {error}\n  there:   {_shown(line[: 2 * _AROUND])}"
+            ) from None
+        number += 1
+    return number
+
+
+def check_proof(directory: Path) -> tuple[list[bytes], Heads]:
+    """See that a data directory's leaf list names the lines that are there, and its heads follow.
+
+    Raises:
+        Difference: a line or a head is another.
+    """
+    listed = leaves.LeafList(directory)
+    hashes, heads = [], Heads()
+    lines = {(name, start): line for name, start, line in lines_in(directory)}
+    try:
+        for leaf in listed.leaves():
+            name = f"history/{leaf.slug}.jsonl"
+            check_line(
+                f"{name}: byte {leaf.start:,}", lines.get((name, leaf.start), b""), leaf.hash
+            )
+            heads.add(leaf.day, leaf.hash)
+            hashes.append(leaf.hash)
+        check_grown(listed.heads(), heads.closed, f"{leaves.FOLDER}/{leaves.HEADS}")
+    except ProofError as error:
+        raise Difference(str(error)) from None
+    return hashes, heads
+
+
+def unlisted(directory: Path, hashes: Iterable[bytes]) -> int:
+    """How many sealed lines the leaf list of a data directory does not have yet."""
+    known = set(hashes)
+    return sum(leaf_hash(line) not in known for _, _, line in lines_in(directory))
+
+
+def _bytes(directory: Path, name: str) -> bytes:
+    try:
+        with opened(directory / name):
+            return (directory / name).read_bytes()
+    except OSError as error:
+        raise Difference(f"{name} cannot be read: {error.strerror}") from None
+
+
+def _unpacked(directory: Path, name: str) -> bytes:
+    try:
+        return formats.unpacked(_bytes(directory, name))
+    except ValueError as error:
+        raise Difference(f"{name}: {error}") from None
+
+
+def files_of(found: Manifest) -> Mapping[str, int]:
+    """The size of every file of a version by name."""
+    return {name: file.bytes for name, file in found.files.items()}

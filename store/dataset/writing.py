@@ -1,0 +1,347 @@
+"""Writing the dataset: what changed since the last version, and nothing else.
+
+A month is made again when its leaf list or what is withheld changed. Objects are put in place
+before the manifest that names them; the newest manifest comes last. When a poll is withheld, the
+versions before lose its texts too, and say so.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import os
+from contextlib import contextmanager
+from hashlib import sha256
+from itertools import count
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
+from store.dataset.leaves import LeafList
+from store.dataset.manifest import File, Manifest, Redaction
+from store.disk import atomic_write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from store.dataset.leaves import Head
+    from store.records import Withholding
+    from store.snapshot import Snapshot
+
+FORMAT = b"1"
+"""Raised when the files of a month would be others from the same lines."""
+
+
+class DatasetError(Exception):
+    """The dataset cannot be written; the sentence says why."""
+
+
+class Source(Struct, frozen=True):
+    """What a dataset is made from: a data directory, its snapshot and where it is served."""
+
+    directory: Path
+    snapshot: Snapshot
+    base_url: str | None
+
+
+class Written(Struct, frozen=True):
+    """A version that was written, how many files are new, and the heads of all closed days."""
+
+    manifest: Manifest
+    new: int
+    heads: tuple[Head, ...]
+
+
+def write(target: Path, source: Source, now: datetime) -> Written:
+    """Bring the dataset in ``target`` up to date; the same data writes no new version.
+
+    Raises:
+        DatasetError: an earlier dataset there cannot be read, or had Parquet.
+        ProofError: the proof is not what was written before.
+        OSError: it could not be written.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    leaf_list = LeafList(source.directory)
+    with _locked(target):
+        before = read(target)
+        heads = leaf_list.extend(now)
+        if before:
+            known = (target / leaves.HEADS).read_bytes()
+            leaves.check_grown(leaves.parse_heads(known, leaves.HEADS), heads, leaves.HEADS)
+        writer = _Writer(target, source, before, has_parquet=_with_parquet(before))
+        writer.months(leaf_list)
+        writer.rest(heads)
+        written = writer.publish()
+    return Written(written, writer.new, tuple(heads))
+
+
+def read(target: Path) -> Manifest | None:
+    """The newest version in a dataset's directory, if there is one.
+
+    Raises:
+        DatasetError: there is one, and its manifest cannot be read.
+    """
+    try:
+        return manifest.decode((target / manifest.MANIFEST).read_bytes())
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise DatasetError(
+            f"{target / manifest.MANIFEST} cannot be read: {error}; put it back from a backup, or "
+            "remove the directory to begin anew"
+        ) from None
+
+
+def month_files(
+    leaf_text: bytes, lines: Sequence[bytes], *, parquet: bool
+) -> Iterator[tuple[str, bytes, int | None]]:
+    """The files of one month: name, in which ``{}`` stands for the month, bytes and rows."""
+    yield manifest.LEAVES, leaf_text, None
+    yield manifest.EVIDENCE, formats.packed(b"".join(line + b"\n" for line in lines)), len(lines)
+    ordered = tables.in_order(evidence.polls(lines))
+    for table in tables.MONTHLY:
+        name = table.name
+        count = sum(1 for _ in tables.monthly_rows(table, ordered))
+        slim = formats.csv_bytes(table, tables.monthly_rows(table, ordered))
+        yield f"csv/{name}/month={{}}/{name}.csv.gz", formats.packed(slim), count
+        if parquet:
+            body = formats.parquet(table, tables.monthly_rows(table, ordered))
+            yield f"{name}/month={{}}/{name}.parquet", body, count
+
+
+def whole_files(snapshot: Snapshot, *, parquet: bool) -> Iterator[tuple[str, bytes, int]]:
+    """The files of tables that are over the whole history: name, bytes and rows."""
+    found = tables.whole_rows(snapshot)
+    for table in tables.WHOLE:
+        rows = found[table.name]
+        yield f"{table.name}.csv", formats.csv_bytes(table, rows), len(rows)
+        if parquet:
+            yield f"{table.name}.parquet", formats.parquet(table, rows), len(rows)
+
+
+def sums(files: Mapping[str, str]) -> bytes:
+    """SHA-256 in hex by path, as ``sha256sum --check`` reads it."""
+    return "".join(f"{digest}  {path}\n" for path, digest in sorted(files.items())).encode()
+
+
+def _with_parquet(before: Manifest | None) -> bool:
+    if formats.has_parquet():
+        return True
+    if before and before.tables(tables.POLLS.name):
+        raise DatasetError(
+            "the dataset has Parquet files, and pyarrow is not installed: pip install '.[data]'"
+        )
+    return False
+
+
+class _Writer:
+    """One version on its way; see :func:`write`."""
+
+    def __init__(
+        self, target: Path, source: Source, before: Manifest | None, *, has_parquet: bool
+    ) -> None:
+        self.new = 0
+        self._target = target
+        self._source = source
+        self._before = before
+        self._parquet = has_parquet
+        self._files: dict[str, File] = {}
+        self._months: dict[str, str] = {}
+        (target / manifest.OBJECTS).mkdir(exist_ok=True)
+        (target / manifest.VERSIONS).mkdir(exist_ok=True)
+
+    def months(self, leaf_list: LeafList) -> None:
+        """The files of every month, taken over where what they are made from is the same."""
+        withheld = self._source.snapshot.catalogue.withheld
+        known = self._before.months if self._before else {}
+        for month in leaf_list.months():
+            text = leaf_list.month(month)
+            key = sha256(b"%b%d" % (FORMAT, self._parquet) + text + _encoded(withheld)).hexdigest()
+            self._months[month] = key
+            if self._before and known.get(month) == key:
+                part = f"/month={month}/"
+                self._files.update({n: f for n, f in self._before.files.items() if part in n})
+                continue
+            listed = list(leaves.parse(text, month, manifest.LEAVES.format(month)))
+            lines = evidence.lines(listed, self._source.directory / "history", withheld)
+            for name, body, rows in month_files(text, lines, parquet=self._parquet):
+                self._place(name.format(month), body, rows)
+
+    def rest(self, heads: Sequence[Head]) -> None:
+        """What is over everything."""
+        for name, body, rows in whole_files(self._source.snapshot, parquet=self._parquet):
+            self._place(name, body, rows)
+        snapshot = self._source.snapshot
+        said = catalogue.published(snapshot.catalogue, self._source.base_url)
+        self._place(catalogue.NAME, said)
+        self._place(leaves.HEADS, b"".join(map(leaves.head_line, heads)), len(heads))
+
+    def publish(self) -> Manifest:
+        """Put the version in place, and take what is withheld out of those before."""
+        made = self._manifest()
+        older = manifest.versions(self._target)
+        if self._before and _same(self._before, made):
+            made = self._before
+        else:
+            made = replace(made, version=_next_version(made.date, older.values()))
+            made = self._described(made)
+        self._redact(older, made)
+        body = manifest.encode(made)
+        name = f"{manifest.VERSIONS}/{made.version}.json"
+        _put(self._target / name, body)
+        _put(self._target / manifest.MANIFEST, body)
+        self._clean({**older, name: made}, made)
+        return made
+
+    def _manifest(self) -> Manifest:
+        snapshot = self._source.snapshot
+        site, withheld = snapshot.catalogue.site, snapshot.catalogue.withheld
+        return Manifest(
+            version="",
+            date=(snapshot.summary.last_poll or "1970-01-01")[:10],
+            title=site.name,
+            licence=site.licence,
+            sample=site.sample,
+            base_url=self._source.base_url,
+            files=self._files,
+            months=self._months,
+            withheld=tuple(
+                sorted(Redaction(id_, f"{w.date}", w.reason) for id_, w in withheld.items())
+            ),
+        )
+
+    def _described(self, made: Manifest) -> Manifest:
+        """The same version with the files that describe it."""
+        described = {
+            name: self._stored(name, body) for name, body in metadata.documents(made).items()
+        }
+        return replace(made, files={**made.files, **described})
+
+    def _place(self, name: str, body: bytes, rows: int | None = None) -> None:
+        self._files[name] = self._stored(name, body, rows)
+
+    def _stored(self, name: str, body: bytes, rows: int | None = None) -> File:
+        file = File(len(body), sha256(body).hexdigest(), rows)
+        path = self._target / file.object(name)
+        if not (path.is_file() and path.stat().st_size == len(body)):
+            self.new += 1
+            atomic_write(path, body)
+        return file
+
+    def _redact(self, older: dict[str, Manifest], made: Manifest) -> None:
+        """Take the texts of what is newly withheld out of every version before."""
+        known = {each.id for each in self._before.withheld} if self._before else set[str]()
+        fresh = [each for each in made.withheld if each.id not in known]
+        for name, version in list(older.items()) if fresh else ():
+            files = dict(version.files)
+            for month in version.months:
+                files.update(self._redacted_month(month, version))
+            if files != version.files:
+                files = {n: f for n, f in files.items() if "/" in n or n in _KEPT}
+                gone = sorted({*version.files} - {*files} - {*metadata.NAMES})
+                withheld = tuple(sorted({*version.withheld, *fresh}))
+                without = tuple(sorted({*version.without, *gone}))
+                bare = replace(version, files=files, withheld=withheld, without=without)
+                older[name] = self._described(bare)
+                atomic_write(self._target / name, manifest.encode(older[name]))
+
+    def _redacted_month(self, month: str, version: Manifest) -> dict[str, File]:
+        """The files of an older version's month that hold what is withheld now, without it."""
+        withheld = self._source.snapshot.catalogue.withheld
+        name, list_name = manifest.EVIDENCE.format(month), manifest.LEAVES.format(month)
+        packed = (self._target / version.files[name].object(name)).read_bytes()
+        lines = gzip.decompress(packed).splitlines()
+        hidden = [evidence.hide(line, withheld) for line in lines]
+        if hidden == lines:
+            return {}
+        text = (self._target / version.files[list_name].object(list_name)).read_bytes()
+        had = bool(version.tables(tables.POLLS.name))
+        made = month_files(text, hidden, parquet=had)
+        return {
+            n.format(month): self._stored(n.format(month), body, rows) for n, body, rows in made
+        }
+
+    def _clean(self, versions: Mapping[str, Manifest], latest: Manifest) -> None:
+        """Show the newest files under their names, take away what no version names, sum up."""
+        paths = manifest.published_paths(versions, latest)
+        objects = {path for path in paths.values() if path.startswith(manifest.OBJECTS)}
+        for path in (self._target / manifest.OBJECTS).iterdir():
+            if f"{manifest.OBJECTS}/{path.name}" not in objects:
+                path.unlink()
+        stay = {name: latest.files[name].object(name) for name in latest.files}
+        for path in list(_files_in(self._target)):
+            name = path.relative_to(self._target).as_posix()
+            if name not in stay and name not in paths:
+                path.unlink()
+        for name, kept in stay.items():
+            _link(self._target / kept, self._target / name)
+        digests = {name: file.sha256 for name, file in latest.files.items()}
+        digests |= {path: path[len(manifest.OBJECTS) + 1 :][:64] for path in objects}
+        digests |= {
+            name: sha256(manifest.encode(version)).hexdigest() for name, version in versions.items()
+        }
+        digests[manifest.MANIFEST] = sha256(manifest.encode(latest)).hexdigest()
+        _put(self._target / manifest.SUMS, sums(digests))
+
+
+_KEPT = (catalogue.NAME, leaves.HEADS)
+"""What is over everything and stays in an older version when a poll is withheld: no answer's text
+stands in it, while tables over all polls may hold one and cannot be made again."""
+
+
+def _same(before: Manifest, made: Manifest) -> bool:
+    """Whether two versions say the same, but for their number and what describes them."""
+    files = {name: file for name, file in before.files.items() if name not in metadata.NAMES}
+    return replace(before, version="", files=files) == made
+
+
+def _next_version(date: str, older: Iterable[Manifest]) -> str:
+    """``YYYY.M.D`` of the newest poll; a further version of one day has ``+2``, ``+3``, …."""
+    day = ".".join(str(int(part)) for part in date.split("-"))
+    taken = {version.version for version in older}
+    numbers = (day if i == 1 else f"{day}+{i}" for i in count(1))
+    return next(number for number in numbers if number not in taken)
+
+
+def _encoded(withheld: Mapping[str, Withholding]) -> bytes:
+    return msgspec.json.encode(withheld, order="sorted")
+
+
+def _files_in(target: Path) -> Iterator[Path]:
+    return (path for path in target.rglob("*") if path.is_file())
+
+
+def _put(path: Path, body: bytes) -> None:
+    """Put a file in place unless it is there, so that its time stays."""
+    if not (path.is_file() and path.read_bytes() == body):
+        atomic_write(path, body)
+
+
+def _link(source: Path, name: Path) -> None:
+    """Let a file also bear a name; where there are no hard links, as a copy."""
+    if name.exists() and name.samefile(source):
+        return
+    name.parent.mkdir(parents=True, exist_ok=True)
+    draft = name.with_name(f".{name.name}.draft")
+    draft.unlink(missing_ok=True)
+    try:
+        os.link(source, draft)
+    except OSError:
+        draft.write_bytes(source.read_bytes())
+    draft.replace(name)
+
+
+@contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """The directory, while no other process writes a version."""
+    handle = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,27 @@
+"""What an operator's machines are told: metrics, alerts, the watchdog of systemd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from store.monitoring import watchdog
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+
+def begin(app: Flask) -> None:
+    """Tell them from now on, as far as the settings ask for it.
+
+    To be called by a process that serves, once its scheduler is in ``app.extensions``.
+    """
+    store, settings = app.extensions["store"], app.extensions["settings"]
+    watchdog.begin(store, settings.environ)
+    if settings.alert_command or settings.has("ALERT_URL"):
+        from store.monitoring import alerts  # noqa: PLC0415 - most servers have none
+
+        alerts.begin(store, settings, app.extensions.get("scheduler"))
+    if settings.metrics_port:
+        from store.monitoring import metrics  # noqa: PLC0415 - the same
+
+        metrics.begin(app, settings.metrics_port)

@@ -1,0 +1,244 @@
+"""Batches on their way: found again after a crash, waited for, cancelled when late, collected."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from store.polls.asking import Unready
+from store.polls.batches.collecting import Unread, collect, results_of
+from store.polls.batches.submitting import is_well, said
+from store.polls.batches.work import ProviderLine
+from store.polls.providers import Response
+from store.polls.runner import RunSummary
+from store.settings import SettingsError
+from store.times import rfc3339
+
+if TYPE_CHECKING:
+    from store.polls.batches.files import Batch
+    from store.polls.batches.work import BatchWork
+    from store.polls.providers.batches import Remote
+    from store.polls.sending import Lost
+
+HOUR = 3600.0
+FALLBACK = 26 * HOUR
+"""Seconds after which a batch is cancelled, so that what is left is asked directly: providers
+promise 24 hours, and need a while to put the results together."""
+LOST = 50 * HOUR
+"""Seconds after which a batch that neither ends nor can be cancelled is given up: Gemini's end
+after 48 hours."""
+SURE = 900.0
+"""Seconds between two searches in vain that say that a batch was never made."""
+LAGGING = 26 * HOUR
+"""Seconds for which one that was never made is looked for all the same, where its name is kept."""
+EARLY = 600.0
+"""Seconds by which a provider's clock may be behind ours."""
+KEPT = 31 * 24 * HOUR
+"""Seconds for which a batch that is over is remembered: providers keep results for 30 days."""
+MOST_PAGES = 50
+"""Pages of a hundred batches that are searched."""
+
+
+class Followed(Struct):
+    """What came of a look at an assistant's batches: new records, and what is wrong."""
+
+    summary: RunSummary
+    wrong: list[str]
+
+
+def follow(name: str, work: BatchWork) -> Followed:
+    """Look after all batches of an assistant, by the name it was asked under.
+
+    Raises:
+        HistoryError: an answer could not be recorded; it is fetched again next time.
+        OSError: a batch cannot be read or written.
+    """
+    came = Followed(RunSummary(), [])
+    for batch in work.files.all():
+        if batch.name == name:
+            _follow_one(batch, work, came)
+    return came
+
+
+def _follow_one(batch: Batch, work: BatchWork, came: Followed) -> None:
+    now = work.polling.clock.now()
+    if not (batch.is_open or _may_appear(batch, now)):
+        if batch.over_at and _since(batch.over_at, now) > KEPT:
+            work.files.forget(batch)
+        return
+    if fault := work.polling.clock.fault():
+        came.wrong.append(fault)
+        return
+    try:
+        line = ProviderLine(batch.assistant, work.polling)
+    except (Unready, SettingsError) as error:
+        came.wrong.append(f"A batch of {batch.name} cannot be looked after: {error}.")
+        return
+    if batch.remote is None:
+        found = _searched(batch, work, line)
+        if found is None:
+            return
+        batch = found
+    _looked_after(batch, work, line, came)
+
+
+def _may_appear(batch: Batch, now: datetime) -> bool:
+    """Whether a batch that was not found may still come to light, in a list that lags behind."""
+    unseen = batch.state == "void" and batch.missed_at is not None
+    return unseen and batch.age(now) < LAGGING
+
+
+def _since(time: str, now: datetime) -> float:
+    return (now - datetime.fromisoformat(time)).total_seconds()
+
+
+def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None:
+    """The batch with the id that its provider gave it, if it can be found and so was made."""
+    found = _find(batch, work, line)
+    if isinstance(found, str):
+        adopted = msgspec.structs.replace(batch, state="submitted", remote=found, over_at=None)
+        work.files.write(adopted)
+        if batch.state == "void":
+            work.hold(batch)
+        return adopted
+    now = work.polling.clock.now()
+    if found is None or batch.state == "void":
+        if found is None and batch.is_open and batch.age(now) > LOST:
+            work.close(batch, "lost", why="Its provider did not say whether there is such a batch.")
+        return None
+    batch = msgspec.structs.replace(batch, not_ours=found)
+    if batch.missed_at is None:
+        work.files.write(msgspec.structs.replace(batch, missed_at=rfc3339(now)))
+    elif _since(batch.missed_at, now) >= SURE:
+        work.close(batch, "void", why="The provider never got it, so nothing was asked.")
+    return None
+
+
+def _find(batch: Batch, work: BatchWork, line: ProviderLine) -> str | tuple[str, ...] | None:
+    """The id of a batch; if there is none, those that are not it; ``None`` if nobody can say."""
+    listed = _listed(batch, line)
+    if listed is None:
+        return None
+    if line.queue.LABELLED:
+        return next((each.id for each in listed if each.label == batch.key), ())
+    known = {other.remote for other in work.files.all()}
+    suspects = [
+        each
+        for each in listed
+        if each.asked == len(batch.items) and each.id not in {*known, *batch.not_ours}
+    ]
+    others = batch.not_ours
+    for suspect in suspects:
+        if suspect.state == "open":
+            return None
+        found = results_of(batch, suspect, line)
+        if isinstance(found, Unread):
+            return None
+        if any(identifier.startswith(f"{batch.key}-") for identifier, _ in found):
+            return suspect.id
+        others = (*others, suspect.id)
+    return others
+
+
+def _listed(batch: Batch, line: ProviderLine) -> list[Remote] | None:
+    """The provider's batches since this one was to be made, if they can be listed to the end."""
+    earliest = datetime.fromisoformat(batch.intended_at).timestamp() - EARLY
+    found: list[Remote] = []
+    after: str | None = None
+    for _ in range(MOST_PAGES):
+        came = line.call(line.queue.build_list(batch.assistant, after, line.key))
+        page = line.queue.read_list(came.body) if is_well(came) else None
+        if page is None:
+            return None
+        recent = [b for b in page.batches if b.created is None or b.created >= earliest]
+        found += recent
+        if page.following is None or len(recent) < len(page.batches):
+            return found
+        after = page.following
+    return None
+
+
+def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Followed) -> None:
+    """Ask how a batch stands, and do what follows from that."""
+    assert batch.remote is not None  # noqa: S101 - it was found
+    answered = line.call(line.queue.build_look(batch.assistant, batch.remote, line.key))
+    remote = line.queue.read_batch(answered.body) if is_well(answered) else None
+    if fault := work.polling.clock.fault():
+        came.wrong.append(fault)
+    elif remote is None or remote.id != batch.remote:
+        _unknown(batch, answered, work, came)
+    elif remote.state == "failed":
+        why = f"The provider's batch failed before it ran ({remote.why or 'it gave no reason'})."
+        came.wrong.append(f"{batch.name}: {why}")
+        work.close(batch, "void", why=why, refused=True)
+    elif remote.state == "open" or not _is_whole(batch, remote, work):
+        _wait(batch, remote, work, line, came)
+    else:
+        _end(batch, remote, work, line, came)
+
+
+def _is_whole(batch: Batch, remote: Remote, work: BatchWork) -> bool:
+    """Whether a batch that ended says where its results are, or is not going to any more."""
+    has_none = not remote.files and remote.unasked.kind == "http"
+    return not has_none or batch.age(work.polling.clock.now()) > FALLBACK
+
+
+def _end(batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came: Followed) -> None:
+    found = results_of(batch, remote, line)
+    if isinstance(found, Unread):
+        came.wrong.append(f"The results of a batch of {batch.name} cannot be had: {found.why}")
+        _give_up(batch, found.why, work)
+    else:
+        came.summary.add(collect(batch, remote, found, work, line.key))
+
+
+def _unknown(batch: Batch, answered: Response | Lost, work: BatchWork, came: Followed) -> None:
+    """No answer of use: a batch that was just made may not be known everywhere yet (404)."""
+    came.wrong.append(f"A batch of {batch.name} cannot be looked at: {said(answered)}")
+    if isinstance(answered, Response) and answered.status == 404:  # noqa: PLR2004 - HTTP's own
+        _give_up(batch, "The provider does not know it (is the key of another project?).", work)
+
+
+def _wait(
+    batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came: Followed
+) -> None:
+    """Note how far it is; cancel it when it is late, and give it up when even that is of no use."""
+    now = work.polling.clock.now()
+    if remote.done != batch.done:
+        batch = msgspec.structs.replace(batch, done=remote.done)
+        work.files.write(batch)
+    if batch.age(now) > FALLBACK:
+        came.wrong.append(stuck(batch))
+        if not _give_up(batch, "It neither ended nor could be cancelled.", work):
+            cancel(batch, work, line)
+
+
+def _give_up(batch: Batch, why: str, work: BatchWork) -> bool:
+    """Whether a batch is past all hope; then it is lost, and counts as paid."""
+    if batch.age(work.polling.clock.now()) <= LOST:
+        return False
+    work.close(batch, "lost", why=why, late=True)
+    return True
+
+
+def stuck(batch: Batch) -> str:
+    """The sentence on a batch that is late."""
+    return f"A batch of {batch.name} is with its provider since {batch.intended_at} ({batch.key})."
+
+
+def cancel(batch: Batch, work: BatchWork, line: ProviderLine) -> str | None:
+    """Ask the provider to end a batch; what it answered until then is collected as ever.
+
+    Returns why it would not, in a sentence.
+    """
+    assert batch.remote is not None  # noqa: S101 - only what a provider has can be cancelled
+    came = line.call(line.queue.build_cancel(batch.assistant, batch.remote, line.key))
+    if not is_well(came):
+        return said(came)
+    if batch.cancelled_at is None:
+        now = rfc3339(work.polling.clock.now())
+        work.files.write(msgspec.structs.replace(batch, cancelled_at=now, late=True))
+    return None

@@ -1,0 +1,121 @@
+"""Whether an assistant can be asked in batches now, and how its batches stand in words. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from store.polls.batches.following import FALLBACK, HOUR, stuck
+from store.polls.batches.submitting import MOST_ITEMS
+from store.polls.batches.work import queue_of
+from store.times import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from store.polls.batches.files import Batch
+    from store.records import Assistant
+
+REST = HOUR
+"""Seconds without a new batch after one that was not made: queues have limits that pass."""
+LATE_REST = 24 * HOUR
+"""Seconds without a new batch after a late one, so that what it left is asked directly."""
+
+
+class Standing(Struct, frozen=True):
+    """How many questions the next batch may have, or why there is none.
+
+    ``waits`` is set while one is on its way that says whether batches work at all: what is due is
+    kept for them.
+    """
+
+    most: int
+    why: str | None = None
+    waits: bool = False
+
+
+def standing(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> Standing:
+    """How an assistant stands with its provider's queue, from its batches so far, oldest first.
+
+    The first has one question. If it is refused there are no more until models.json changes.
+    """
+    own = [b for b in batches if _same(b.assistant, assistant)]
+    proven = any(batch.state == "collected" for batch in own)
+    if not proven and any(batch.is_open for batch in own):
+        return Standing(0, "the first batch, of one question, is on its way", waits=True)
+    for batch in reversed(own):
+        since = _ago(batch.over_at, now)
+        if batch.refused and not proven:
+            return Standing(0, f"batches are off, for the first was refused: {batch.why}")
+        if since is not None and batch.late and since < LATE_REST:
+            return Standing(0, "batches rest for a day, for one came late")
+        if since is not None and batch.state in ("void", "lost") and since < REST:
+            return Standing(0, f"batches rest for an hour: {batch.why}")
+    if proven:
+        return Standing(min(MOST_ITEMS, queue_of(assistant).MOST))
+    return Standing(1)
+
+
+def _same(one: Assistant, other: Assistant) -> bool:
+    """Whether two entries of models.json ask one model of one provider."""
+    return (one.api, one.base_url, one.model, one.extra) == (
+        other.api,
+        other.base_url,
+        other.model,
+        other.extra,
+    )
+
+
+def _ago(time: str | None, now: datetime) -> float | None:
+    return (now - datetime.fromisoformat(time)).total_seconds() if time else None
+
+
+class OpenBatches(Struct, frozen=True, rename="camel"):
+    """An assistant's batches on their way. Times are RFC 3339.
+
+    ``direct_after`` is when the first of them is cancelled, and what it lacks is asked directly;
+    ``usd_at_most`` is what they hold reserved.
+    """
+
+    count: int
+    asked: int
+    done: int
+    since: str
+    direct_after: str
+    usd_at_most: float
+    hours: float
+
+    def __str__(self) -> str:
+        """A phrase for people."""
+        count = "1 batch" if self.count == 1 else f"{self.count} batches"
+        passed = f"{self.hours:.0f} h" if self.hours >= 1 else f"{60 * self.hours:.0f} min"
+        direct = f"{self.direct_after[5:10]} {self.direct_after[11:16]}Z"
+        return (
+            f"{count}: {self.asked} asked {passed} ago, {self.done} done, direct after {direct}, "
+            f"at most {self.usd_at_most:.2f} USD"
+        )
+
+
+def open_batches(batches: Sequence[Batch], now: datetime) -> OpenBatches | None:
+    """How those of an assistant's batches stand that are on their way, if any are."""
+    there = [batch for batch in batches if batch.is_open]
+    if not there:
+        return None
+    first = min(there, key=lambda batch: batch.intended_at)
+    direct = datetime.fromisoformat(first.intended_at) + timedelta(seconds=FALLBACK)
+    return OpenBatches(
+        count=len(there),
+        asked=sum(len(batch.items) for batch in there),
+        done=sum(batch.done for batch in there),
+        since=first.intended_at,
+        direct_after=rfc3339(direct),
+        usd_at_most=sum(batch.reserved for batch in there) / 1e6,
+        hours=round(first.age(now) / HOUR, 2),
+    )
+
+
+def late_ones(batches: Sequence[Batch], now: datetime) -> list[str]:
+    """A sentence for each batch that should have ended."""
+    return [stuck(b) for b in batches if b.is_open and b.age(now) > FALLBACK]

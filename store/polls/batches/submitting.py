@@ -1,0 +1,217 @@
+"""Making a batch: its intent is on disk before anything is sent, and it is sent once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, TypeGuard
+
+import msgspec
+from msgspec import Struct
+
+from store.cleaning import clean
+from store.history import HistoryError
+from store.polls.asking import body_of
+from store.polls.batches.files import Asking, Batch
+from store.polls.providers import Reply, Response
+from store.polls.providers import envelopes as wire
+from store.polls.providers.batches import Item, opened
+from store.polls.sending import Lost
+from store.polls.spending import at_batch_price, at_most, micros, usd
+from store.records import Failure
+from store.times import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from store.polls.batches.work import BatchWork, ProviderLine
+    from store.polls.due import Pair, Rounds
+    from store.polls.spending import Account
+    from store.records import Assistant
+
+MOST_ITEMS = 200
+"""Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds
+back a seventh of a round."""
+SHOWN = 300
+"""So many characters are kept of a provider's words."""
+AMBIGUOUS = frozenset({408, 409})
+"""Statuses of 4xx after which a batch may have been made all the same."""
+
+
+class Submitted(Struct, frozen=True):
+    """What came of an attempt: how many questions were sent, or why none was, in a sentence."""
+
+    asked: int = 0
+    why: str | None = None
+
+
+def submit(
+    calls: Sequence[Pair], most: int, work: BatchWork, line: ProviderLine, rounds: Rounds | None
+) -> Submitted:
+    """Send the first of these calls, all of one assistant, as one batch of at most ``most``.
+
+    A pair stands among them as often as it is to be asked. With ``rounds`` only pairs still due
+    are. Where a cap leaves too little for all, fewer are sent.
+
+    Raises:
+        OSError: the batch cannot be written down; nothing was sent, or its answer is looked for.
+        HistoryError: it cannot be known what was asked.
+    """
+    if fault := work.polling.clock.fault():
+        return Submitted(why=fault)
+    drawn = _drawn(calls[:most], calls[0].assistant, work)
+    drawn, why = _reserved(drawn, work)
+    if why:
+        return Submitted(why=why)
+    try:
+        work.files.write(drawn)
+    except OSError:
+        _give_back(drawn.reserved, work.polling.accounts)
+        raise
+    batch = _claimed(drawn, calls, work, rounds)
+    if not batch.items:
+        work.files.forget(batch)
+        return Submitted(why="None of them is due any more.")
+    return _sent(batch, work, line)
+
+
+def _drawn(calls: Sequence[Pair], assistant: Assistant, work: BatchWork) -> Batch:
+    """The batch that these calls make."""
+    times: Counter[str] = Counter()
+    items: list[Asking] = []
+    for pair in calls:
+        items.append(Asking(pair.slug, pair.category.question, times[pair.slug]))
+        times[pair.slug] += 1
+    return Batch(
+        key=work.new_key(),
+        state="intended",
+        assistant=assistant,
+        intended_at=rfc3339(work.polling.clock.now()),
+        reserved=0,
+        items=tuple(items),
+    )
+
+
+def cost_at_most(assistant: Assistant, question: str) -> int:
+    """What one question may cost at most in a batch, in micro-dollars; none if nobody knows."""
+    most = at_most(assistant, body_of(assistant, question))
+    return micros(usd(at_batch_price(assistant), most) or 0)
+
+
+def _reserved(batch: Batch, work: BatchWork) -> tuple[Batch, str | None]:
+    """The batch, shrunk to what the caps leave, with all that it may cost taken from them."""
+    accounts = work.polling.accounts
+    left = min((account.left() for account in accounts), default=None)
+    items, total = [], 0
+    for item in batch.items:
+        total += cost_at_most(batch.assistant, item.question)
+        if left is not None and total > left:
+            total -= cost_at_most(batch.assistant, item.question)
+            break
+        items.append(item)
+    names = " and ".join(account.name for account in accounts)
+    refusal = f"{names} leaves too little for a batch"
+    if not items:
+        return batch, refusal
+    for number, account in enumerate(accounts):
+        if account.reserve(total) is None:
+            _give_back(total, accounts[:number])
+            return batch, refusal
+    return msgspec.structs.replace(batch, items=tuple(items), reserved=total), None
+
+
+def _give_back(reserved: int, accounts: Sequence[Account]) -> None:
+    for account in accounts:
+        account.replace(reserved, 0)
+
+
+def _claimed(batch: Batch, calls: Sequence[Pair], work: BatchWork, rounds: Rounds | None) -> Batch:
+    """The batch without the pairs that another poller has, or has asked meanwhile.
+
+    The intent is on disk by now: who takes a lease after us sees it there, and who took one before
+    us we see by the lease, or by what was recorded.
+    """
+    pairs = {pair.slug: pair for pair in calls}
+    kept = {
+        slug
+        for slug in dict.fromkeys(item.slug for item in batch.items)
+        if _is_free(pairs[slug], work, rounds)
+    }
+    items = tuple(item for item in batch.items if item.slug in kept)
+    if items == batch.items:
+        return batch
+    reserved = sum(cost_at_most(batch.assistant, item.question) for item in items)
+    fewer = msgspec.structs.replace(batch, items=items, reserved=reserved)
+    work.files.write(fewer)
+    for account in work.polling.accounts:
+        account.replace(batch.reserved, reserved)
+    return fewer
+
+
+def _is_free(pair: Pair, work: BatchWork, rounds: Rounds | None) -> bool:
+    polling, name = work.polling, pair.assistant.name
+    with polling.leases.lease(pair.slug, name) as leased:
+        if not leased:
+            return False
+        try:
+            states = polling.states_of(pair.slug)
+        except HistoryError:
+            return False
+        now = polling.clock.now()
+        return rounds is None or rounds.due_at(states.present.get(name)) <= now
+
+
+def _sent(batch: Batch, work: BatchWork, line: ProviderLine) -> Submitted:
+    """Upload and make it; without a clear answer to that it stays intended, to be looked for."""
+    items = [
+        Item(batch.identity(n), body_of(batch.assistant, item.question))
+        for n, item in enumerate(batch.items)
+    ]
+    file = None
+    if upload := line.queue.build_upload(batch.assistant, items, line.key):
+        came = line.call(upload)
+        file = wire.text(opened(came.body).get("id")) if is_well(came) else None
+        if not file:
+            return _refused(batch, came, work)
+    came = line.call(line.queue.build_batch(batch.assistant, items, batch.key, file, line.key))
+    if is_well(came) and (remote := line.queue.read_batch(came.body)):
+        work.files.write(msgspec.structs.replace(batch, state="submitted", remote=remote.id))
+        return Submitted(len(items))
+    if is_certain(came):
+        return _refused(batch, came, work)
+    why = "The provider did not say whether it took the batch; it is looked for."
+    return Submitted(len(items), why)
+
+
+def is_well(came: Response | Lost) -> TypeGuard[Response]:
+    """Whether a provider answered with a success."""
+    return isinstance(came, Response) and 200 <= came.status < 300  # noqa: PLR2004 - HTTP's own
+
+
+def is_certain(came: Response | Lost) -> bool:
+    """Whether what was sent surely made no batch."""
+    if isinstance(came, Lost):
+        return came.free
+    return 300 <= came.status < 500 and came.status not in AMBIGUOUS  # noqa: PLR2004 - HTTP's own
+
+
+PASSING = frozenset({401, 402, 403, 408, 409, 429})
+"""Statuses of 4xx that say nothing of batches: a key, money or rate is at fault."""
+
+
+def _refused(batch: Batch, came: Response | Lost, work: BatchWork) -> Submitted:
+    """A batch that was not made, and why: nothing of it is under way, nothing is paid."""
+    why = said(came)
+    status = came.status if isinstance(came, Response) else 0
+    refused = 300 <= status < 500 and status not in PASSING  # noqa: PLR2004 - HTTP's own
+    work.close(batch, "void", why=why, refused=refused)
+    return Submitted(why=why)
+
+
+def said(came: Response | Lost) -> str:
+    """What a request came to that was of no use, in a sentence."""
+    if isinstance(came, Lost):
+        return came.sentence
+    reply = wire.opened(came)
+    if isinstance(reply, Reply) and isinstance(reply.outcome, Failure):
+        return clean(reply.outcome.error)[:SHOWN]
+    return f"The provider answered HTTP {came.status}, but nothing that could be used."

@@ -1,0 +1,110 @@
+"""xAI's Batch API: OpenAI's items in another envelope. From xai-sdk 1.21 and its documentation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from store.polls.providers import batches
+from store.polls.providers import envelopes as wire
+from store.polls.providers.batches import UNASKED, Item, Page, Remote, openai
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from store.polls.providers import Request
+    from store.polls.providers.batches import Result
+    from store.records import Assistant
+
+MOST = 50_000
+LABELLED = True
+build_look = openai.build_look
+PAGE = "?"
+"""Parts a batch's id from the token of a page of its results, where there is one."""
+
+
+def build_upload(assistant: Assistant, items: Sequence[Item], key: str | None) -> Request:
+    """The upload of the items as JSON Lines; this API knows no purpose of files."""
+    return msgspec.structs.replace(openai.build_upload(assistant, items, key), body={})
+
+
+# https://docs.x.ai/docs/guides/batch-api
+def build_batch(
+    assistant: Assistant, _items: Sequence[Item], label: str, file: str | None, key: str | None
+) -> Request:
+    """The batch of an uploaded file, under our label."""
+    body = {"name": label, "input_file_id": file}
+    return batches.post(assistant, "batches", wire.bearer(key), body)
+
+
+def build_cancel(assistant: Assistant, batch: str, key: str | None) -> Request:
+    """The end of a batch."""
+    return batches.post(assistant, f"batches/{batch}:cancel", wire.bearer(key))
+
+
+def build_list(assistant: Assistant, after: str | None, key: str | None) -> Request:
+    """A page of a hundred batches."""
+    more = f"&{batches.query('pagination_token', after)}" if after else ""
+    return batches.get(assistant, f"batches?limit=100{more}", wire.bearer(key))
+
+
+def build_download(assistant: Assistant, file: str, key: str | None) -> Request:
+    """A page of results."""
+    batch, _, token = file.partition(PAGE)
+    more = f"&{batches.query('pagination_token', token)}" if token else ""
+    return batches.get(assistant, f"batches/{batch}/results?limit=100{more}", wire.bearer(key))
+
+
+def read_batch(body: bytes) -> Remote | None:
+    """A batch: it has ended when none of its items, once they are counted, is pending."""
+    return _batch(batches.opened(body))
+
+
+def _batch(found: dict[str, Any]) -> Remote | None:
+    known = batches.identity(found.get("batch_id"))
+    if known is None:
+        return None
+    state = wire.members(found.get("state"))
+    total, pending = (batches.number(state.get(f"num_{name}")) for name in ("requests", "pending"))
+    cancelled = bool(wire.text(found.get("cancel_by_xai_message")))
+    has_ended = cancelled or (total > 0 and pending == 0)
+    return Remote(
+        id=known,
+        state="ended" if has_ended else "open",
+        label=wire.text(found.get("name")) or None,
+        asked=total,
+        done=max(total - pending, 0),
+        files=(known,) if has_ended else (),
+        unasked=UNASKED["cancelled" if cancelled else "missing"],
+    )
+
+
+def read_list(body: bytes) -> Page | None:
+    """A page of batches."""
+    found = batches.opened(body)
+    if not isinstance(found.get("batches"), list):
+        return None
+    there = tuple(filter(None, map(_batch, wire.items(found["batches"]))))
+    return Page(there, wire.text(found.get("pagination_token")) or None)
+
+
+def read_results(body: bytes) -> Iterator[Result]:
+    """Each result of a page."""
+    for each in wire.items(batches.opened(body).get("results")):
+        identifier, result = wire.text(each.get("batch_request_id")), _result(each)
+        answered = wire.members(wire.members(result.get("response")).get("chat_get_completion"))
+        if answered:
+            yield identifier, batches.response(200, answered)
+        else:
+            yield identifier, batches.grpc_error(wire.members(result.get("error")))
+
+
+def _result(each: dict[str, Any]) -> dict[str, Any]:
+    return wire.members(each.get("batch_result"))
+
+
+def next_file(file: str, body: bytes) -> str | None:
+    """The next page of results, if there is one."""
+    token = wire.text(batches.opened(body).get("pagination_token"))
+    return f"{file.partition(PAGE)[0]}{PAGE}{token}" if token else None

@@ -1,0 +1,150 @@
+"""What each assistant does: what it recommends, how steadily, and how often it fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from store.rankings.aggregates import CategoryAggregate
+    from store.rankings.leaderboards import Leaderboard
+    from store.rankings.names import ProductId
+    from store.rankings.repeatability import Repeats
+    from store.records import FailureKind, Poll
+
+
+class Service(Struct, frozen=True):
+    """A version that a provider said it served; times of its first and last answer."""
+
+    version: str | None
+    first: str
+    last: str
+    answers: int
+
+
+class Tally(Struct, frozen=True):
+    """One assistant's polls of one category, or of all; ``services`` oldest first."""
+
+    answers: int
+    failures: Mapping[FailureKind, int]
+    services: tuple[Service, ...]
+
+    @property
+    def failed(self) -> int:
+        """Polls that brought no answer."""
+        return sum(self.failures.values())
+
+    @property
+    def asked(self) -> int:
+        """All polls."""
+        return self.answers + self.failed
+
+
+class AssistantProfile(Struct, frozen=True):
+    """An assistant over all categories.
+
+    ``counted`` are the rankings that count it, ``stale`` those where its answer is old. Of those
+    with other assistants, ``shared``, it ranks the most frequent #1 first in ``agreeing``.
+    ``firsts`` and ``named`` are products by how many rankings it puts them first in, or names
+    them in. ``pairs`` of its answers to one question, ``same_first`` of which agree on the #1,
+    overlap by ``overlap`` in the mean.
+    """
+
+    model: str
+    tally: Tally
+    counted: int
+    stale: int
+    agreeing: int
+    shared: int
+    firsts: Counter[ProductId]
+    named: Counter[ProductId]
+    pairs: int
+    same_first: int
+    overlap: float | None
+
+
+def tallies(polls: Iterable[Poll]) -> dict[str, Tally]:
+    """What came of each assistant's polls of a category, oldest first."""
+    by_model: dict[str, list[Poll]] = {}
+    for poll in polls:
+        by_model.setdefault(poll.model, []).append(poll)
+    return {model: _tally(own) for model, own in by_model.items()}
+
+
+def _tally(polls: Sequence[Poll]) -> Tally:
+    answers = [poll for poll in polls if poll.succeeded]
+    times: dict[str | None, list[str]] = {}
+    for poll in answers:
+        times.setdefault(poll.served_model, []).append(poll.polled_at)
+    return Tally(
+        len(answers),
+        Counter(poll.failure for poll in polls if poll.failure),
+        tuple(Service(version, min(at), max(at), len(at)) for version, at in times.items()),
+    )
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """Several categories' polls as one; versions by the time of their first answer."""
+    answers = 0
+    failures: Counter[FailureKind] = Counter()
+    services: dict[str | None, Service] = {}
+    for tally in tallies:
+        answers += tally.answers
+        failures.update(tally.failures)
+        for each in tally.services:
+            known = services.get(each.version, each)
+            services[each.version] = Service(
+                each.version,
+                min(known.first, each.first),
+                max(known.last, each.last),
+                each.answers + (known.answers if known is not each else 0),
+            )
+    order = sorted(services.values(), key=lambda each: (each.first, each.version or ""))
+    return Tally(answers, failures, tuple(order))
+
+
+def profile(
+    model: str, leaderboards: Iterable[Leaderboard], aggregates: Iterable[CategoryAggregate]
+) -> AssistantProfile:
+    """One assistant over all categories; polls of deleted ones count in its tally."""
+    firsts: Counter[ProductId] = Counter()
+    named: Counter[ProductId] = Counter()
+    counted, stale, agreeing, shared = 0, 0, 0, 0
+    repeats: list[Repeats] = []
+    for board in leaderboards:
+        answer = next((each for each in board.counted if each.model == model), None)
+        if answer is None:
+            continue
+        counted += 1
+        stale += answer.stale
+        firsts[answer.answered.first] += 1
+        named.update(answer.picks.keys())
+        if board.agreement:
+            shared += 1
+            agreeing += answer.answered.first == board.agreement.product
+        if board.repeatability and (own := _repeats(board, model)):
+            repeats.append(own)
+    return AssistantProfile(
+        model=model,
+        tally=total(a.tallies[model] for a in aggregates if model in a.tallies),
+        counted=counted,
+        stale=stale,
+        agreeing=agreeing,
+        shared=shared,
+        firsts=firsts,
+        named=named,
+        pairs=sum(own.pairs for own in repeats),
+        same_first=sum(own.same_first for own in repeats),
+        overlap=fmean(own.overlap for own in repeats) if repeats else None,
+    )
+
+
+def _repeats(board: Leaderboard, model: str) -> Repeats | None:
+    """How alike an assistant's last answers to a category are."""
+    known = board.repeatability
+    return dict(zip(board.windows, known.repeats, strict=True)).get(model) if known else None

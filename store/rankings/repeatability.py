@@ -1,0 +1,103 @@
+"""Repeatability: how alike the answers to one question are when it is asked again."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from store.rankings.agreement import average_overlap
+from store.rankings.certainty import places_of, winners
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from store.rankings.names import ProductId
+    from store.rankings.windows import Places, Window
+
+
+class Repeats(Struct, frozen=True):
+    """Pairs of one assistant's answers; ``overlap`` is their mean average overlap, 0 to 1."""
+
+    pairs: int
+    same_first: int
+    same_list: int
+    overlap: float
+
+
+class Repeatability(Struct, frozen=True):
+    """How alike the windowed answers of a category are.
+
+    ``repeats`` is by the place of the assistant among the windows, ``None`` for one that answered
+    once. Overlaps are means over pairs of answers, 0 to 1: of one assistant's, and of two
+    assistants'. ``same_winner`` says whether the answers of the days before had the same #1.
+    """
+
+    repeats: tuple[Repeats | None, ...]
+    own_overlap: float
+    cross_overlap: float | None
+    same_winner: bool | None
+
+    @property
+    def relative_overlap(self) -> float | None:
+        """The overlap of two assistants, as a share of one's with itself; at most 1."""
+        if self.cross_overlap is None or not self.own_overlap:
+            return None
+        return min(1.0, self.cross_overlap / self.own_overlap)
+
+
+def measure(windows: Mapping[str, Window], slugs: Mapping[ProductId, str]) -> Repeatability | None:
+    """Compare every two windowed answers; ``None`` where nobody answered twice."""
+    answered = places_of(windows)
+    lists = [[[p for p in places if p] for places in answers] for answers in answered]
+    own = [
+        [average_overlap(one, other) for one, other in combinations(answers, 2)]
+        for answers in lists
+    ]
+    every = [overlap for overlaps in own for overlap in overlaps]
+    if not every:
+        return None
+    cross = [
+        average_overlap(one, other)
+        for mine, its in combinations(lists, 2)
+        for one in mine
+        for other in its
+    ]
+    return Repeatability(
+        repeats=tuple(
+            _repeats(answers, overlaps) for answers, overlaps in zip(answered, own, strict=True)
+        ),
+        own_overlap=fmean(every),
+        cross_overlap=fmean(cross) if cross else None,
+        same_winner=_same_winner(list(windows.values()), slugs),
+    )
+
+
+def _repeats(answers: Sequence[Places], overlaps: Sequence[float]) -> Repeats | None:
+    if not overlaps:
+        return None
+    pairs = list(combinations(answers, 2))
+    return Repeats(
+        pairs=len(pairs),
+        same_first=sum(one[0] == other[0] for one, other in pairs),
+        same_list=sum(one == other for one, other in pairs),
+        overlap=fmean(overlaps),
+    )
+
+
+def _same_winner(windows: Sequence[Window], slugs: Mapping[ProductId, str]) -> bool | None:
+    """Whether everybody's newest answers and everybody's of days before put the same #1.
+
+    ``None`` where an assistant's answers are all of one day: those are no second round.
+    """
+    newest = [window.answers[0] for window in windows]
+    previous = [
+        next((a for a in window.answers if a.polled_at[:10] < last.polled_at[:10]), None)
+        for window, last in zip(windows, newest, strict=True)
+    ]
+    before = [[answer.places] for answer in previous if answer]
+    if len(before) < len(newest):
+        return None
+    return winners([[answer.places] for answer in newest], slugs) == winners(before, slugs)

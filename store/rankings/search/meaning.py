@@ -1,0 +1,125 @@
+"""The categories closest to a need: BM25 over all that is said of each.
+
+People who describe a situation rarely use the words of a title, and never all those of one alias.
+Here a category is one bag of words: its title, its aliases, its situations, and the phrases of the
+synonym groups that its title mentions. Words that few bags hold tell most.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from store.rankings.search.words import FILLERS, FUNCTION_WORDS, root, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from store.rankings.search.inverted_index import Document
+    from store.rankings.search.synonyms import Synonyms
+    from store.rankings.search.words import Words
+
+SATURATION, LENGTH = 2.0, 0.75
+"""BM25's k1 and b: what a further mention adds, and how far a long bag is discounted."""
+TITLE_MENTIONS, ALIAS_MENTIONS = 3.0, 1.5
+"""Mentions in situations and synonyms that one in a title or an alias is worth."""
+FILLER_WEIGHT = 0.5
+"""Share of its weight that a shopping word ("app", "cheap") keeps; function words have none."""
+
+
+class Nearness(NamedTuple):
+    """How near categories are to a text, as shares of the nearest, which comes first.
+
+    `told` is how many words, fillers aside, the text and the nearest bag share; `lead` how many
+    times nearer that one is than the next.
+    """
+
+    shares: dict[str, float]
+    told: int
+    lead: float
+
+
+class MeaningIndex:
+    """One bag of words for each category."""
+
+    def __init__(self, items: Sequence[Document], synonyms: Synonyms) -> None:
+        """Index the categories; their order does not matter."""
+        bags = [(item.slug, _bag(item, synonyms)) for item in sorted(items, key=lambda i: i.slug)]
+        self._slugs = [slug for slug, _ in bags]
+        lengths = [sum(bag.values()) for _, bag in bags]
+        mean = sum(lengths) / len(bags) if any(lengths) else 1
+        used = Counter(word for _, bag in bags for word in bag)
+        idf = {
+            word: math.log1p((len(bags) - count + 0.5) / (count + 0.5))
+            for word, count in sorted(used.items())
+        }
+        self._postings: dict[str, tuple[array[int], array[float]]] = {
+            word: (array("L"), array("f")) for word in idf
+        }
+        for number, (_, bag) in enumerate(bags):
+            norm = SATURATION * (1 - LENGTH + LENGTH * lengths[number] / mean)
+            for word, mentions in bag.items():
+                numbers, weights = self._postings[word]
+                numbers.append(number)
+                weights.append(idf[word] * mentions / (mentions + norm))
+
+    def knows(self, word: str) -> bool:
+        """Tell whether a bag holds a word or one of the same root."""
+        return root(word) in self._postings
+
+    def shared(self, words: Words, slug: str) -> dict[str, float]:
+        """Return the roots that a text shares with a category, and what each adds, most first."""
+        number = self._slugs.index(slug)
+        added = {}
+        for word, share in _asked(words).items():
+            numbers, weights = self._postings.get(word, ((), ()))
+            if number in numbers:
+                added[word] = round(share * weights[numbers.index(number)], 3)
+        return dict(sorted(added.items(), key=lambda each: -each[1]))
+
+    def nearest(self, words: Words, most: int) -> Nearness:
+        """Return the categories nearest to a text, at most so many."""
+        scores: defaultdict[int, float] = defaultdict(float)
+        told: Counter[int] = Counter()
+        for word, share in _asked(words).items():
+            numbers, weights = self._postings.get(word, ((), ()))
+            for number, weight in zip(numbers, weights, strict=True):
+                scores[number] += share * weight
+            if share == 1:
+                told.update(numbers)
+        order = sorted((-score, number) for number, score in scores.items())[: most + 1]
+        if not order:
+            return Nearness({}, 0, 0)
+        best, first = order[0]
+        shares = {self._slugs[number]: score / best for score, number in order[:most]}
+        return Nearness(shares, told[first], best / order[1][0] if order[1:] else math.inf)
+
+
+def _asked(words: Words) -> dict[str, float]:
+    """Return the root of each word of a query that counts, with its share of the full weight."""
+    return {
+        root(word): FILLER_WEIGHT if word in FILLERS else 1.0
+        for word in words
+        if word not in FUNCTION_WORDS
+    }
+
+
+def _bag(item: Document, synonyms: Synonyms) -> dict[str, float]:
+    """Count the mentions of each word's root."""
+    bag: defaultdict[str, float] = defaultdict(float)
+    for i, title in enumerate(item.titles):
+        for word in _roots(title):
+            bag[word] += ALIAS_MENTIONS if i else TITLE_MENTIONS
+    for text in item.situations:
+        for word in set(_roots(text)):
+            bag[word] += 1
+    for group in {group for group, _ in synonyms.mentioned(words_of(item.titles[0]))}:
+        for word in {word for phrase in synonyms.groups[group] for word in _roots(phrase)}:
+            bag[word] += 1
+    return bag
+
+
+def _roots(text: str) -> Iterator[str]:
+    return (root(word) for word in words_of(text) if word not in FUNCTION_WORDS)

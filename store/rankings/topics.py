@@ -1,0 +1,73 @@
+"""Topics: what readers browse by, filled with the rankings that there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from store.rankings.leaderboards import Leaderboard
+    from store.records import Topic
+
+
+class RankedPart(Struct, frozen=True):
+    """A part of a topic and its ranked categories, by title."""
+
+    slug: str
+    title: str
+    leaderboards: tuple[Leaderboard, ...]
+
+
+class RankedTopic(Struct, frozen=True):
+    """A topic and those of its parts in which something is ranked."""
+
+    slug: str
+    title: str
+    parts: tuple[RankedPart, ...]
+
+    @property
+    def leaderboards(self) -> list[Leaderboard]:
+        """Its ranked categories, each once, by title."""
+        found = {board.slug: board for part in self.parts for board in part.leaderboards}
+        return sorted(found.values(), key=lambda board: board.by_title)
+
+
+def ranked(
+    topics: Iterable[Topic],
+    leaderboards: Mapping[str, Leaderboard],
+    redirects: Mapping[str, str],
+) -> tuple[RankedTopic, ...]:
+    """The topics in their own order; ``redirects`` lead from a category's old slug to its new."""
+    return tuple(
+        RankedTopic(
+            topic.slug,
+            topic.title,
+            tuple(
+                RankedPart(part.slug, part.title, found)
+                for part in topic.parts
+                if (found := _boards(part.categories, leaderboards, redirects))
+            ),
+        )
+        for topic in topics
+    )
+
+
+def by_category(topics: Iterable[RankedTopic]) -> dict[str, list[tuple[RankedTopic, RankedPart]]]:
+    """The topics and parts that each ranked category is in, in the order of the topics."""
+    found: dict[str, list[tuple[RankedTopic, RankedPart]]] = {}
+    for topic in topics:
+        for part in topic.parts:
+            for board in part.leaderboards:
+                found.setdefault(board.slug, []).append((topic, part))
+    return found
+
+
+def _boards(
+    slugs: Iterable[str], leaderboards: Mapping[str, Leaderboard], redirects: Mapping[str, str]
+) -> tuple[Leaderboard, ...]:
+    found = {redirects.get(slug, slug): None for slug in slugs}
+    boards = (leaderboards[slug] for slug in found if slug in leaderboards)
+    return tuple(sorted(boards, key=lambda board: board.by_title))

@@ -1,0 +1,124 @@
+"""What the pages of the assistants show."""
+
+from __future__ import annotations
+
+from itertools import islice
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from store.web.pages import contexts
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Mapping
+
+    from store.rankings.assistants import AssistantProfile
+    from store.rankings.names import ProductId
+    from store.rankings.products import ProductProfile
+    from store.rankings.site_summary import SiteSummary
+    from store.records import FailureKind
+    from store.web.snapshot_view import SnapshotView
+
+MOST = 10
+
+FAILURES: Mapping[FailureKind, str] = {
+    "network": "its provider could not be reached",
+    "timeout": "no answer in time",
+    "http": "its provider answered with an error",
+    "rate_limited": "its provider asked us to slow down",
+    "quota": "what we may spend there was used up",
+    "auth": "its provider refused our key",
+    "refusal": "it declined to answer",
+    "empty": "it answered nothing",
+    "truncated": "its answer was cut off",
+    "parse": "its answer was not in the form asked for",
+    "schema": "its answer lacked something asked for, or held something impossible",
+    "interrupted": "we were stopped while it answered",
+}
+"""Why a poll failed, as the end of a sentence for readers."""
+
+
+class Cell(Struct, frozen=True):
+    """Two assistants of the matrix: their mean overlap, 0 to 1, in ``boards`` categories."""
+
+    other: str
+    slug: str
+    overlap: float | None
+    boards: int
+
+
+def overview(view: SnapshotView) -> dict[str, Any]:
+    """All assistants, and how far each two agree."""
+    summary = view.snapshot.summary
+    return {
+        "profiles": [(slug, profile) for slug, _, profile in _profiles(view)],
+        "matrix": matrix(view),
+        "retired": summary.retired,
+    }
+
+
+def assistant(model: str, slug: str, view: SnapshotView) -> dict[str, Any]:
+    """One assistant: what it recommends, how stable it is, what it failed at."""
+    snapshot, summary = view.snapshot, view.snapshot.summary
+    profile = summary.assistants[model]
+    changes = [change for change in summary.changes if change.model == model]
+    kinds = sorted(profile.tally.failures.items(), key=lambda each: (-each[1], each[0]))
+    return {
+        "slug": slug,
+        "profile": profile,
+        "favourites": _top(profile.firsts, snapshot.products),
+        "named": _top(profile.named, snapshot.products),
+        "failures": [(kind.replace("_", " "), FAILURES[kind], count) for kind, count in kinds],
+        "changes": len(changes),
+        "confirmed": sum(change.confirmed for change in changes),
+        "flips": list(islice(contexts.pick_changes(changes, snapshot), contexts.FEW)),
+        "others": next((row for name, _, row in matrix(view) if name == model), []),
+    }
+
+
+def matrix(view: SnapshotView) -> list[tuple[str, str, list[Cell]]]:
+    """Per assistant, the mean overlap of its lists with each other assistant's."""
+    slugs = {model: slug for slug, model in view.snapshot.summary.model_slugs.items()}
+    means = overlaps(view.snapshot.summary)
+    return [
+        (
+            model,
+            slugs[model],
+            [
+                Cell(
+                    other,
+                    slugs[other],
+                    *means.get((min(model, other), max(model, other)), (None, 0)),
+                )
+                for other in slugs
+            ],
+        )
+        for model in slugs
+    ]
+
+
+def overlaps(summary: SiteSummary) -> dict[tuple[str, ...], tuple[float, int]]:
+    """The mean overlap of each two assistants' lists, and in how many categories both count."""
+    found: dict[tuple[str, ...], list[float]] = {}
+    for board in summary.ranked:
+        for key, overlap in (board.agreement.overlaps if board.agreement else {}).items():
+            found.setdefault(key, []).append(overlap)
+    return {key: (fmean(each), len(each)) for key, each in found.items()}
+
+
+def _profiles(view: SnapshotView) -> Iterable[tuple[str, str, AssistantProfile]]:
+    known = view.snapshot.summary.assistants
+    for slug, model in view.snapshot.summary.model_slugs.items():
+        if model in known:
+            yield slug, model, known[model]
+
+
+def _top(
+    counts: Counter[ProductId], products: Mapping[ProductId, ProductProfile]
+) -> list[tuple[ProductProfile, int]]:
+    """The most frequent products, by name among equals."""
+    found = [(products[id_], count) for id_, count in counts.items() if id_ in products]
+    found.sort(key=lambda each: (-each[1], each[0].slug))
+    return found[:MOST]

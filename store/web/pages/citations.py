@@ -1,0 +1,56 @@
+"""How to cite a ranking so that a reader finds the same: the permanent link of a closed day."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from store.web.resources import CategoryVerdict
+    from store.web.snapshot_view import SnapshotView
+
+_SPECIAL = re.compile(r"[\\{}$&#%_^~]")
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+}
+"""Characters that TeX spells otherwise than with a backslash in front."""
+
+
+class Citation(Struct, frozen=True):
+    """A ranking as of a closed ``day``: its address, and what to paste."""
+
+    day: str
+    address: str
+    text: str
+    bibtex: str
+
+
+def citation(verdict: CategoryVerdict, day: str, view: SnapshotView) -> Citation:
+    """How to cite a category's ranking as of a closed UTC day."""
+    site, address = view.site, view.at.category_page(verdict.slug, day)
+    text = f"{site.name}: {verdict.title}, as of {day}. {address} ({site.licence})"
+    fields = {
+        "author": f"{{{_tex(site.name)}}}",
+        "title": f"{{{_tex(verdict.title)}}}",
+        "year": day[:4],
+        "url": address,
+        "note": f"Ranking of AI assistants' answers as of {day}. {_tex(site.licence)}",
+    }
+    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
+    return Citation(day, address, text, f"@misc{{{verdict.slug}-{day},\n{lines}}}")
+
+
+def closed_at(day: str) -> int:
+    """When a UTC day ended, in Unix seconds; no page cites it before."""
+    midnight = dt.datetime.fromisoformat(f"{day}T00:00:00+00:00") + dt.timedelta(days=1)
+    return int(midnight.timestamp())
+
+
+def _tex(text: str) -> str:
+    """A text that TeX sets as it stands."""
+    return _SPECIAL.sub(lambda found: _ESCAPED.get(found[0], rf"\{found[0]}"), text)

@@ -1,0 +1,143 @@
+"""The dataset as it is served: a page about it, and its files, found in its manifest's table.
+
+No request becomes a path: a name is looked up among those that the manifests list. What is sent is
+always an object, a file that bears its own digest and never changes, so a version is whole while
+the next is written.
+"""
+
+from __future__ import annotations
+
+import threading
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from flask import send_file
+from msgspec import Struct
+
+from store.dataset import leaves, manifest, metadata, tables
+from store.listing import Signature, signature_of
+from store.web.errors import ProblemResponse
+from store.web.http_responses import CACHE_CONTROL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from flask import Response
+
+    from store.dataset.leaves import Head
+    from store.dataset.manifest import Manifest
+    from store.web.snapshot_view import SnapshotView
+
+FOR_GOOD = "public, max-age=31536000, immutable"
+"""What bears its digest in its name may be kept for good."""
+EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified, Link"
+"""Headers that a browser's script needs to read a part of a Parquet file."""
+HEADS_SHOWN = 5
+
+
+class Published(Struct, frozen=True):
+    """A dataset as it is on disk: its newest version, what is sent for each path, newest heads."""
+
+    manifest: Manifest
+    paths: Mapping[str, str]
+    heads: tuple[Head, ...]
+    signature: Signature
+
+    @property
+    def modified(self) -> int:
+        """When the newest version was written, in ns."""
+        return self.signature[0]
+
+
+class DataFiles:
+    """The dataset of one data directory, read again when its manifest is another."""
+
+    def __init__(self, directory: Path) -> None:
+        self._home = directory / manifest.FOLDER
+        self._known: Published | None = None
+        self._lock = threading.Lock()
+
+    def published(self) -> Published | None:
+        """The dataset as it is now; ``None`` if there is none, or none that can be read."""
+        try:
+            signature = signature_of((self._home / manifest.MANIFEST).stat())
+            known = self._known
+            if known is None or known.signature != signature:
+                with self._lock:
+                    self._known = known = self._read(signature)
+        except (OSError, msgspec.MsgspecError, leaves.ProofError):
+            return None
+        return known
+
+    def send(self, name: str) -> Response:
+        """``/data/<name>``: a file, or the part of it that was asked for."""
+        known = self.published()
+        path = known.paths.get(name) if known else None
+        if known is None or path is None:
+            why = f'The dataset has no file "{name[:100]}". /data lists them.'
+            return ProblemResponse(HTTPStatus.NOT_FOUND, why)
+        digest = path.rpartition("/")[2][:64] if path.startswith(manifest.OBJECTS) else None
+        try:
+            response = send_file(
+                self._home / path,
+                metadata.media_type(name),
+                download_name=name.replace("/", "-"),
+                conditional=True,
+                etag=digest or True,
+            )
+        except FileNotFoundError:
+            why = f"{name} was taken out of the dataset just now; /data lists what it holds."
+            return ProblemResponse(HTTPStatus.NOT_FOUND, why)
+        response.headers["Cache-Control"] = FOR_GOOD if path == name and digest else CACHE_CONTROL
+        response.headers["Access-Control-Allow-Origin"] = "*"
+        response.headers["Access-Control-Expose-Headers"] = EXPOSED
+        return response
+
+    def _read(self, signature: Signature) -> Published:
+        found = manifest.decode((self._home / manifest.MANIFEST).read_bytes())
+        paths = manifest.published_paths(manifest.versions(self._home), found)
+        heads = found.files[leaves.HEADS].object(leaves.HEADS)
+        known = leaves.parse_heads((self._home / heads).read_bytes(), leaves.HEADS)
+        return Published(found, paths, tuple(known[-HEADS_SHOWN:]), signature)
+
+
+def context(known: Published | None, view: SnapshotView) -> dict[str, Any]:
+    """What the page shows: tables with their files, copyable lines, proof and structured data."""
+    if known is None:
+        return {"dataset": None}
+    found, at = known.manifest, view.at.page("data/")
+    suffix = ".parquet" if found.tables(tables.POLLS.name) else ".csv"
+    shown = [
+        {
+            "name": table.name,
+            "about": table.about,
+            "files": [
+                (name, found.files[name])
+                for name in sorted(found.files)
+                if name.removeprefix("csv/").partition("/")[0].partition(".")[0] == table.name
+            ],
+        }
+        for table in (*tables.MONTHLY, *tables.WHOLE)
+    ]
+    return {
+        "dataset": found,
+        "at_data": at,
+        "tables": shown,
+        "evidence": [
+            (name, found.files[name])
+            for name in sorted(found.files)
+            if name.startswith(("evidence/", "proof/")) or name == leaves.HEADS
+        ],
+        "others": [name for name in sorted(found.files) if name in _DESCRIBING],
+        "picks": [at + name for name in found.tables(tables.PICKS.name)],
+        "has_parquet": suffix == ".parquet",
+        "versions": sorted(name for name in known.paths if name.startswith(manifest.VERSIONS)),
+        "heads": known.heads[::-1],
+        "cite": metadata.cite_as(found),
+        "structured": {k: v for k, v in metadata.croissant(found, at).items() if k != "recordSet"},
+    }
+
+
+_DESCRIBING = (*metadata.NAMES, "catalogue.jsonl")

@@ -1,0 +1,133 @@
+"""What differs between two days of a category: who moved, came or went, who changed its mind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from store.rankings.timelines import places
+from store.web import as_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from store.rankings.leaderboards import Leaderboard
+    from store.rankings.merging import CountedAnswer, Entry
+    from store.rankings.products import ProductProfile
+    from store.records import Poll
+    from store.snapshot import Snapshot
+
+
+class Shift(Struct, frozen=True):
+    """A product's place and points on each of two days; ``None`` where it was not ranked."""
+
+    product: ProductProfile
+    before: int | None
+    after: int | None
+    points_before: int | None
+    points_after: int | None
+
+    @property
+    def move(self) -> int | None:
+        """How many places it rose, or fell, below 0; ``None`` if it came or went."""
+        return None if self.before is None or self.after is None else self.before - self.after
+
+
+class Mind(Struct, frozen=True):
+    """An assistant's #1 on each of two days, ``None`` without a counted answer.
+
+    ``says`` is its reason for the later one, which it gave on the day ``said_on``.
+    """
+
+    model: str
+    before: ProductProfile | None
+    after: ProductProfile | None
+    says: str | None
+    said_on: str | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether it ranks another product first than before."""
+        return bool(self.before and self.after and self.before.id != self.after.id)
+
+
+class Differences(Struct, frozen=True):
+    """Two days of a category; ``comparable`` if both rank answers to the same question."""
+
+    start: str
+    end: str
+    before: Leaderboard
+    after: Leaderboard
+    shifts: list[Shift]
+    minds: list[Mind]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether both days answer the same question; else nobody changed its mind."""
+        return self.before.question == self.after.question
+
+
+def between(
+    snapshot: Snapshot, slug: str, polls: Sequence[Poll], start: str | None, end: str | None
+) -> Differences | None:
+    """What differs between the ends of two UTC days; ``polls``, oldest first, are those until then.
+
+    Days not given are the last two that brought answers; ``None`` where only one did.
+    """
+    answered = [p for p in polls if p.succeeded and p.model in snapshot.models]
+    days = sorted({poll.polled_at[:10] for poll in answered})
+    if start is None:
+        if len(days) == 1:
+            return None
+        start = days[-2]
+    then = [poll for poll in polls if poll.polled_at[:10] <= start]
+    before, after = (as_of.ranked(snapshot, slug, some) for some in (then, polls))
+    return Differences(
+        start=start,
+        end=end or days[-1],
+        before=before,
+        after=after,
+        shifts=_shifts(before, after, snapshot),
+        minds=_minds(before, after, snapshot),
+    )
+
+
+def _shifts(before: Leaderboard, after: Leaderboard, snapshot: Snapshot) -> list[Shift]:
+    """Every product ranked on either day: by its later rank, then those that went."""
+    old, new = ({e.product: e for e in board.entries} for board in (before, after))
+    ranks = places(before.entries), places(after.entries)
+    return [
+        Shift(
+            product=snapshot.products[id_],
+            before=ranks[0].get(id_),
+            after=ranks[1].get(id_),
+            points_before=_points(old.get(id_)),
+            points_after=_points(new.get(id_)),
+        )
+        for id_ in (*new, *(id_ for id_ in old if id_ not in new))
+    ]
+
+
+def _points(entry: Entry | None) -> int | None:
+    return entry.score if entry else None
+
+
+def _minds(before: Leaderboard, after: Leaderboard, snapshot: Snapshot) -> list[Mind]:
+    """Every configured assistant that counts on either day."""
+    old, new = ({a.model: a for a in board.counted} for board in (before, after))
+    return [
+        Mind(
+            model=model,
+            before=_first(old.get(model), snapshot),
+            after=_first(new.get(model), snapshot),
+            says=new[model].answered.poll.reason if model in new else None,
+            said_on=new[model].answered.poll.polled_at[:10] if model in new else None,
+        )
+        for model in snapshot.models
+        if model in old or model in new
+    ]
+
+
+def _first(answer: CountedAnswer | None, snapshot: Snapshot) -> ProductProfile | None:
+    return snapshot.products[answer.answered.first] if answer else None

@@ -1,0 +1,142 @@
+"""The resolvers of pictures: badges, embedded rankings, cards."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from store.web import resolution
+from store.web import resources as wire
+from store.web.cache import EncodedBody
+from store.web.pages import pictures
+from store.web.pages.pictures import PNG, SVG
+from store.web.parameters import path_slug
+from store.web.resolution import JSON, Absent, Moved, Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from store.rankings.leaderboards import Leaderboard
+    from store.rankings.products import ProductProfile
+    from store.web.pages.making import PageMaker
+    from store.web.resolution import Resolved
+    from store.web.snapshot_view import SnapshotView
+
+_VERDICTS = msgspec.json.Decoder(wire.CategoryVerdict)
+
+
+class Drawing:
+    """Pictures of rankings."""
+
+    def __init__(self, maker: PageMaker) -> None:
+        self._maker = maker
+
+    def rules(self) -> tuple[tuple[str, Callable[..., Resolved]], ...]:
+        """Every rule with its resolver; cards only where they can be drawn."""
+        cards = ("/cards/best/<slug>.png", self.card)
+        return (
+            ("/badge/<slug>/<product>.svg", self.badge),
+            ("/badge/<slug>/<product>.json", self.shield),
+            ("/embed/best/<slug>.svg", self.ranking),
+            *([cards] if pictures.rasteriser() else []),
+        )
+
+    def badge(self, view: SnapshotView, slug: str, product: str) -> Resolved:
+        """``/badge/<category>/<product>.svg``: rank, certainty and date."""
+        found = _place(view, slug, product, "svg")
+        if not isinstance(found, tuple):
+            return found
+        board, named = found
+        return self._of_both(
+            f"badge/{slug}/{product}.svg",
+            found,
+            view,
+            lambda: self._drawn("badge.svg", view, pictures.drawn_badge(board, named, view)),
+            SVG,
+        )
+
+    def shield(self, view: SnapshotView, slug: str, product: str) -> Resolved:
+        """``/badge/<category>/<product>.json``: the same for shields.io's endpoint badge."""
+        found = _place(view, slug, product, "json")
+        if not isinstance(found, tuple):
+            return found
+        board, named = found
+
+        def make() -> bytes:
+            return msgspec.json.encode({"schemaVersion": 1, **pictures.badge(board, named, view)})
+
+        return self._of_both(f"badge/{slug}/{product}.json", found, view, make, JSON)
+
+    def ranking(self, view: SnapshotView, slug: str) -> Resolved:
+        """``/embed/best/<slug>.svg``: a ranking's first places, with their source."""
+        board = view.snapshot.leaderboards.get(slug)
+        if board is None:
+            return resolution.no_category(path_slug(slug), view, view.at.ranking_picture)
+        found = resolution.verdict(board, view)
+
+        def context() -> dict[str, Any]:
+            return pictures.ranking(board, self._maker.decoded(found, _VERDICTS), view)
+
+        return self._maker.page(
+            view, f"embed/best/{slug}.svg", "ranking.svg", context, about=found, media_type=SVG
+        )
+
+    def card(self, view: SnapshotView, slug: str) -> Resolved:
+        """``/cards/best/<slug>.png``: what sites show beside a link to a ranking."""
+        draw, board = pictures.rasteriser(), view.snapshot.leaderboards.get(slug)
+        if draw is None:
+            return Absent.because(HTTPStatus.NOT_FOUND, "This site draws no cards.")
+        if board is None:
+            return resolution.no_category(path_slug(slug), view, view.at.card)
+        found = resolution.verdict(board, view)
+        page = self._maker.page(view, f"cards/best/{slug}.png", "", dict, about=found)
+
+        def make() -> EncodedBody:
+            context = pictures.card(board, self._maker.decoded(found, _VERDICTS), view)
+            drawn = draw(self._drawn("card.svg", view, context).decode())
+            return EncodedBody(drawn, self._maker.responder.body(found).modified)
+
+        return msgspec.structs.replace(page, make=make, media_type=PNG)
+
+    def _drawn(self, template: str, view: SnapshotView, context: dict[str, Any]) -> bytes:
+        return self._maker.renderer.render(template, view, **context)
+
+    def _of_both(
+        self,
+        path: str,
+        found: tuple[Leaderboard, ProductProfile],
+        view: SnapshotView,
+        make: Callable[[], bytes],
+        media_type: str,
+    ) -> Resource:
+        """What follows from a ranking and a product, kept while neither changes."""
+        board, product = found
+        about, made = resolution.verdict(board, view), view.snapshot.generations
+
+        def encoded() -> EncodedBody:
+            return EncodedBody(make(), self._maker.responder.body(about).modified)
+
+        newest = max(made.categories[board.slug], made.products[product.id])
+        return Resource(path, newest, encoded, media_type, view.service_links)
+
+
+def _place(
+    view: SnapshotView, slug: str, product: str, kind: str
+) -> tuple[Leaderboard, ProductProfile] | Moved | Absent:
+    """A ranking and a product, where both are known by these slugs."""
+    snapshot, summary = view.snapshot, view.snapshot.summary
+    path_slug(slug), path_slug(product)
+    board, named = snapshot.leaderboards.get(slug), snapshot.product(product)
+    if board and named:
+        return board, named
+    now = (
+        summary.category_redirects.get(slug, slug),
+        summary.product_redirects.get(product, product),
+    )
+    if now != (slug, product):
+        return Moved(view.at.badge(*now, kind))
+    if board is None:
+        return resolution.absent_category(slug, view)
+    return resolution.absent_product(product, view)

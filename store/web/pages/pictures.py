@@ -1,0 +1,152 @@
+"""Pictures that travel: badges, a ranking to embed, and the card that links show.
+
+Each says no more than the data does: the rank, its date, and how sure it is.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from store.rankings.merging import PLACES
+from store.rankings.timelines import places
+from store.web.certainty_view import CertaintyView
+from store.web.pages.lettering import fitted, lines, width
+from store.web.pages.rendering import LEVEL_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from store.rankings.leaderboards import Leaderboard
+    from store.rankings.products import ProductProfile
+    from store.web.resources import CategoryVerdict
+    from store.web.snapshot_view import SnapshotView
+
+SVG = "image/svg+xml"
+PNG = "image/png"
+
+BADGE_TEXT = 11
+"""Font size of a badge in pixels: that of the badges it stands beside."""
+
+MOST_LABEL = 40
+"""Characters of a badge's label: longer ones would not fit beside others in a README."""
+
+SHOWN = 5
+CARD = (1200, 630)
+"""Pixels of the card: what sites that show links ask for (Open Graph, ratio 1.91 : 1)."""
+
+EMBEDDED_WIDTH = 640
+ROW = 38
+
+_PLAIN = "#56605c"
+_COLOURS = {"clear": "#0b6a63", "contradicted": "#8a4b00"}
+"""The colours of a badge, by how sure a #1 is; the page's own."""
+
+_PROBE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">'
+    '<text y="15" font-family="sans-serif">{}</text></svg>'
+)
+
+
+def badge(board: Leaderboard, product: ProductProfile, view: SnapshotView) -> dict[str, str]:
+    """What a badge says, in the words of the shields.io endpoint schema."""
+    sample = "sample: " if view.site.sample else ""
+    level = board.certainty.level
+    entry = next((each for each in board.entries if each.product == product.id), None)
+    if entry is None:
+        said = "not ranked"
+    else:
+        place = places(board.entries)[product.id]
+        said = f"{'tied ' if entry.tied else ''}#{place} of {len(board.entries)}"
+        found = CertaintyView(board, view.snapshot.products).range(product.id)
+        if entry.rank == 1 or found is None:
+            said += f" · {LEVEL_WORDS[level]}"
+        elif found[0] != found[1]:
+            said += f" · may be {found[0]}\N{EN DASH}{found[1]}"
+    return {
+        "label": fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64),
+        "message": f"{said} · {board.updated}",
+        "color": _COLOURS.get(level, _PLAIN) if entry and entry.rank == 1 else _PLAIN,
+    }
+
+
+def drawn_badge(board: Leaderboard, product: ProductProfile, view: SnapshotView) -> dict[str, Any]:
+    """A badge with the widths of its two halves, in pixels."""
+    said = badge(board, product, view)
+    label, message = (round(width(said[part], BADGE_TEXT)) for part in ("label", "message"))
+    alt = f"{product.name}: {said['message']} for {said['label']} ({view.site.name})"
+    return {"badge": said, "label": label, "message": message, "alt": alt}
+
+
+def ranking(board: Leaderboard, verdict: CategoryVerdict, view: SnapshotView) -> dict[str, Any]:
+    """The first places of a ranking as a picture with its source."""
+    room, best = EMBEDDED_WIDTH - 40, places(board.entries)
+    most = PLACES * len(board.counted)
+    rows = [
+        {
+            "place": f"{'=' if entry.tied else ''}{best[entry.product]}",
+            "name": fitted(view.snapshot.products[entry.product].name, 16, 300),
+            "slug": view.snapshot.products[entry.product].slug,
+            "score": entry.score,
+            "share": round(entry.score / most, 3),
+        }
+        for entry in board.entries[:SHOWN]
+    ]
+    sure = lines(verdict.certainty.sentence, 13, room, 3)
+    title = lines(verdict.title, 20, room, 2)
+    return {
+        "board": board,
+        "verdict": verdict,
+        "rows": rows,
+        "most": most,
+        "titles": title,
+        "sure": sure,
+        "width": EMBEDDED_WIDTH,
+        "row": ROW,
+        "top": 24 + 26 * len(title) + 20,
+        "credit": fitted(f"{view.site.name}, {board.updated}, {view.site.licence}", 12, room - 150),
+    }
+
+
+def embedding(board: Leaderboard, view: SnapshotView) -> dict[str, Any]:
+    """What somebody needs who puts a ranking's picture into a page: size, and a text instead."""
+    shown, best = board.entries[:SHOWN], places(board.entries)
+    names = ", ".join(f"#{best[e.product]} {view.snapshot.products[e.product].name}" for e in shown)
+    return {
+        "src": view.at.ranking_picture(board.slug),
+        "width": EMBEDDED_WIDTH,
+        "alt": f"{board.category.title}: {names}. {view.site.name}, {board.updated}.",
+    }
+
+
+def card(board: Leaderboard, verdict: CategoryVerdict, view: SnapshotView) -> dict[str, Any]:
+    """The card of a verdict; every line fits."""
+    room = CARD[0] - 120
+    firsts = [e for e in board.entries if places(board.entries)[e.product] == 1]
+    names = " and ".join(view.snapshot.products[e.product].name for e in firsts)
+    wording = view.wording(board)
+    size = next((s for s in (72, 60, 48) if width(names, s) <= room), 48)
+    return {
+        "titles": lines(verdict.title, 44, room, 2),
+        "first": "Tied for #1" if len(firsts) > 1 else "Ranked #1",
+        "names": fitted(names, size, room),
+        "size": size,
+        "wording": lines(wording[0].upper() + wording[1:] + ".", 30, room, 2),
+        "sure": lines(verdict.certainty.sentence, 28, room, 3),
+        "updated": board.updated,
+        "credit": fitted(f"{view.site.name} · {verdict.url.partition('://')[2]}", 24, room),
+    }
+
+
+@cache
+def rasteriser() -> Callable[[str], bytes] | None:
+    """What turns SVG into PNG: resvg, where it is installed and finds a font to draw with."""
+    try:
+        from resvg_py import svg_to_bytes  # noqa: PLC0415 - the extra "pictures"
+    except ImportError:
+        return None
+
+    def draw(svg: str) -> bytes:
+        return bytes(svg_to_bytes(svg_string=svg))
+
+    return draw if draw(_PROBE.format("A")) != draw(_PROBE.format("")) else None

@@ -1,0 +1,487 @@
+"""A provider of batches on loopback, in all four formats; it counts what it would send a bill for.
+
+Run as a process (``python tests/batching.py FILE``) it prints its port and keeps all it knows in
+the file, so that it survives a restart. Questions outside batches are answered as by
+``replaying.py``, and billed too. Every answer names a product of its own, ``Bill <n>``.
+
+In a test's own process ``broken`` makes every answer a 503, and ``dated`` is the answers' date.
+
+``POST /told`` sets what it does: a JSON object by model, each with any of
+
+    looks      how often a batch is looked at before it has ended (0)
+    create     "drop" (made, then the line is dropped), "lose" (not made, dropped),
+               "500" (made), "void" (not made), or a status with which it is refused
+    lag        how often the list of batches is read before a new one is on it (0)
+    unknown    how often a new batch is answered with 404 (0)
+    end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled), "stuck"
+    answered   how many items are answered before it ends so (all)
+    results    "shuffled", "missing", "doubled", "differing", "foreign", "endless", "garbled",
+               "none"
+    errors     a status that every other item fails with
+    elsewhere  a results_url at another host
+    pause      seconds before any reply of a named step: {"create": 0.5}
+
+``{"clock": {"at": seconds}}`` sets its clock. Batches end though nobody looks at them: a list of
+them counts as a look.
+
+``GET /told`` says what it knows: bills by question, batches, and every request so far.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+import time
+from email.parser import BytesParser
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from replaying import Handler as DirectHandler
+from replaying import Replaying, answer_text, envelope
+
+Told = dict[str, Any]
+STATES = {"expired": "EXPIRED", "cancelled": "CANCELLED", "failed": "FAILED"}
+
+
+class Batching(Replaying):
+    """The server; what it knows stands in ``book``, as in its file if it has one."""
+
+    def __init__(self, file: Path | None = None, port: int = 0) -> None:
+        super().__init__(port)
+        self.RequestHandlerClass = cast("Any", Handler)
+        self.file = file
+        self.broken = False
+        self.dated: str | None = None
+        empty: Told = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
+        self.book: Told = json.loads(file.read_text()) if file and file.exists() else empty
+
+    def keep(self) -> None:
+        """Write down what it knows; whoever calls holds the lock."""
+        if self.file:
+            draft = self.file.with_suffix(".draft")
+            draft.write_text(json.dumps(self.book))
+            draft.replace(self.file)
+
+    def tell(self, **told: Told) -> None:
+        """Set what it does, by model."""
+        with self.lock:
+            self.book["told"] = told
+            self.keep()
+
+    def bill(self, model: str, question: str, how: str) -> int:
+        """Write a bill for an answer; its number."""
+        self.book["bills"].append([model, question, how])
+        return len(self.book["bills"])
+
+
+class Handler(DirectHandler):
+    """One connection."""
+
+    @property
+    def server_(self) -> Batching:
+        """The server this handler belongs to."""
+        return cast("Batching", self.server)
+
+    @property
+    def book(self) -> Told:
+        """What the server knows."""
+        return self.server_.book
+
+    def do_GET(self) -> None:  # noqa: N802, PLR0911 - the base class calls it so
+        """A look at a batch, a list, results, or what a test wants to know."""
+        path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+        with self.server_.lock:
+            if path == "/told":
+                return self._json(200, self.book)
+            self._note("GET")
+            if self.server_.broken:
+                return self._json(503, {"error": {"message": "broken"}})
+            if found := re.search(r"/files/([^/]+)/content$", path):
+                return self._file(found[1])
+            if found := re.search(r"/batches/([^/:]+)/results$", path):
+                return self._results(found[1], query)
+            if found := re.search(r"/batches/([^/:]+)$", path):
+                return self._look(unquote(found[1]))
+            if path.endswith("/batches"):
+                return self._list(query)
+        return super().do_GET()
+
+    def do_POST(self) -> None:  # noqa: N802 - likewise
+        """A batch to be made or ended, an upload, a question, or an order from a test."""
+        path = urlsplit(self.path).path
+        length = int(self.headers["Content-Length"] or 0)
+        raw = self.rfile.read(length)
+        if path == "/told":
+            self.server_.tell(**json.loads(raw))
+            return self._json(200, {})
+        with self.server_.lock:
+            self._note("POST")
+            if self.server_.broken:
+                return self._json(503, {"error": {"message": "broken"}})
+            if path.endswith("/files"):
+                return self._upload(raw)
+            if found := re.search(r"/batches/([^/:]+)[/:]cancel$", path):
+                return self._cancel(found[1])
+            if is_create := path.endswith(("/batches", ":batchGenerateContent")):
+                made = self._made(path, json.loads(raw))
+        if is_create:
+            return self._reply_to_create(*made)
+        return self._answer(json.loads(raw))
+
+    def _note(self, method: str) -> None:
+        self.book["asked"].append([method, self.path])
+
+    def _answer(self, body: dict[str, Any]) -> None:
+        model, question = self._read(body)[1:]
+        with self.server_.lock:
+            number = self.server_.bill(model, question, "direct")
+            self.server_.keep()
+            self.server_.script[model] = [{"picks": [f"Bill {number}"]}]
+        super()._answer(body)
+
+    def step_of(self, model: str) -> Told:
+        """What a model's batches are told to do."""
+        told: Told = self.book["told"].get(model, {})
+        return told
+
+    def _upload(self, raw: bytes) -> None:
+        kind = self.headers["Content-Type"].encode()
+        form = BytesParser().parsebytes(b"Content-Type: " + kind + b"\r\n\r\n" + raw)
+        fields = {
+            part.get_param("name", header="content-disposition"): part.get_payload(decode=True)
+            for part in cast("list[Any]", form.get_payload())
+        }
+        name = f"file-{len(self.book['files']) + 1}"
+        self.book["files"][name] = cast("bytes", fields["file"]).decode()
+        self.server_.keep()
+        self._json(200, {"id": name, "object": "file", "purpose": "batch"})
+
+    def _made(self, path: str, body: Told) -> tuple[Told, Told | None]:
+        """A batch as it is kept, and what its model is told; ``None`` if it is not made."""
+        api, items, label = self._items(path, body)
+        model = items[0]["model"]
+        told = self.step_of(model)
+        create = told.get("create")
+        if create in ("lose", "void") or isinstance(create, int):
+            return told, None
+        known = f"b{len(self.book['batches']) + 1}"
+        batch = {
+            "id": known,
+            "api": api,
+            "model": model,
+            "label": label,
+            "items": items,
+            "looks": told.get("looks", 0),
+            "lag": told.get("lag", 0),
+            "unknown": told.get("unknown", 0),
+            "end": told.get("end", "completed"),
+            "status": "in_progress",
+            "results": None,
+            "at": self.step_of("clock").get("at", time.time()),
+        }
+        self.book["batches"][known] = batch
+        self.server_.keep()
+        return told, batch
+
+    def _items(self, path: str, body: Told) -> tuple[str, list[Told], str | None]:
+        if "requests" in body:
+            items = [_item("messages", r["custom_id"], r["params"]) for r in body["requests"]]
+            return "messages", items, None
+        if "batch" in body:
+            model = re.search(r"/models/(.+):batch", path)[1]  # type: ignore[index]
+            given = body["batch"]["inputConfig"]["requests"]["requests"]
+            items = [_item("gemini", g["metadata"]["key"], g["request"], model) for g in given]
+            return "gemini", items, body["batch"]["displayName"]
+        lines = [json.loads(x) for x in self.book["files"][body["input_file_id"]].splitlines()]
+        api = "responses" if lines[0]["url"].endswith("responses") else "chat"
+        items = [_item(api, x["custom_id"], x["body"]) for x in lines]
+        if "name" in body:
+            return "xai", items, body["name"]
+        return api, items, body["metadata"]["consensus_batch"]
+
+    def _reply_to_create(self, told: Told, batch: Told | None) -> None:
+        time.sleep(told.get("pause", {}).get("create", 0))
+        create = told.get("create")
+        if create in ("drop", "lose"):
+            self.close_connection = True
+        elif isinstance(create, int):
+            self._json(create, {"error": {"message": "no batches of this model"}})
+        elif create in ("500", "void") or batch is None:
+            self._json(500, {"error": {"message": "oops"}})
+        else:
+            self._json(200, self._seen(batch))
+
+    def _list(self, query: dict[str, list[str]]) -> None:
+        there = []
+        for batch in reversed(list(self.book["batches"].values())):
+            self._pass_time(batch)
+            if batch["lag"]:
+                batch["lag"] -= 1
+            elif batch["api"] == self._api(batch):
+                there.append(batch)
+        self.server_.keep()
+        seen = [self._seen(batch) for batch in there]
+        after = next(iter(query.get("after", query.get("after_id", ["0"]))), "0")
+        ids = [one.get("id") for one in seen]
+        start = ids.index(after) + 1 if after in ids else 0
+        page = seen[start : start + 2]
+        more = start + 2 < len(seen)
+        if "pageSize" in self.path:
+            token = int(query.get("pageToken", ["0"])[0])
+            page = seen[token : token + 2]
+            follows = {"nextPageToken": str(token + 2)} if token + 2 < len(seen) else {}
+            self._json(200, {"operations": page, **follows})
+        elif "x.ai" in self.path:
+            self._json(200, {"batches": seen, "pagination_token": None})
+        else:
+            self._json(200, {"data": page, "has_more": more})
+
+    def _api(self, batch: Told) -> str:
+        """The format of a batch, if this is a list for it."""
+        kinds = {"gemini": "pageSize", "messages": "messages/"}
+        wanted = kinds.get(batch["api"])
+        if wanted is None:
+            is_other = "pageSize" in self.path or "messages/" in self.path
+            return "" if is_other else cast("str", batch["api"])
+        return cast("str", batch["api"]) if wanted in self.path else ""
+
+    def _look(self, known: str) -> None:
+        batch = self.book["batches"].get(known)
+        if batch is None or batch["unknown"]:
+            if batch:
+                batch["unknown"] -= 1
+                self.server_.keep()
+            return self._json(404, {"error": {"message": "no such batch"}})
+        self._pass_time(batch)
+        self.server_.keep()
+        return self._json(200, self._seen(batch, whole=True))
+
+    def _pass_time(self, batch: Told) -> None:
+        """Let a batch end if it was looked at as often as it takes."""
+        if batch["status"] != "in_progress" or batch["end"] in ("hang", "stuck"):
+            return
+        if batch["looks"]:
+            batch["looks"] -= 1
+        else:
+            self._finish(batch, batch["end"])
+
+    def _cancel(self, known: str) -> None:
+        batch = self.book["batches"].get(known)
+        if batch is None:
+            return self._json(404, {"error": {"message": "no such batch"}})
+        if batch["status"] == "in_progress" and batch["end"] != "stuck":
+            self._finish(batch, "cancelled")
+            self.server_.keep()
+        return self._json(200, self._seen(batch))
+
+    def _finish(self, batch: Told, how: str) -> None:
+        """Answer and bill the items of a batch, and let it end."""
+        told = self.step_of(batch["model"])
+        batch["status"] = how
+        count = told.get("answered", len(batch["items"]) if how == "completed" else 0)
+        results = []
+        for number, item in enumerate(batch["items"]):
+            if number >= count and (batch["api"], how) == ("gemini", "expired"):
+                continue
+            if number >= count:
+                results.append([item["id"], how, None])
+            elif told.get("errors") and number % 2:
+                results.append([item["id"], "error", told["errors"]])
+            else:
+                bill = self.server_.bill(batch["model"], item["question"], "batch")
+                text = answer_text([f"Bill {bill}"])
+                results.append([item["id"], "answer", text])
+        batch["results"] = _disturbed(results, told.get("results")) if how != "failed" else []
+
+    def _seen(self, batch: Told, *, whole: bool = False) -> Told:
+        """A batch as its format describes it."""
+        results = batch["results"] or []
+        done = sum(kind in ("answer", "error") for _, kind, _ in results) or batch.get("done", 0)
+        made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch["at"]))
+        total, ended = len(batch["items"]), batch["status"] != "in_progress"
+        told = self.step_of(batch["model"])
+        if batch["api"] == "messages":
+            counts = dict.fromkeys(("succeeded", "errored", "canceled", "expired"), 0)
+            pending = 0 if ended else total
+            counts["succeeded"] = total - pending
+            away = "http://127.0.0.1:9/steal" if told.get("elsewhere") else None
+            return {
+                "id": batch["id"],
+                "type": "message_batch",
+                "processing_status": "ended" if ended else "in_progress",
+                "request_counts": {**counts, "processing": pending},
+                "created_at": made,
+                "results_url": away,
+            }
+        if batch["api"] == "gemini":
+            state = STATES.get(batch["status"], "SUCCEEDED") if ended else "RUNNING"
+            stats = {"requestCount": str(total), "pendingRequestCount": str(total - done)}
+            described = {
+                "state": f"BATCH_STATE_{state}",
+                "displayName": batch["label"],
+                "createTime": made,
+                "batchStats": stats,
+            }
+            seen: Told = {"name": f"batches/{batch['id']}", "metadata": described}
+            if whole and ended and results:
+                listed = {"inlinedResponses": {"inlinedResponses": self._lines(batch)}}
+                described["output"] = listed
+                seen |= {"done": True, "response": listed}
+            return seen
+        if batch["api"] == "xai":
+            pending = 0 if ended else total
+            return {
+                "batch_id": batch["id"],
+                "name": batch["label"],
+                "state": {"num_requests": total, "num_pending": pending},
+            }
+        is_there = ended and results and told.get("results") != "none"
+        return {
+            "id": batch["id"],
+            "object": "batch",
+            "status": batch["status"],
+            "created_at": batch["at"],
+            "metadata": {"consensus_batch": batch["label"]},
+            "request_counts": {"total": total, "completed": done, "failed": 0},
+            "output_file_id": f"out-{batch['id']}" if is_there and done else None,
+            "error_file_id": f"err-{batch['id']}" if is_there and done < total else "",
+            "errors": {"data": [{"code": "token_limit_exceeded", "message": "too many"}]}
+            if batch["status"] == "failed"
+            else None,
+        }
+
+    def _file(self, name: str) -> None:
+        batch = self.book["batches"][name[4:]]
+        told = self.step_of(batch["model"])
+        if told.get("results") == "endless":
+            return self._endless()
+        good = name.startswith("out")
+        kept = [
+            line
+            for line, (_, kind, _) in zip(self._lines(batch), batch["results"], strict=True)
+            if good == (kind in ("answer", "error"))
+        ]
+        return self._send(200, {}, _jsonl(kept, told))
+
+    def _results(self, known: str, query: dict[str, list[str]]) -> None:
+        batch = self.book["batches"].get(known)
+        if batch is None or batch["results"] is None:
+            return self._json(404, {"error": {"message": "no results yet"}})
+        told = self.step_of(batch["model"])
+        if batch["api"] == "xai":
+            start = int(query.get("pagination_token", ["0"])[0])
+            page = self._lines(batch)[start : start + 2]
+            endless = told.get("results") == "endless"
+            more = endless or start + 2 < len(batch["results"])
+            token = str(start + 2) if more else None
+            return self._json(200, {"results": page, "pagination_token": token})
+        if told.get("results") == "endless":
+            return self._endless()
+        return self._send(200, {}, _jsonl(self._lines(batch), told))
+
+    def _endless(self) -> None:
+        self.close_connection = True
+        self.send_response_only(200)
+        self.end_headers()
+        try:
+            for _ in range(5_000):
+                self.wfile.write(b'{"custom_id":"x"}\n' * 4_000)
+        except OSError:
+            return
+
+    def _lines(self, batch: Told) -> list[Told]:
+        """The results in the format's own shape."""
+        shape = {"messages": _anthropic, "gemini": _gemini, "xai": _xai}.get(batch["api"], _openai)
+        api = "chat" if batch["api"] == "xai" else batch["api"]
+        return [
+            shape(known, kind, envelope(api, said, batch["model"]) if kind == "answer" else said)
+            for known, kind, said in batch["results"]
+        ]
+
+    def _json(self, status: int, body: object) -> None:
+        headers = {"Date": self.server_.dated} if self.server_.dated else {}
+        self._send(status, headers, json.dumps(body).encode())
+
+
+def _item(api: str, known: str, body: Told, model: str | None = None) -> Told:
+    if api == "responses":
+        text = body["input"]
+    elif api == "gemini":
+        text = body["contents"][0]["parts"][0]["text"]
+    else:
+        text = body["messages"][-1]["content"]
+    question = text.partition("\n")[0]
+    return {"id": known, "model": model or body["model"], "question": question, "body": body}
+
+
+def _disturbed(results: list[Any], how: str | None) -> list[Any]:
+    """Results as a provider should not give them."""
+    if how == "shuffled":
+        random.Random(1).shuffle(results)
+    elif how == "missing":
+        return results[1:]
+    elif how == "doubled":
+        return [*results, *results]
+    elif how == "differing":
+        return [*results, [results[0][0], "answer", answer_text(["Other"])]]
+    elif how == "foreign":
+        return [["0123456789abcdef-0", "answer", answer_text(["Foreign"])], *results]
+    return results
+
+
+def _jsonl(lines: list[Told], told: Told) -> bytes:
+    raw = [json.dumps(line) for line in lines]
+    if told.get("results") == "garbled":
+        raw.insert(0, '{"custom_id": "half')
+    return "".join(f"{line}\n" for line in raw).encode()
+
+
+def _openai(known: str, kind: str, said: Any) -> Told:
+    if kind in ("expired", "cancelled"):
+        error = {"code": f"batch_{kind}", "message": kind}
+        return {"id": "r", "custom_id": known, "response": None, "error": error}
+    status, body = (200, said) if kind == "answer" else (said, {"error": {"message": "no"}})
+    response = {"status_code": status, "request_id": f"req-{known}", "body": body}
+    return {"id": "r", "custom_id": known, "response": response, "error": None}
+
+
+def _anthropic(known: str, kind: str, said: Any) -> Told:
+    if kind == "answer":
+        return {"custom_id": known, "result": {"type": "succeeded", "message": said}}
+    if kind == "error":
+        inner = {"type": "rate_limit_error" if said == 429 else "api_error", "message": "no"}
+        error = {"type": "error", "error": inner}
+        return {"custom_id": known, "result": {"type": "errored", "error": error}}
+    return {"custom_id": known, "result": {"type": kind.replace("cancelled", "canceled")}}
+
+
+def _gemini(known: str, kind: str, said: Any) -> Told:
+    where = {"metadata": {"key": known}}
+    if kind == "answer":
+        return {**where, "response": said}
+    codes = {"cancelled": 1, "expired": 4}
+    code = codes.get(kind, 8 if said == 429 else 13)
+    return {**where, "error": {"code": code, "message": "no"}}
+
+
+def _xai(known: str, kind: str, said: Any) -> Told:
+    if kind == "answer":
+        result: Told = {"response": {"chat_get_completion": said}}
+    else:
+        result = {"error": {"code": 1 if kind == "cancelled" else 13, "message": "no"}}
+    return {"batch_request_id": known, "batch_result": result}
+
+
+def main() -> None:
+    """Serve until killed."""
+    port = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    server = Batching(Path(sys.argv[1]), port)
+    print(server.server_port, flush=True)  # noqa: T201 - how a test learns the port
+    server.serve_forever(poll_interval=0.05)
+
+
+if __name__ == "__main__":
+    main()

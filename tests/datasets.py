@@ -1,0 +1,47 @@
+"""Small data directories with datasets, written where tests need them."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from builders import answered, failed, write_data
+
+from store.dataset.writing import Source, Written, write
+from store.memory import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+SLUGS = ("crm-software", "help-desk")
+DAYS = ("2026-10-26", "2026-11-02", "2026-11-09")
+
+
+def small_data(directory: Path) -> Path:
+    """Two categories, three days of polls in two months, one failure, one curated alias."""
+    names = [f"Product {letter}" for letter in "ABCDE"]
+    polls = [
+        answered(model, names[i:] + names[:i], f"{day}T06:00:0{i}Z", slug=slug, missed=["The A"])
+        for day in DAYS
+        for slug in SLUGS
+        for i, model in enumerate("ABC")
+    ]
+    return write_data(
+        directory,
+        categories={slug: {"title": f"Best {slug}"} for slug in SLUGS},
+        products={"product-a": {"name": "Product A", "aliases": ["The A"]}},
+        polls=[*polls, failed("D", at="2026-11-09T07:00:00Z")],
+    )
+
+
+def written(directory: Path, base_url: str | None = None, now: datetime = NOW) -> Written:
+    """The dataset of a data directory, brought up to date."""
+    source = Source(directory, Store(directory).snapshot, base_url)
+    return write(directory / "dataset", source, now)
+
+
+def copied(directory: Path, to: Path) -> Path:
+    """A copy in which files of several names are several files, as a download has them."""
+    return shutil.copytree(directory, to)

@@ -1,0 +1,132 @@
+"""The relevance of search on a file of judged queries about the shipped catalogue.
+
+    python tests/relevance.py FILE...               recall, negatives, precision of each label
+    python tests/relevance.py --errors FILE...      and each query that went wrong
+
+A file is a list of `{query, targets, class, kind}`. Targets are slugs of categories; where `kind`
+is `brand`, names of products. Without targets a query is a negative: nothing should be found. A
+query's answer is `categories` (or `brands`), then `related`.
+"""
+
+# ruff: noqa: T201 - a report is printed
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from store.memory import Store
+from store.rankings.search import SURE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from store.rankings.search import Hit, Index
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A query and what answers it: slugs of categories, or names of products."""
+
+    query: str
+    group: str = msgspec.field(name="class", default="negative")
+    kind: str = "category"
+    targets: tuple[str, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """What a query found: of its own array, `related` of it, and the best hit of any array."""
+
+    judged: Judged
+    targets: frozenset[str]
+    hits: tuple[Hit, ...]
+    related: tuple[str, ...]
+    best: Hit | None
+
+    def rank(self, *, related: bool) -> int:
+        """The place of the first target from 1, or 0; `related` counts on after the hits."""
+        found = [hit.slug for hit in self.hits]
+        found += self.related if related else ()
+        return next((i for i, slug in enumerate(found, 1) if slug in self.targets), 0)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether something is called an exact or a likely match."""
+        return self.best is not None and self.best.match in SURE
+
+
+def evaluate(index: Index, names: dict[str, str], queries: Iterable[Judged]) -> list[Outcome]:
+    """Search for each query; `names` are the slugs of products by their names."""
+    outcomes = []
+    for judged in queries:
+        found = index.search(judged.query)
+        brand = judged.kind == "brand"
+        slugs = (names.get(t, t) if brand else t for t in judged.targets)
+        hits = found.brands if brand else found.categories
+        best = max((h[0] for h in found[:2] if h), key=lambda hit: hit.score, default=None)
+        outcomes.append(
+            Outcome(judged, frozenset(slugs), hits, () if brand else found.related, best)
+        )
+    return outcomes
+
+
+def report(outcomes: Sequence[Outcome], *, errors: bool) -> None:
+    """Print recall by class, the share of negatives answered, and the precision of each label."""
+    groups = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.targets:
+            groups[f"{outcome.judged.kind} {outcome.judged.group}"].append(outcome)
+            groups["all"].append(outcome)
+        else:
+            groups["negative"].append(outcome)
+    print(f"  {'':28}    n  first  first with related  in five with related  answered")
+    for name, members in sorted(groups.items()):
+        shares = [
+            sum(o.rank(related=False) == 1 for o in members),
+            sum(o.rank(related=True) == 1 for o in members),
+            sum(1 <= o.rank(related=True) <= 5 for o in members),
+            sum(o.is_answered for o in members),
+        ]
+        figures = "  ".join(f"{share / len(members):9.3f}" for share in shares)
+        print(f"  {name:28} {len(members):4}  {figures}")
+    right, said = Counter[str](), Counter[str]()
+    for outcome in outcomes:
+        first = outcome.hits[0] if outcome.targets and outcome.hits else outcome.best
+        if first:
+            said[first.match] += 1
+            right[first.match] += first.slug in outcome.targets
+    for label in sorted(said):
+        print(f"  first hits called {label:8} {right[label]}/{said[label]} right")
+    for o in outcomes if errors else ():
+        if o.rank(related=True) != 1 if o.targets else o.is_answered:
+            shown = ", ".join(f"{h.slug} {h.score} {h.match}" for h in o.hits[:3])
+            more = ", ".join(o.related)
+            print(f"    {o.judged.query} | {'/'.join(o.targets)[:60]} | {shown} || {more}")
+
+
+def main() -> None:
+    """Print a report of each file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--errors", action="store_true", help="list each query that went wrong")
+    parser.add_argument("--data", type=Path, default=DATA, help="data directory")
+    arguments = parser.parse_args()
+    snapshot = Store(arguments.data).snapshot
+    names = {p.name: p.slug for p in snapshot.products.values()}
+    for file in arguments.files:
+        print(file.name)
+        queries = msgspec.json.decode(file.read_bytes(), type=list[Judged])
+        report(evaluate(snapshot.summary.index, names, queries), errors=arguments.errors)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""``flask check`` warns of aliases that send searches for other things to their category."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import app_over, write_data
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TITLES = {
+    "vpn": "Best VPN",
+    "vpn-for-travel": "Best VPN for travel",
+    "vpn-for-business": "Best VPN for business",
+    "cloud-ide": "Best cloud IDE",
+    "ide": "Best integrated development environment",
+    "ide-for-java": "Best IDE for Java",
+    "ide-for-python": "Best IDE for Python",
+}
+
+
+@pytest.mark.parametrize(
+    ("slug", "alias", "warning"),
+    [
+        ("free-vpn", "vpn for travel", "is the title of vpn-for-travel"),
+        ("free-vpn", "VPN that costs nothing", "says too little: 3 other titles"),
+        ("free-vpn", "what is that in my money", "says nothing"),
+        ("free-vpn", "hide my address without paying", None),
+        ("vpn", "VPN for business trips", None),
+        ("ide", "IDE", None),
+    ],
+)
+def test_an_alias_that_misleads_is_warned_of(
+    tmp_path: Path, slug: str, alias: str, warning: str | None
+) -> None:
+    """Another's title, or words that other titles have; its own initials may be few words."""
+    titles = TITLES | {"free-vpn": "Best free VPN"}
+    categories = {
+        each: {"title": title, "aliases": [alias] if each == slug else []}
+        for each, title in titles.items()
+    }
+    app = app_over(write_data(tmp_path / "data", categories=categories))
+    lines = app.test_cli_runner().invoke(args=["check"]).stdout.splitlines()
+    said = [line for line in lines if f'"{alias}"' in line]
+    assert len(said) == (warning is not None)
+    for line in said:
+        assert line.startswith(f"categories/{slug}.json:")
+        assert ": warning: " in line
+        assert str(warning) in line

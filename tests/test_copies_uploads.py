@@ -1,0 +1,296 @@
+"""An upload converges whatever happens to it, and two of them never mix."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import random
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import answered, append, command, write_data
+from processes import ROOT, environment, free_port, until
+from test_copies_backups import contents
+
+from store.copies import uploads
+from store.copies.places import Folder, Item, PlaceError, Read, _reason, place
+from store.copies.trees import Exported, Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+HTML, JSON = "text/html; charset=utf-8", "application/json"
+NOW = "2026-11-20T06:00:00Z"
+
+
+class Logged(Folder):
+    """A folder that says what was written, and may stop in the middle."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.written: list[str] = []
+        self.fails_at: str | None = None
+        self.asked = 0
+
+    def read(self, name: str) -> Read | None:
+        """Count it."""
+        self.asked += 1
+        return super().read(name)
+
+    def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
+        """Write until the object at which it is to fail."""
+        for item in items:
+            if item.name == self.fails_at:
+                raise PlaceError("the line is dead")
+            super().write([item], done)
+            if item.name != uploads.MANIFEST:
+                self.written.append(item.name)
+
+
+def tree(home: Path, **answers: str) -> tuple[Manifest, Path]:
+    """A tree with answers by path, written with two underscores for a slash."""
+    home.mkdir(exist_ok=True)
+    files = {}
+    for name, text in answers.items():
+        path = "/" + name.removeprefix("root").replace("__", "/")
+        is_page = path in ("/", "/page", "/other")
+        file = f"{name}.html" if is_page else name
+        (home / file).write_text(text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        files[path] = Exported(file, HTML if is_page else JSON, 0, len(text), digest, gzip=False)
+    headers = {"Cache-Control": {"text/html": "max-age=60", "application/json": "max-age=60"}}
+    return Manifest(files, {"/old": "/new"}, headers), home
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Logged:
+    return Logged(tmp_path / "bucket")
+
+
+def upload(bucket: Folder, built: tuple[Manifest, Path], who: str = "we", **more: bool) -> int:
+    """Upload as a command would."""
+    take_over = more.get("take_over", False)
+    uploader = uploads.Uploader(bucket, uploads.look(bucket), who, take_over=take_over)
+    return uploader.upload(*built, NOW)
+
+
+def test_data_comes_before_pages_and_pages_before_lists(bucket: Logged, tmp_path: Path) -> None:
+    """Nobody is led to what is not there yet."""
+    upload(bucket, tree(tmp_path / "t", root="home", page="page", api__v1__best__x="data"))
+    assert bucket.written == ["api/v1/best/x", "page", "index.html", "redirects.json"]
+
+
+def test_only_what_changed_is_written(bucket: Logged, tmp_path: Path) -> None:
+    """Unchanged: nothing at all, not even the manifest."""
+    built = tree(tmp_path / "t", root="home", page="page")
+    upload(bucket, built)
+    bucket.written.clear()
+    before = bucket.read("manifest.json")
+    bucket.asked = 0
+    assert upload(bucket, built) == 0
+    assert bucket.asked == 1, "one request is all"
+    assert (bucket.written, bucket.read("manifest.json")) == ([], before)
+    assert upload(bucket, tree(tmp_path / "t", root="home", page="new")) == 1
+    assert bucket.written == ["page"]
+
+
+def test_what_is_gone_goes_one_export_later(bucket: Logged, tmp_path: Path) -> None:
+    """Pages in caches still lead there."""
+    upload(bucket, tree(tmp_path / "t", root="1", page="page"))
+    upload(bucket, tree(tmp_path / "t", root="2"))
+    assert bucket.read("page")
+    upload(bucket, tree(tmp_path / "t", root="3"))
+    assert bucket.read("page") is None
+
+
+def test_after_a_crash_nobody_trusts_what_was_being_written(bucket: Logged, tmp_path: Path) -> None:
+    """Even what is as the last whole export had it: the dead one may have changed it."""
+    upload(bucket, tree(tmp_path / "t", root="1", other="o1", page="p1"))
+    bucket.fails_at = "page"
+    with pytest.raises(PlaceError):
+        upload(bucket, tree(tmp_path / "t", root="1", other="o2", page="p2"))
+    bucket.fails_at = None
+    assert bucket.read("other").data == b"o2"  # type: ignore[union-attr]
+    upload(bucket, tree(tmp_path / "t", root="1", other="o1", page="p1"))
+    found = {name: bucket.read(name).data for name in ("other", "page")}  # type: ignore[union-attr]
+    assert found == {"other": b"o1", "page": b"p1"}
+    assert uploads.look(bucket).published.claim is None
+
+
+def test_another_exporter_waits_until_it_is_told(bucket: Logged, tmp_path: Path) -> None:
+    """A claim that is not its own may be alive; who is overtaken writes nothing more."""
+    built = tree(tmp_path / "t", root="1", page="p1")
+    bucket.fails_at = "index.html"
+    with pytest.raises(PlaceError):
+        upload(bucket, built)
+    bucket.fails_at = None
+    with pytest.raises(uploads.UploadError, match=f"another exporter began at {NOW}"):
+        upload(bucket, built, "they")
+    assert upload(bucket, built, "they", take_over=True) == 2
+
+
+def test_who_is_overtaken_writes_nothing_more(bucket: Logged, tmp_path: Path) -> None:
+    """The first sees it before its next objects, and leaves the manifest of the second alone."""
+    first = tree(tmp_path / "first", root="1", page="p1")
+    second = tree(tmp_path / "second", root="2", page="p2")
+
+    def overtake() -> None:
+        if not told:
+            told.append(True)
+            upload(bucket, second, "they", take_over=True)
+
+    told: list[bool] = []
+    uploader = uploads.Uploader(bucket, uploads.look(bucket), "we", take_over=False)
+    with pytest.raises(uploads.UploadError, match="took over"):
+        uploader.upload(*first, NOW, overtake)
+    assert bucket.read("index.html").data == b"2"  # type: ignore[union-attr]
+    assert uploads.look(bucket).published.files == second[0].files
+
+
+@pytest.mark.parametrize("where", ["ftp://x/y", "s3://", "s3://a b/c", "s3://bucket/$(x)"])
+def test_an_address_that_is_none_is_refused(where: str) -> None:
+    """Before anything is asked."""
+    with pytest.raises(PlaceError, match="no place that is known"):
+        place(where)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Server returned non-2xx status code: 403 Forbidden: <Error><Code>AccessDenied</Code>",
+         "AccessDenied"),
+        ("response error, after 1 retries: status: 503 Service Unavailable", "503"),
+        ("HTTP error: error sending request for url (http://x/?X-Amz-Signature=abc)",
+         "it cannot be reached"),
+    ],
+)  # fmt: skip
+def test_what_a_cloud_says_is_told_without_signatures(text: str, said: str) -> None:
+    """The library's own text has addresses that may be signed."""
+    assert _reason(ValueError(text)).startswith(said)
+    assert "abc" not in _reason(ValueError(text))
+
+
+has_moto = find_spec("moto") and find_spec("obstore")
+needs_moto = pytest.mark.skipif(not has_moto, reason="S3 needs: pip install '.[operations]'")
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[dict[str, str]]:
+    """An S3 server that nobody here wrote, with a bucket ``site``; the environment to reach it."""
+    port = str(free_port())
+    url = f"http://127.0.0.1:{port}"
+    env = {"AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
+           "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}  # fmt: skip
+    command = [sys.executable, "-m", "moto.server", "-p", port]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            os.environ.update(env)
+            until(lambda: _made(client(url)))
+            yield env
+        finally:
+            for name in env:
+                del os.environ[name]
+            server.kill()
+
+
+def client(url: str) -> Any:
+    import boto3  # noqa: PLC0415 - optional
+
+    return boto3.client("s3", endpoint_url=url)
+
+
+def _made(s3: Any) -> bool:
+    try:
+        s3.create_bucket(Bucket="site")
+    except Exception:  # noqa: BLE001 - not there yet
+        return False
+    return True
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    polls = [answered(model, ["X", "Y"]) for model in "ABCD"]
+    return write_data(tmp_path / "data", polls=polls)
+
+
+@pytest.mark.slow
+@needs_moto
+def test_a_bucket_holds_what_the_service_would_send(data: Path, s3: dict[str, str]) -> None:
+    """Every path with its type, encoding and cache header; a rerun writes nothing."""
+    done = command(data, "export", "s3://site/whole", environ={})
+    assert done.exit_code == 0, done.output
+    amazon = client(s3["AWS_ENDPOINT_URL"])
+    got = amazon.get_object(Bucket="site", Key="whole/best/crm-software")
+    assert got["ContentType"] == HTML
+    assert got["CacheControl"].startswith("public, max-age=")
+    assert got["ContentEncoding"] == "gzip"
+    assert b"<title>" in gzip.decompress(got["Body"].read())
+    assert "0 objects written" in command(data, "export", "s3://site/whole", environ={}).output
+    append(data, [answered("A", ["Y"], "2026-11-19T06:00:00Z")])
+    said = command(data, "export", "s3://site/whole", environ={}).output
+    assert "0 objects written" not in said
+    assert "objects written" in said
+
+
+@pytest.mark.slow
+@needs_moto
+def test_a_backup_in_a_bucket_comes_back(data: Path, tmp_path: Path, s3: dict[str, str]) -> None:
+    """Object storage is a place like a folder."""
+    for what, target in (("backup", data), ("restore", tmp_path / "new"), ("pull", tmp_path / "c")):
+        done = command(target, what, "s3://site/backup", environ={"DATA_DIR": str(target)})
+        assert done.exit_code == 0, done.output
+    assert contents(tmp_path / "new") == contents(tmp_path / "c") == contents(data)
+    found = place("s3://site/backup").read("backup.json")
+    assert found
+    with pytest.raises(PlaceError, match="somebody else"):
+        place("s3://site/backup").replace(Item("backup.json", lambda: b""), "stale")
+
+
+@pytest.mark.slow
+@needs_moto
+def test_killed_uploads_show_only_whole_and_known_bytes(tmp_path: Path, s3: dict[str, str]) -> None:
+    """After each of 30 kill -9 every object is what the manifest or its claim says."""
+    slugs = [f"c-{n}" for n in range(150)]
+    categories = {slug: {"title": f"Best {slug}"} for slug in slugs}
+    polls = [answered(m, ["X", "Y"], slug=slug) for slug in slugs for m in "AB"]
+    data = write_data(tmp_path / "data", categories=categories, models="AB", polls=polls)
+    env = environment(data, BASE_URL="https://rankings.example", **s3)
+    export = [sys.executable, "-m", "flask", "export", "s3://site/killed"]
+    chance, killed, begun = random.Random(22), 0, 0
+    bucket = place("s3://site/killed")
+    subprocess.run(export, cwd=ROOT, env=env, check=True, capture_output=True)
+    for n in range(30):
+        time_ = f"2026-11-{3 + n // 2:02}T{10 + n % 2}:00:00Z"
+        append(data, [answered("A", [f"P{n}"], time_, slug=slug) for slug in slugs[::3]])
+        with subprocess.Popen(
+            export, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            while n % 2 and process.poll() is None and not uploads.look(bucket).published.claim:
+                time.sleep(0.02)
+            time.sleep(chance.uniform(0, 0.2) if n % 2 else chance.uniform(0.5, 3.5))
+            process.kill()
+        killed += process.returncode == -9
+        published = uploads.look(bucket).published
+        begun += published.claim is not None
+        writing = published.claim.objects if published.claim else {}
+        for path in chance.sample([p for p in sorted(published.files) if p[:6] != "/data/"], 40):
+            found = bucket.read(uploads.key(path))
+            assert found, path
+            body = gzip.decompress(found.data) if found.data[:2] == b"\x1f\x8b" else found.data
+            known = {published.files[path].sha256, *writing.get(uploads.key(path), ())}
+            assert hashlib.sha256(body).hexdigest() in known, path
+    assert (killed > 10, begun > 3) == (True, True), (killed, begun)
+    done = subprocess.run(export, cwd=ROOT, env=env, check=True, capture_output=True, text=True)
+    assert "objects written" in done.stdout
+    published = uploads.look(bucket).published
+    for path, exported in published.files.items():
+        found = bucket.read(uploads.key(path))
+        assert found
+        body = gzip.decompress(found.data) if exported.gzip else found.data
+        assert hashlib.sha256(body).hexdigest() == exported.sha256, path

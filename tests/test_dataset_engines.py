@@ -1,0 +1,148 @@
+"""Engines by others load the dataset, find our scores and mentions in it, and call it valid.
+
+Needs the extra `engines`, and Spark Java 17: ``pip install '.[test,engines]'``.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from datasets import NOW
+
+from store.dataset.writing import Source, write
+from store.memory import Store
+from store.settings import SHIPPED_DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # the engines' own
+]
+README = (SHIPPED_DATA.parent / "README.md").read_text(encoding="utf-8")
+NEEDED = "needs the extra `engines`"
+MENTIONS = """SELECT n.product, count(DISTINCT p.poll_id) FROM {picks} p JOIN {names} n
+  ON n.slug = p.slug AND n.name = p.product AND n.domain {same} p.domain GROUP BY n.product"""
+
+Rows = list[tuple[Any, ...]]
+
+
+def block(language: str) -> str:
+    """The program in a language that README.md shows."""
+    (program,) = re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    return str(program)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    pytest.importorskip("pyarrow", reason="needs the extra `data`")
+    directory = tmp_path_factory.mktemp("engines") / "data"
+    shutil.copytree(SHIPPED_DATA, directory, ignore=shutil.ignore_patterns("dataset", "proof"))
+    store = Store(directory)
+    write(directory / "dataset", Source(directory, store.snapshot, None), NOW)
+    return store
+
+
+@pytest.fixture
+def dataset(store: Store, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The dataset, which programs of the README find in their working directory."""
+    monkeypatch.chdir(store.directory / "dataset")
+    return store.directory / "dataset"
+
+
+@pytest.fixture
+def scores(store: Store) -> Rows:
+    snapshot = store.snapshot
+    return sorted(
+        (slug, snapshot.products[entry.product].slug, entry.score)
+        for slug, board in snapshot.leaderboards.items()
+        for entry in board.entries
+    )
+
+
+@pytest.fixture
+def mentions(store: Store) -> Rows:
+    return sorted((p.slug, p.mentions) for p in store.snapshot.products.values())
+
+
+@pytest.mark.usefixtures("dataset")
+def test_duckdb_finds_our_scores_and_mentions(scores: Rows, mentions: Rows) -> None:
+    """The query of the README, over every category."""
+    duckdb = pytest.importorskip("duckdb", reason=NEEDED)
+    assert sorted(duckdb.sql(block("sql")).fetchall()) == scores
+    same = "IS NOT DISTINCT FROM"
+    query = MENTIONS.format(picks="'picks/*/*.parquet'", names="'names.parquet'", same=same)
+    assert sorted(duckdb.sql(query).fetchall()) == mentions
+
+
+@pytest.mark.usefixtures("dataset")
+def test_polars_finds_our_scores_and_mentions(scores: Rows, mentions: Rows) -> None:
+    """The lines of the README, over every category."""
+    pl = pytest.importorskip("polars", reason=NEEDED)
+    found: dict[str, Any] = {"pl": pl}
+    exec(block("polars"), found)  # noqa: S102 - our own README
+    assert sorted(found["scores"].rows()) == scores
+    named = found["picks"].join(
+        found["names"],
+        left_on=["slug", "product", "domain"],
+        right_on=["slug", "name", "domain"],
+        nulls_equal=True,
+        suffix="_slug",
+    )
+    counted = named.group_by("product_slug").agg(pl.n_unique("poll_id")).collect()
+    assert sorted(counted.rows()) == mentions
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    sql = pytest.importorskip("pyspark.sql", reason=NEEDED)
+    if not shutil.which("java"):
+        pytest.skip("needs Java 17")
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.host", "127.0.0.1")
+    session = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    yield session
+    session.stop()
+
+
+def test_spark_finds_our_scores_and_mentions(
+    dataset: Path, spark: Any, scores: Rows, mentions: Rows
+) -> None:
+    """The lines of the README, over every category, in local mode."""
+    program = block("spark")
+    for name in ("answers.parquet", "picks", "names.parquet"):
+        program = program.replace(f': "{name}"', f': "{dataset / name}"')
+    found: dict[str, Any] = {"spark": spark}
+    exec(program, found)  # noqa: S102 - our own README
+    assert sorted(map(tuple, found["scores"].collect())) == scores
+    query = MENTIONS.format(picks="picks", names="names", same="<=>")
+    assert sorted(map(tuple, spark.sql(query).collect())) == mentions
+
+
+@pytest.mark.usefixtures("dataset")
+def test_frictionless_calls_the_data_package_valid() -> None:
+    """Every table in CSV has the columns, types, size and hash that are described."""
+    frictionless = pytest.importorskip("frictionless", reason=NEEDED)
+    report = frictionless.validate("datapackage.json")
+    assert report.valid, report.flatten(["name", "message"])[:5]
+    assert report.stats["tasks"] == 14
+
+
+@pytest.mark.usefixtures("dataset")
+def test_mlcroissant_finds_nothing_and_reads_it() -> None:
+    """No error and no warning, offline; records come from the files that are described."""
+    mlcroissant = pytest.importorskip("mlcroissant", reason=NEEDED)
+    logging.getLogger("absl").setLevel(logging.ERROR)
+    found = mlcroissant.Dataset("croissant.json")
+    issues = found.metadata.ctx.issues
+    assert (list(issues.errors), list(issues.warnings)) == ([], [])
+    record = next(iter(found.records("picks-2026-10")))
+    assert record["picks-2026-10/rank"] == 1
+    ranking = next(iter(found.records("rankings-rows")))
+    assert ranking["rankings-rows/rank"] == 1

@@ -1,0 +1,141 @@
+"""The leaf list only grows, puts every sealed line in once, and notices when it was changed."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import answered, append
+from datasets import DAYS, NOW, small_data
+
+from store.dataset.leaves import LeafList, ProofError, first_listing
+from store.dataset.merkle import Tree, leaf_hash
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return small_data(tmp_path / "data")
+
+
+def lines_of(data: Path) -> set[bytes]:
+    files = (data / "history").glob("*.jsonl")
+    return {leaf_hash(line) for file in files for line in file.read_bytes().splitlines()}
+
+
+def test_every_line_is_a_leaf_in_the_order_of_time(data: Path) -> None:
+    """Sorted by time, file and offset; a head for every day but the open one."""
+    listed = LeafList(data)
+    heads = listed.extend(NOW)
+    leaves = list(listed.leaves())
+    assert [leaf.day for leaf in leaves] == sorted(leaf.day for leaf in leaves)
+    assert {leaf.hash for leaf in leaves} == lines_of(data)
+    assert len(leaves) == 19
+    assert [head.date for head in heads] == list(DAYS[:2])
+    tree = Tree()
+    for leaf in leaves[: heads[0].size]:
+        tree.append(leaf.hash)
+    assert heads[0].root == tree.root().hex()
+    written = [json.loads(s) for s in (data / "proof/heads.jsonl").read_text().splitlines()]
+    assert written == [{"date": h.date, "size": h.size, "root": h.root} for h in heads]
+
+
+def test_listing_again_adds_nothing_and_later_lines_only_add(data: Path) -> None:
+    """What was listed stays byte for byte, and so do the heads."""
+    listed = LeafList(data)
+    before = listed.extend(NOW)
+    files = {path: path.read_bytes() for path in (data / "proof").iterdir()}
+    assert listed.extend(NOW) == before
+    assert {path: path.read_bytes() for path in (data / "proof").iterdir()} == files
+    append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
+    after = listed.extend(NOW)
+    assert after[: len(before)] == before
+    assert after[-1].date == DAYS[2]
+    for path, body in files.items():
+        assert path.read_bytes().startswith(body)
+
+
+def test_in_steps_and_at_once_are_the_same_list(data: Path, tmp_path: Path) -> None:
+    """Whether it is listed day by day or for the first time today, the heads are the same."""
+    LeafList(data).extend(NOW)
+    append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
+    LeafList(data).extend(NOW)
+    assert list(first_listing(data, NOW)) == list(LeafList(data).leaves())
+
+
+def test_a_late_line_joins_the_open_day(data: Path) -> None:
+    """No closed day ever gets another line."""
+    listed = LeafList(data)
+    before = listed.extend(NOW)
+    append(data, [answered("A", ["Late"], "2026-10-27T06:00:00Z", slug="vpn")])
+    assert listed.extend(NOW) == before
+    late = [leaf for leaf in listed.leaves() if leaf.slug == "vpn"]
+    assert [leaf.day for leaf in late] == [DAYS[2]]
+
+
+def test_a_line_that_is_yet_to_come_closes_no_day(data: Path) -> None:
+    """A wrong clock would otherwise close every day until then."""
+    append(data, [answered("A", ["Early"], "2027-01-01T06:00:00Z", slug="vpn")])
+    assert [head.date for head in LeafList(data).extend(NOW)] == list(DAYS[:2])
+    append(data, [answered("B", ["Early"], "2026-11-16T06:00:00Z", slug="help-desk")])
+    assert [h.date for h in LeafList(data).extend(NOW + timedelta(hours=1))] == list(DAYS)
+
+
+def test_a_line_whose_checksum_does_not_fit_is_no_leaf(data: Path) -> None:
+    """Damage and unfinished lines are left out; what follows them is not."""
+    file = data / "history/crm-software.jsonl"
+    first, rest = file.read_bytes().split(b"\n", 1)
+    file.write_bytes(first[:-3] + b'0"}\n' + rest + b'{"v":1,"id":"un')
+    LeafList(data).extend(NOW)
+    assert len(list(LeafList(data).leaves())) == 18
+
+
+def test_a_file_that_was_cut_short_is_compared_anew(data: Path) -> None:
+    """Lines appended after an accepted loss are listed, wherever they now stand."""
+    listed = LeafList(data)
+    listed.extend(NOW)
+    file = data / "history/crm-software.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:2]))
+    append(data, [answered("A", ["After"], "2026-11-16T06:00:00Z")])
+    listed.extend(NOW)
+    hashes = [leaf.hash for leaf in listed.leaves()]
+    assert len(hashes) == len(set(hashes)) == 20
+
+
+@pytest.mark.parametrize("name", ["2026-10.leaves", "2026-11.leaves", "heads.jsonl"])
+def test_a_damaged_list_is_an_error_by_name(data: Path, name: str) -> None:
+    """It is never made anew silently: the sentence says which file and what to do."""
+    listed = LeafList(data)
+    listed.extend(NOW)
+    path = data / "proof" / name
+    body = bytearray(path.read_bytes())
+    body[20] ^= 1
+    path.write_bytes(body)
+    with pytest.raises(ProofError, match=r"^proof/.*put the folder proof back from a backup"):
+        listed.extend(NOW)
+    assert path.read_bytes() == body
+
+
+def test_a_list_that_is_gone_is_missed(data: Path) -> None:
+    """Heads say how many leaves there were."""
+    listed = LeafList(data)
+    listed.extend(NOW)
+    (data / "proof/2026-10.leaves").unlink()
+    with pytest.raises(ProofError, match=r"proof/heads\.jsonl: 2026-10-26 closed with 6 leaves"):
+        listed.extend(NOW)
+
+
+def test_what_a_crash_left_of_a_line_is_written_again(data: Path) -> None:
+    """A torn end is no damage: it was not acknowledged, and follows from history."""
+    listed = LeafList(data)
+    listed.extend(NOW)
+    path = data / "proof/2026-11.leaves"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    listed.extend(NOW)
+    assert path.read_bytes() == whole

@@ -1,0 +1,189 @@
+"""Batches at mock servers that others wrote, and by the types of the vendors' own SDKs.
+
+The servers are aimock for OpenAI (``npm install @copilotkit/aimock@1.43.0``, its program ``llmock``
+named by ``AIMOCK``) and llmock for Anthropic; it and the SDKs are the extra ``sdk``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from batch_desk import Desk
+from processes import free_port, reached, until
+
+from store.polls.asking import body_of, read_reply
+from store.polls.batches.work import QUEUES
+from store.polls.providers import Response
+from store.polls.providers.batches import Item, Remote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+AIMOCK = os.environ.get("AIMOCK")
+EXTRA = "pip install '.[sdk]'"
+
+
+class Stranger:
+    """A server that is not ours."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+
+@contextmanager
+def running(command: list[str], port: int, look: str) -> Iterator[str]:
+    """A server, once it answers."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        url = f"http://127.0.0.1:{port}"
+        try:
+            until(lambda: reached(f"{url}{look}") is not None)
+            yield url
+        finally:
+            process.kill()
+
+
+def through(tmp_path: Path, url: str, api: str) -> Desk:
+    """Three questions sent in a batch and collected."""
+    desk = Desk(tmp_path / "data", Stranger(url))
+    desk.now = datetime.now(UTC)
+    assert desk.submit(desk.calls(3, api), proxy=None).asked == 3
+    until(lambda: not desk.follow(api, proxy=None).wrong and desk.states() == ["collected"], 20)
+    assert len(desk.polls()) == 3
+    assert {poll.notes[0] for poll in desk.polls()} == {f"batch {1:016x}-{n}" for n in range(3)}
+    return desk
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not AIMOCK, reason="AIMOCK does not name aimock's program llmock")
+@pytest.mark.parametrize("api", ["responses", "chat"])
+def test_aimock_takes_our_batches(tmp_path: Path, api: str) -> None:
+    """Upload, batch, look and download are as it expects; its fixed text is no answer to us."""
+    port = free_port()
+    (tmp_path / "none.json").write_text('{"fixtures": []}')
+    command = [str(AIMOCK), "-p", str(port), "-f", str(tmp_path / "none.json")]
+    with running(command, port, "/v1/batches") as url:
+        polls = through(tmp_path, url, api).polls()
+    assert {poll.failure for poll in polls} == {"parse"}
+    assert 'It begins: "Mock batch completion"' in (polls[0].error or "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_spec("llmock"), reason=f"llmock is not installed: {EXTRA}")
+def test_llmock_takes_our_batches(tmp_path: Path) -> None:
+    """Batch, look and results of Anthropic's format are as it expects."""
+    port = free_port()
+    program = str(Path(sys.executable).with_name("llmock"))
+    with running(
+        [program, "serve", "-p", str(port)], port, "/anthropic/v1/messages/batches"
+    ) as url:
+        polls = through(tmp_path, f"{url}/anthropic", "messages").polls()
+    assert all(poll.usage and poll.served_model for poll in polls)
+
+
+def sdk(module: str) -> Any:
+    """A module of a vendor's SDK."""
+    return pytest.importorskip(module, reason=f"{module} is not installed: {EXTRA}")
+
+
+def items(desk: Desk, api: str) -> list[Item]:
+    """Items of a batch."""
+    pairs = desk.calls(2, api)
+    bodies = (body_of(p.assistant, p.category.question) for p in pairs)
+    return [Item(f"{1:016x}-{n}", body) for n, body in enumerate(bodies)]
+
+
+def test_openai_sdk_reads_our_lines_and_we_its_batches(tmp_path: Path) -> None:
+    """Requests fit its parameter types; a batch that it made reads as the right one."""
+    types = sdk("openai.types")
+    params, fits = types.batch_create_params.BatchCreateParams, sdk("pydantic").TypeAdapter
+
+    desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
+    queue, assistant = QUEUES["responses"], desk.assistant()
+    question = types.responses.response_create_params.ResponseCreateParamsNonStreaming
+    given = items(desk, "responses")
+    upload = queue.build_upload(assistant, given, "key")
+    assert upload
+    for line in (upload.file or b"").splitlines():
+        body = msgspec.json.decode(line)["body"]
+        fits(question).validate_python(body)
+    made = queue.build_batch(assistant, given, "label", "file-1", "key")
+    fits(params).validate_python(made.body)
+    sample = types.Batch(
+        id="batch_1", object="batch", completion_window="24h", created_at=1_700_000_000,
+        endpoint="/v1/responses", input_file_id="file-1", status="completed",
+        output_file_id="file-2", metadata={"consensus_batch": "label"},
+    )  # fmt: skip
+    remote = queue.read_batch(sample.model_dump_json().encode())
+    assert remote == Remote(
+        id="batch_1", state="ended", label="label", created=1_700_000_000, files=("file-2",)
+    )
+    content = {"type": "output_text", "text": "hello", "annotations": []}
+    message = {
+        "id": "m", "type": "message", "role": "assistant", "status": "completed",
+        "content": [content],
+    }  # fmt: skip
+    whole = types.responses.Response.model_validate({
+        "id": "resp_1", "object": "response", "created_at": 1, "model": "gpt", "output": [message],
+        "status": "completed", "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+    })  # fmt: skip
+    result = {
+        "custom_id": "x",
+        "response": {"status_code": 200, "body": whole.model_dump(mode="json")},
+    }
+    ((_, came),) = queue.read_results(msgspec.json.encode(result))
+    assert isinstance(came, Response)
+    assert read_reply(assistant, came).outcome == "hello"
+
+
+def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> None:
+    """The request fits its parameter types; results that it made read as the right records."""
+    types, batch_types = sdk("anthropic.types"), sdk("anthropic.types.messages")
+    params, fits = batch_types.batch_create_params.BatchCreateParams, sdk("pydantic").TypeAdapter
+
+    desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
+    queue, assistant = QUEUES["messages"], desk.assistant("messages")
+    made = queue.build_batch(assistant, items(desk, "messages"), "", None, "key")
+    fits(params).validate_python(made.body)
+    counts = {"processing": 1, "succeeded": 1, "errored": 0, "canceled": 0, "expired": 0}
+    sample = batch_types.MessageBatch.model_validate({
+        "id": "msgbatch_1", "type": "message_batch", "processing_status": "in_progress",
+        "request_counts": counts, "created_at": "2026-11-20T06:00:00Z",
+        "expires_at": "2026-11-21T06:00:00Z",
+    })  # fmt: skip
+    remote = queue.read_batch(sample.model_dump_json().encode())
+    assert remote
+    assert (remote.id, remote.state, remote.asked, remote.done) == ("msgbatch_1", "open", 2, 1)
+    message = types.Message.model_validate({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
+        "stop_reason": "end_turn", "content": [{"type": "text", "text": "hello"}],
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    })  # fmt: skip
+    inner = {"type": "rate_limit_error", "message": "slow"}
+    samples = {
+        "succeeded": {"type": "succeeded", "message": message.model_dump(mode="json")},
+        "errored": {"type": "errored", "error": {"type": "error", "error": inner}},
+        "canceled": {"type": "canceled"},
+        "expired": {"type": "expired"},
+    }
+    found: dict[str, Any] = {}
+    for name, result in samples.items():
+        shape = batch_types.MessageBatchIndividualResponse.model_validate(
+            {"custom_id": name, "result": result}
+        )
+        found.update(queue.read_results(shape.model_dump_json().encode()))
+    outcomes = {
+        name: read_reply(assistant, came).outcome if isinstance(came, Response) else came
+        for name, came in found.items()
+    }
+    assert outcomes.pop("succeeded") == "hello"
+    kinds = {name: getattr(came, "kind", None) for name, came in outcomes.items()}
+    assert kinds == {"errored": "rate_limited", "canceled": "interrupted", "expired": "timeout"}

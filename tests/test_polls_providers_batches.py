@@ -1,0 +1,206 @@
+"""The providers' queues as pure functions: what odd or hostile descriptions of batches come to."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from store.polls.batches.work import queue_of
+from store.polls.providers import Response
+from store.polls.providers.batches import (
+    UNASKED,
+    Item,
+    anthropic,
+    gemini,
+    grpc_error,
+    matched,
+    moment,
+    number,
+    openai,
+    xai,
+)
+from store.records import Assistant, Failure
+
+ASSISTANT = Assistant(name="A", api="responses", base_url="https://api.example/v1/", model="m")
+QUEUES: dict[str, Any] = {"openai": openai, "anthropic": anthropic, "gemini": gemini, "xai": xai}
+ODD = (b"", b"[]", b"null", b"<html>", b'{"id": "../x", "processing_status": "ended"}', b"[" * 9999)
+
+
+@pytest.mark.parametrize("name", QUEUES)
+@pytest.mark.parametrize("body", ODD)
+def test_what_is_no_batch_is_none(name: str, body: bytes) -> None:
+    """Nor is an id that would lead to another path; no page, and no results."""
+    queue = QUEUES[name]
+    assert queue.read_batch(body) is None
+    assert queue.read_list(body) is None
+    assert list(queue.read_results(body)) == [] or name in ("openai", "anthropic")
+    assert queue.next_file("x", body) is None
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_batch_goes_to_the_base_url_with_the_key_in_a_header(name: str) -> None:
+    """Every request of a queue; a token of a page is quoted."""
+    queue = QUEUES[name]
+    items = [Item("k-0", {"model": "m"})]
+    requests = [
+        queue.build_upload(ASSISTANT, items, "sk-key"),
+        queue.build_batch(ASSISTANT, items, "label", "file-1", "sk-key"),
+        queue.build_look(ASSISTANT, "b", "sk-key"),
+        queue.build_cancel(ASSISTANT, "b", "sk-key"),
+        queue.build_list(ASSISTANT, None, "sk-key"),
+        queue.build_list(ASSISTANT, "a&b=c", "sk-key"),
+        queue.build_download(ASSISTANT, "f", "sk-key"),
+    ]
+    for request in filter(None, requests):
+        assert request.url.startswith("https://api.example/v1/")
+        assert "//" not in request.url.removeprefix("https://")
+        assert "sk-key" not in request.url
+        assert "sk-key" in " ".join(request.headers.values())
+    assert requests[5].url.endswith("=a%26b%3Dc")
+
+
+def test_which_queue_an_assistant_has() -> None:
+    """Its format's, but xAI's at xAI's host alone."""
+    chat: dict[str, Any] = {"name": "A", "api": "chat", "model": "m"}
+    assert queue_of(Assistant(**chat, base_url="https://api.x.ai/v1")) is xai
+    assert queue_of(Assistant(**chat, base_url="https://nox.ai/v1")) is openai
+    assert queue_of(ASSISTANT) is openai
+
+
+def read(queue: Any, *lines: Any) -> dict[str, Response | Failure]:
+    """Results of JSON Lines."""
+    return dict(queue.read_results("\n".join(map(json.dumps, lines)).encode()))
+
+
+def test_items_of_openai_that_have_no_response() -> None:
+    """A known code has its kind; another is a failure with the provider's words."""
+    found = read(
+        openai,
+        {"custom_id": "a", "error": {"code": "batch_expired"}},
+        {"custom_id": "b", "error": {"code": "odd", "message": "no luck"}},
+        {"custom_id": "c", "response": None, "error": None},
+        {"custom_id": "d", "response": {"status_code": "200", "body": {}}},
+    )
+    assert found["a"] == UNASKED["expired"]
+    assert found["b"] == Failure("http", "The provider's batch did not answer (no luck).")
+    assert found["c"] == Failure("http", "The provider's batch did not answer (no reason).")
+    assert isinstance(found["d"], Response)
+    assert found["d"].status == 0
+
+
+STATUSES = sorted(anthropic.STATUSES.items())
+
+
+@pytest.mark.parametrize(("kind", "status"), [*STATUSES, ("unheard_of", 500)])
+def test_errors_of_anthropic_have_the_status_of_their_type(kind: str, status: int) -> None:
+    """Nested once or twice."""
+    inner = {"type": kind, "message": "no"}
+    for error in (inner, {"type": "error", "error": inner}):
+        came = read(anthropic, {"custom_id": "a", "result": {"type": "errored", "error": error}})
+        assert came["a"] == Response(status, {}, json.dumps({"error": inner}).encode())
+
+
+def test_a_result_of_anthropic_of_no_known_kind() -> None:
+    """It is a failure, not an answer."""
+    came = read(anthropic, {"custom_id": "a", "result": {"type": "new"}})["a"]
+    assert came == Failure("http", "The provider's batch gave a result of no known kind.")
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [(3, 400), (9, 400), (4, 504), (5, 404), (7, 403), (8, 429), (13, 500), (14, 503), (16, 401),
+     (99, 500), ("8", 500), (None, 500)],
+)  # fmt: skip
+def test_codes_of_grpc_have_their_status(code: Any, status: int) -> None:
+    """By google.rpc.Code; what was cancelled is a failure of that kind."""
+    came = grpc_error({"code": code, "message": "no"})
+    assert isinstance(came, Response)
+    assert (came.status, json.loads(came.body)["error"]["code"]) == (status, status)
+    assert grpc_error({"code": 1}) == UNASKED["cancelled"]
+
+
+def test_results_of_gemini_stand_in_either_place() -> None:
+    """In ``response`` or in the metadata, and an item without a key is nobody's."""
+    listed = {"inlinedResponses": [{"metadata": {"key": "a"}, "response": {"x": 1}}]}
+    nobody = {"inlinedResponses": [{"response": {"x": 2}}]}
+    batch = {"response": {"inlinedResponses": listed}}
+    other = {"metadata": {"output": {"inlinedResponses": nobody}}}
+    assert list(read(gemini, batch)) == ["a"]
+    assert list(read(gemini, other)) == [""]
+    assert gemini.read_list(b"{}")
+    assert gemini.read_list(b'{"error": {}}') is None
+
+
+def test_results_of_xai_that_failed_or_have_more_pages() -> None:
+    """A gRPC code, and the token of the page that follows."""
+    page = {
+        "results": [{"batch_request_id": "a", "batch_result": {"error": {"code": 8}}}],
+        "pagination_token": "t&t",
+    }
+    body = json.dumps(page).encode()
+    ((_, came),) = xai.read_results(body)
+    assert isinstance(came, Response)
+    assert came.status == 429
+    following = xai.next_file("b1?s", body)
+    assert following == "b1?t&t"
+    url = xai.build_download(ASSISTANT, following, None).url
+    assert url == "https://api.example/v1/batches/b1/results?limit=100&pagination_token=t%26t"
+
+
+def test_a_batch_of_xai_has_not_ended_before_it_is_counted() -> None:
+    """0 of 0 is the beginning; a batch that xAI cancelled is over."""
+    states: tuple[dict[str, int], ...] = (
+        {},
+        {"num_requests": 2, "num_pending": 1},
+        {"num_requests": 2, "num_pending": 0},
+    )
+    bodies = [json.dumps({"batch_id": "b", "state": state}).encode() for state in states]
+    found = [xai.read_batch(body) for body in bodies]
+    assert [remote.state for remote in found if remote] == ["open", "open", "ended"]
+    ended = xai.read_batch(b'{"batch_id": "b", "cancel_by_xai_message": "no"}')
+    assert ended
+    assert (ended.state, ended.unasked) == ("ended", UNASKED["cancelled"])
+
+
+@pytest.mark.parametrize("status", ["new", "", "in_progress", "cancelling", "finalizing"])
+def test_a_state_that_nobody_knows_is_open(status: str) -> None:
+    """Until a provider says that a batch is over, it may cost."""
+    body = json.dumps({"id": "b", "status": status}).encode()
+    remote = openai.read_batch(body)
+    assert remote
+    assert remote.state == "open"
+    named = {"name": "batches/b", "metadata": {"state": f"BATCH_STATE_{status}"}}
+    other = gemini.read_batch(json.dumps(named).encode())
+    assert other
+    assert other.state == "open"
+
+
+def test_why_a_batch_failed() -> None:
+    """The first error's code and words."""
+    errors = {"data": [{"code": "token_limit_exceeded", "message": "too many"}, {"code": "x"}]}
+    found = openai.read_batch(
+        json.dumps({"id": "b", "status": "failed", "errors": errors}).encode()
+    )
+    assert found
+    assert (found.state, found.why) == ("failed", "token_limit_exceeded: too many")
+
+
+def test_counts_and_times() -> None:
+    """As text or number; what is neither counts nothing."""
+    assert [number(value) for value in (3, "4", "x", None, -1, 1.5)] == [3, 4, 0, 0, 0, 0]
+    assert moment("2026-11-20T06:00:00Z") == moment(1_795_154_400) == 1_795_154_400
+    assert moment("never") is None
+
+
+def test_results_are_matched_by_id() -> None:
+    """Equal twins are one; differing ones, and what is missing, are failures; strangers nothing."""
+    one, two = Response(200, {}, b"1"), Response(200, {}, b"2")
+    found = matched(
+        "abc", [("b", one), ("b", one), ("c", one), ("c", two), ("z", two)], UNASKED["expired"]
+    )
+    assert found["a"] == UNASKED["expired"]
+    assert found["b"] == one
+    assert isinstance(found["c"], Failure)
+    assert set(found) == {"a", "b", "c"}

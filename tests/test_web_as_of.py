@@ -1,0 +1,268 @@
+"""Rankings as of a past day are what ranking only the polls up to its end gives."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from builders import BASE_URL, answered, app_over, failed, write_data, write_json
+from mcp_rankings import call
+from test_rankings_recomputed import ODD, odd_world
+
+from store.memory import Store
+from store.rankings import leaderboards
+from store.web.as_of import closed_day
+from store.web.snapshot_view import SnapshotView
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask import Flask
+
+    from store.snapshot import Snapshot
+
+
+def snapshot_of(app: Flask) -> Snapshot:
+    """What an application serves from."""
+    snapshot: Snapshot = app.extensions["store"].snapshot
+    return snapshot
+
+
+def truncated(directory: Path, day: str, copy: Path) -> Path:
+    """A data directory as it would be had nobody polled after a day."""
+    shutil.copytree(directory, copy, ignore=shutil.ignore_patterns(".last-good", "history"))
+    (copy / "history").mkdir()
+    for file in (directory / "history").glob("*.jsonl"):
+        lines = file.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if _day_of(line) <= day]
+        (copy / "history" / file.name).write_bytes(b"".join(kept))
+    return copy
+
+
+def _day_of(line: bytes) -> str:
+    try:
+        return str(json.loads(line)["polledAt"])[:10]
+    except ValueError:
+        return ""
+
+
+def as_fresh(whole: Snapshot, directory: Path, day: str) -> dict[str, bytes]:
+    """Every verdict of a process that read only these polls, under the whole history's names."""
+    fresh = Store(directory).snapshot
+    named = {"products": whole.products, "product_slugs": whole.product_slugs}
+    view = SnapshotView(msgspec.structs.replace(fresh, **named), BASE_URL)
+    found = {}
+    for slug, aggregate in fresh.aggregates.items():
+        slugs = {id_: whole.products[id_].slug for id_ in aggregate.product_stats}
+        board = leaderboards.board(aggregate, fresh.models, fresh.catalogue.site, slugs)
+        if board and slug in fresh.catalogue.categories:
+            verdict = msgspec.structs.replace(view.category_verdict(board), as_of=day)
+            found[slug] = msgspec.json.encode(verdict)
+    return found
+
+
+def days_of(snapshot: Snapshot, directory: Path) -> list[str]:
+    """Every day with a poll that counts, as the lines of history say."""
+    newest = (snapshot.summary.last_poll or "")[:10]
+    lines = (
+        line
+        for file in (directory / "history").glob("*.jsonl")
+        for line in file.read_bytes().splitlines()
+    )
+    return sorted({day for line in lines if "" < (day := _day_of(line)) <= newest})
+
+
+def hold(app: Flask, days: list[str], places: Path) -> None:
+    """Compare every category on these days with a fresh process."""
+    whole, client = snapshot_of(app), app.test_client()
+    for day in days:
+        copy = truncated(app.extensions["settings"].data_dir, day, places / day)
+        expected = as_fresh(whole, copy, day)
+        shutil.rmtree(copy)
+        for slug in whole.leaderboards:
+            answer = client.get(f"/api/v1/best/{slug}.json?asOf={day}")
+            assert answer.status_code == (200 if slug in expected else 404)
+            if slug in expected:
+                assert answer.data == expected[slug]
+
+
+@pytest.fixture(scope="module")
+def odd_times(tmp_path_factory: pytest.TempPathFactory) -> Flask:
+    """Random answers, far apart: damage, former slugs and names, two wordings, withheld polls."""
+    return app_over(odd_world(tmp_path_factory.mktemp("odd") / "data", ODD[:8], 28))
+
+
+def test_a_past_day_is_what_ranking_only_its_polls_gives(
+    small: Flask, odd_times: Flask, tmp_path: Path
+) -> None:
+    """Byte for byte: the little world on all its days, the odd one on four of them."""
+    for app, steps in ((small, 7), (odd_times, 4)):
+        days = days_of(snapshot_of(app), app.extensions["settings"].data_dir)
+        hold(app, days[:: -(-len(days) // steps)], tmp_path / str(steps))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["shipped", "odd names", "odd times"])
+def test_every_past_day_is_what_ranking_only_its_polls_gives(
+    world: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """The same for every day that has a poll and every category."""
+    if world == "odd names":
+        app = app_over(odd_world(tmp_path / "data", ODD, 9))
+    else:
+        app = request.getfixturevalue({"shipped": "app", "odd times": "odd_times"}[world])
+    days = days_of(snapshot_of(app), app.extensions["settings"].data_dir)
+    hold(app, days, tmp_path / "days")
+
+
+CRM = "/api/v1/best/crm-software.json"
+
+
+def test_a_past_day_differs_from_today_as_its_polls_do(small: Flask) -> None:
+    """Without the parameter `asOf` is null; with it, it is the day, and later answers are away."""
+    client = small.test_client()
+    now, then = (client.get(f"{CRM}{query}").get_json() for query in ("", "?asOf=2026-10-12"))
+    assert (now["asOf"], then["asOf"]) == (None, "2026-10-12")
+    assert then["updated"] == "2026-10-12"
+    assert then["missing"] == ["C"]
+    assert then["models"] == ["A", "B", "D"]
+    assert client.get(f"{CRM}?asOf=2026-11-03").get_json() == {**now, "asOf": "2026-11-03"}
+
+
+def test_the_page_of_a_past_day_shows_nothing_later(small: Flask) -> None:
+    """Its ranking, charts, verdict, links and citation are of that day, and it says so."""
+    client = small.test_client()
+    page = client.get("/best/crm-software?asOf=2026-10-12").text
+    assert "as of <time" in page
+    assert client.get(f"{CRM}?asOf=2026-10-12").get_json()["combined"][0]["reason"] in page
+    assert f"{CRM}?asOf=2026-10-12" in page
+    assert "/best/crm-software?asOf=2026-10-12</a>" in page
+    assert '<meta name="robots" content="noindex">' in page
+    for later in ("2026-10-19", "2026-10-26", "2026-11-02"):
+        assert later not in page
+        assert later in client.get("/best/crm-software").text
+
+
+@pytest.mark.parametrize(
+    ("day", "status", "says"),
+    [
+        ("2026-09-09", 404, "first answer is of 2026-09-10"),
+        ("2026-11-04", 400, "the newest poll is of 2026-11-03"),
+        ("2026-02-30", 400, "YYYY-MM-DD"),
+        ("2026-1-01", 400, "YYYY-MM-DD"),
+        ("20261012", 400, "YYYY-MM-DD"),
+        ("２０２６-10-12", 400, "YYYY-MM-DD"),  # noqa: RUF001 - digits that are not ASCII
+        ("", 400, "YYYY-MM-DD"),
+        ("2026-10-12&asOf=2026-10-13", 400, "more than once"),
+    ],
+)
+@pytest.mark.parametrize("path", [CRM, "/best/crm-software"])
+def test_a_day_without_a_ranking_says_which_has_one(
+    small: Flask, path: str, day: str, status: int, says: str
+) -> None:
+    """A retired model's answers make no ranking; what is no day is told with the right form."""
+    answer = small.test_client().get(f"{path}?asOf={day}", headers={"Accept": "application/json"})
+    assert answer.status_code == status
+    assert says in answer.text
+
+
+def test_slugs_lead_where_they_lead_today(small: Flask) -> None:
+    """A former slug keeps the day, an unknown one has its suggestions."""
+    client = small.test_client()
+    for path, to in (("/api/v1/best/crm.json", CRM), ("/best/crm", "/best/crm-software")):
+        moved = client.get(f"{path}?asOf=2026-10-12")
+        assert (moved.status_code, moved.location) == (308, f"{BASE_URL}{to}?asOf=2026-10-12")
+    unknown = client.get("/api/v1/best/green-teas.json?asOf=2026-10-12")
+    assert unknown.status_code == 404
+    assert unknown.get_json()["suggestions"][0]["slug"] == "green-tea"
+
+
+def test_a_past_day_follows_curation_withholding_and_new_polls(tmp_path: Path) -> None:
+    """What is kept of a past day holds no longer than what it was made from."""
+    polls = [
+        answered("A", ["Zoho", "Attio"], "2026-10-01T06:00:00Z"),
+        answered("B", ["Attio", "Zoho"], "2026-10-01T06:00:00Z"),
+        answered("A", ["Attio"], "2026-10-08T06:00:00Z"),
+    ]
+    data = write_data(tmp_path, polls=polls)
+    app = app_over(data)
+    store, client = app.extensions["store"], app.test_client()
+
+    def shown() -> list[tuple[str, float]]:
+        verdict = client.get(f"{CRM}?asOf=2026-10-02").get_json()
+        return [(entry["product"], entry["score"]) for entry in verdict["combined"]]
+
+    assert shown() == [("Attio", 9), ("Zoho", 9)]
+    write_json(data / "products" / "zoho.json", {"version": 1, "name": "Zoho CRM"})
+    write_json(data / "products" / "attio.json", {"version": 1, "name": "At", "aliases": ["Attio"]})
+    store.reload()
+    assert shown() == [("At", 9), ("Zoho", 9)]
+    hidden = {polls[1].id: {"reason": "a test", "date": "2026-10-09"}}
+    write_json(data / "withheld.json", {"version": 1, "withheld": hidden})
+    store.reload()
+    assert shown() == [("Zoho", 5), ("At", 4)]
+
+
+def test_the_day_of_a_poll_is_known_as_soon_as_its_ranking_is(tmp_path: Path) -> None:
+    """Also while what is over all categories is a moment behind."""
+    app = app_over(write_data(tmp_path, polls=[answered("A", ["x"], "2026-10-01T06:00:00Z")]))
+    app.extensions["store"].record([answered("A", ["y"])], "2026-10-05T06:00:00Z")
+    client = app.test_client()
+    now, then = (client.get(f"{CRM}{query}").get_json() for query in ("", "?asOf=2026-10-05"))
+    assert then == {**now, "asOf": "2026-10-05"}
+    assert now["updated"] == "2026-10-05"
+
+
+def test_a_past_day_is_kept_and_read_from_disk_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second reader of the same day costs no disk access."""
+    app = app_over(write_data(tmp_path, polls=[answered("A", ["Zoho"], "2026-10-01T06:00:00Z")]))
+    client = app.test_client()
+    first = client.get(f"{CRM}?asOf=2026-10-01")
+    monkeypatch.setattr(app.extensions["store"].history, "lines", None)
+    again = client.get(f"{CRM}?asOf=2026-10-01")
+    assert again.data == first.data
+    known = {"If-None-Match": first.headers["ETag"]}
+    assert client.get(f"{CRM}?asOf=2026-10-01", headers=known).status_code == 304
+
+
+def test_the_link_to_cite_names_the_last_closed_day(tmp_path: Path) -> None:
+    """A day is closed once the site has a poll of a later one, be it of another category."""
+    categories = {slug: {"title": slug} for slug in ("crm-software", "vpn", "tea")}
+    polls = [
+        answered("A", ["x"], "2026-10-01T06:00:00Z"),
+        answered("A", ["y"], "2026-10-05T06:00:00Z", slug="vpn"),
+        answered("A", ["z"], "2026-10-08T06:00:00Z", slug="vpn"),
+        answered("A", ["z"], "2026-10-08T06:00:00Z", slug="tea"),
+    ]
+    app = app_over(write_data(tmp_path, categories=categories, polls=polls))
+    snapshot = snapshot_of(app)
+    closed = {slug: closed_day(snapshot, slug) for slug in categories}
+    assert closed == {"crm-software": "2026-10-01", "vpn": "2026-10-07", "tea": None}
+    client = app.test_client()
+    assert f"{BASE_URL}/best/vpn?asOf=2026-10-07" in client.get("/best/vpn").text
+    assert "asOf=" not in client.get("/best/tea").text
+    store = app.extensions["store"]
+    store.record([failed("A", slug="crm-software")], "2026-10-09T06:00:00Z")
+    store.flush()
+    assert f"{BASE_URL}/best/vpn?asOf=2026-10-08" in client.get("/best/vpn").text
+    assert f"{BASE_URL}/best/tea?asOf=2026-10-08" in client.get("/best/tea").text
+
+
+def test_agents_get_the_same_past_day(small: Flask) -> None:
+    """The MCP argument `as_of` brings the bytes of `asOf`, and its refusals say the same."""
+    client = small.test_client()
+
+    def told(**arguments: str) -> str:
+        answer = client.post("/mcp", json=call("get_best_in_category", **arguments)).get_json()
+        return str(answer["result"]["content"][0]["text"])
+
+    same = client.get(f"{CRM}?asOf=2026-10-12").text
+    assert told(slug="crm-software", as_of="2026-10-12", detail="full") == same
+    assert "first answer is of 2026-09-10" in told(slug="crm-software", as_of="2026-01-01")
+    assert "the newest poll is of 2026-11-03" in told(slug="crm-software", as_of="2030-01-01")
+    assert "YYYY-MM-DD" in told(slug="crm-software", as_of="soon")

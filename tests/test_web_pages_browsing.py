@@ -1,0 +1,136 @@
+"""Pages to browse by: comparisons are found from names, assistants by their addresses."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import pytest
+from builders import answered, app_over, write_data, write_json
+from small_world import write_small_world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask.testing import FlaskClient
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
+    """Somebody with a browser, over the little world."""
+    client = app_over(write_small_world(tmp_path_factory.mktemp("world") / "data")).test_client()
+    client.environ_base["HTTP_ACCEPT"] = "text/html,*/*;q=0.8"
+    return client
+
+
+def compared(client: FlaskClient, one: str, other: str) -> str:
+    """The page that compares two things, as text."""
+    answer = client.get("/compare?" + urlencode({"a": one, "b": other}))
+    assert answer.status_code == 200
+    return html.unescape(answer.text)
+
+
+@pytest.mark.parametrize("other", ["beta", "Beta", " beta "])
+@pytest.mark.parametrize("one", ["alpha", "Alpha", "alfa", "Alpha One"])
+def test_products_are_found_by_slug_or_by_any_spelling(
+    reader: FlaskClient, one: str, other: str
+) -> None:
+    """Slug, name, alias and old spelling all lead to the same comparison."""
+    page = compared(reader, one, other)
+    assert "<bdi>Alpha</bdi> or <bdi>Beta</bdi>?" in page
+    assert "/best/crm-software" in page
+
+
+def test_two_assistants_are_compared(reader: FlaskClient) -> None:
+    """By the path of their pages, and by name where no product is called so."""
+    for one, other in (("models/a", "models/b"), ("A", "B")):
+        page = compared(reader, one, other)
+        assert "Where they differ most" in page
+        assert "<h1>A and B</h1>" in page
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ("", "", "Two products, to see"),
+        ("alpha", "", 'value="Alpha"'),
+        ("alpha", "alpha", "one and the same"),
+        ("alpha", "models/a", "cannot be compared"),
+        ("alpha", "zzzz", "Nobody has named “<bdi>zzzz</bdi>”"),
+        ("alpha", "bet", "b=beta"),
+        ("models/nobody", "alpha", "Nobody has named"),
+    ],
+)
+def test_what_cannot_be_compared_is_a_page_to_choose_from(
+    reader: FlaskClient, one: str, other: str, said: str
+) -> None:
+    """Nothing is guessed: what may be meant is offered, with the other side kept."""
+    assert said in compared(reader, one, other)
+
+
+@pytest.mark.parametrize("query", ["a=" + "x" * 201, "a=x&a=y"])
+def test_a_malformed_comparison_is_refused(reader: FlaskClient, query: str) -> None:
+    """Too long a name, or two for one side."""
+    assert reader.get(f"/compare?{query}").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["alpha vs beta", "Alpha vs. Beta", "alfa versus BETA", "is alpha or beta named more?",
+     "what is better, Alpha or Beta for tea", "alpha compared to beta"],
+)  # fmt: skip
+def test_a_search_for_two_leads_to_their_comparison(reader: FlaskClient, query: str) -> None:
+    """From the search page, and from the suggestions while typing."""
+    asked = urlencode({"q": query})
+    assert 'href="/compare?a=alpha&b=beta"' in html.unescape(reader.get(f"/search?{asked}").text)
+    first = reader.get(f"/search/suggest?{asked}").get_json()[0]
+    assert first == {"title": "Compare Alpha and Beta", "path": "compare?a=alpha&b=beta"}
+
+
+@pytest.mark.parametrize("query", ["alpha", "alpha vs", "vs beta", "alpha vs alpha", "x or y"])
+def test_no_comparison_is_offered_for_less_than_two(reader: FlaskClient, query: str) -> None:
+    """One name, twice the same or unknown ones bring an ordinary search."""
+    assert "/compare?a=" not in reader.get("/search?" + urlencode({"q": query})).text
+
+
+def test_a_product_page_leads_to_comparisons(reader: FlaskClient) -> None:
+    """A form for any other product, and links to those ranked beside it."""
+    page = html.unescape(reader.get("/product/alpha").text)
+    assert '<input type="hidden" name="a" value="alpha">' in page
+    assert "/compare?a=alpha&b=beta" in page
+
+
+def test_an_assistant_has_a_page(reader: FlaskClient) -> None:
+    """What it recommends, how steady it is, its versions and failures; no cost."""
+    page = html.unescape(reader.get("/models/b").text)
+    for said in ("What it ranks #1 most", "How steady it is", "Its versions", "rate limited",
+                 "its provider asked us to slow down"):  # fmt: skip
+        assert said in page, said
+    assert "USD" not in page
+    assert 'href="/models/b"' in reader.get("/models").text
+
+
+def test_an_address_of_an_assistant_does_not_die(tmp_path: Path) -> None:
+    """A renamed one moves, a retired one is gone and said to be, an unknown one is 404."""
+    write_data(tmp_path, models=["A"], polls=[answered("Old", ["X"]), answered("Retired", ["X"])])
+    new = {"name": "New One", "api": "sample", "former_names": ["Old"]}
+    write_json(tmp_path / "models.json", {"version": 1, "models": [new]})
+    client = app_over(tmp_path).test_client()
+    moved = client.get("/models/old")
+    assert (moved.status_code, moved.headers["Location"]) == (
+        308,
+        "https://rankings.example/models/new-one",
+    )
+    assert client.get("/models/retired").status_code == 410
+    assert client.get("/models/nobody").status_code == 404
+
+
+def test_pages_without_data_say_so(tmp_path: Path) -> None:
+    """Before the first poll every page to browse by is there and says what is missing."""
+    write_data(tmp_path)
+    client = app_over(tmp_path).test_client()
+    assert "It has not answered yet" in client.get("/models/a").text
+    assert "No topics have been written" in client.get("/topics").text
+    assert "No ranking counts both yet" in compared(client, "models/a", "models/b")
+    assert client.get("/models").status_code == client.get("/compare").status_code == 200

@@ -1,0 +1,93 @@
+"""Citations: a link that stays, a line to paste, and BibTeX that TeX can set."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING
+
+from builders import BASE_URL, answered, app_over, view_of, write_data
+
+from store.web.pages import citations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask import Flask
+
+CATEGORIES = {
+    "crm-software": {"title": "Best R&D_tools {100%} #1 ~ $5 \\ ^"},
+    "vpn": {"title": "Best VPN"},
+}
+
+
+def app_with_a_closed_day(directory: Path) -> Flask:
+    """A category whose newest poll is of a closed day, and one whose newest is not."""
+    polls = [
+        answered("A", ["x"], "2026-10-01T06:00:00Z"),
+        answered("A", ["y"], "2026-10-08T06:00:00Z", slug="vpn"),
+    ]
+    return app_over(write_data(directory, categories=CATEGORIES, polls=polls))
+
+
+def test_bibtex_is_what_tex_can_set(tmp_path: Path) -> None:
+    """Characters that mean something to TeX are written so that they appear."""
+    view = view_of(app_with_a_closed_day(tmp_path).extensions["store"].snapshot)
+    verdict = view.category_verdict(view.snapshot.leaderboards["crm-software"])
+    found = citations.citation(verdict, "2026-10-01", view)
+    assert found.bibtex == (
+        "@misc{crm-software-2026-10-01,\n"
+        "  author = {{Consensus Test}},\n"
+        "  title = {{Best R\\&D\\_tools \\{100\\%\\} \\#1 \\textasciitilde{} \\$5 "
+        "\\textbackslash{} \\textasciicircum{}}},\n"
+        "  year = {2026},\n"
+        f"  url = {{{BASE_URL}/best/crm-software?asOf=2026-10-01}},\n"
+        "  note = {Ranking of AI assistants' answers as of 2026-10-01. CC BY 4.0},\n"
+        "}"
+    )
+
+
+def test_the_cited_address_shows_what_the_page_showed(tmp_path: Path) -> None:
+    """The page's own ranking, later too: a poll of a later day changes the page, not the link."""
+    app = app_with_a_closed_day(tmp_path)
+    client, store = app.test_client(), app.extensions["store"]
+    page = client.get("/best/crm-software").text
+    (line,) = re.findall(r'<span id="citation">(.*?)</span>', page)
+    assert html.unescape(line) == (
+        f"Consensus Test: {CATEGORIES['crm-software']['title']}, as of 2026-10-01. "
+        f"{BASE_URL}/best/crm-software?asOf=2026-10-01 (CC BY 4.0)"
+    )
+    assert "this ranking, as of" in page
+    cited = client.get("/best/crm-software?asOf=2026-10-01").data
+    store.record([answered("A", ["z"])], "2026-10-09T06:00:00Z")
+    store.flush()
+    assert "z" in client.get("/api/v1/best/crm-software.json").get_json()["combined"][0]["product"]
+    assert client.get("/best/crm-software?asOf=2026-10-01").data == cited
+
+
+def test_an_open_day_is_not_cited(tmp_path: Path) -> None:
+    """A ranking with answers of the newest day is cited without them, or not yet."""
+    app = app_with_a_closed_day(tmp_path)
+    client, store = app.test_client(), app.extensions["store"]
+    assert "not closed yet. A link" in client.get("/best/vpn").text
+    store.record([answered("A", ["z"])], "2026-10-08T07:00:00Z")
+    store.flush()
+    page = client.get("/best/crm-software").text
+    assert "without the answers of 2026-10-08" in page
+    assert f"{BASE_URL}/best/crm-software?asOf=2026-10-07" in page
+
+
+def test_a_page_that_begins_to_cite_a_day_is_newer_than_the_day(tmp_path: Path) -> None:
+    """Whoever asks by date alone sees the new link: nothing cites a day before its end."""
+    app = app_with_a_closed_day(tmp_path)
+    client, store = app.test_client(), app.extensions["store"]
+    store.record([answered("A", ["z"], slug="vpn")], "2036-10-09T06:00:00Z")
+    store.flush()
+    before = client.get("/best/vpn").last_modified
+    store.record([answered("A", ["z"])], "2036-10-10T06:00:00Z")
+    store.flush()
+    page = client.get("/best/vpn")
+    assert "asOf=2036-10-09" in page.text
+    assert before
+    assert page.last_modified
+    assert before < page.last_modified

@@ -1,0 +1,165 @@
+"""The page of differences: who moved, came and went between two days, and who changed its mind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import answered, app_over, write_data
+
+from store.web import as_of
+from store.web.pages import differences
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask.testing import FlaskClient
+
+    from store.web.pages.differences import Differences
+
+PAGE = "/best/crm-software/changes"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Three days: Attio falls, Close comes, Zoho goes; A changes its mind, B stays, C is new."""
+    polls = [
+        answered("A", ["Zoho", "Attio"], "2026-10-01T06:00:00Z"),
+        answered("B", ["Attio", "Zoho"], "2026-10-01T06:00:00Z"),
+        answered("A", ["Attio"], "2026-10-08T06:00:00Z"),
+        answered("A", ["Close", "Attio"], "2026-10-15T06:00:00Z", reason="Close is closer."),
+        answered("B", ["Attio", "Close"], "2026-10-15T06:00:00Z"),
+        answered("C", ["Close", "Attio"], "2026-10-15T06:00:00Z"),
+    ]
+    return write_data(tmp_path / "data", polls=polls)
+
+
+@pytest.fixture
+def reader(data: Path) -> FlaskClient:
+    """Somebody with a browser."""
+    client = app_over(data).test_client()
+    client.environ_base["HTTP_ACCEPT"] = "text/html"
+    return client
+
+
+def compared(data: Path, start: str | None, end: str | None) -> Differences:
+    """What the page is made from."""
+    store = app_over(data).extensions["store"]
+    until = end or "2026-12-31"
+    polls = as_of.polls_until(store.snapshot, "crm-software", until, store.lines)
+    found = differences.between(store.snapshot, "crm-software", polls, start, end)
+    assert found
+    return found
+
+
+def test_products_move_come_and_go(data: Path) -> None:
+    """By the later ranking, then those that went; places count rises as positive."""
+    found = compared(data, "2026-10-01", "2026-10-15")
+    shifts = [(s.product.name, s.before, s.after, s.move) for s in found.shifts]
+    assert shifts == [
+        ("Close", None, 1, None),
+        ("Attio", 1, 2, -1),
+        ("Zoho", 1, None, None),  # the two were truly tied
+    ]
+    assert [(s.points_before, s.points_after) for s in found.shifts] == [
+        (None, 14),
+        (9, 13),
+        (9, None),
+    ]
+
+
+def test_only_who_answered_on_both_days_can_change_its_mind(data: Path) -> None:
+    """A newcomer changed nothing; the reason is that of the later answer."""
+    found = compared(data, "2026-10-01", "2026-10-15")
+    minds = {m.model: (m.changed, m.after and m.after.name, m.says) for m in found.minds}
+    assert minds == {
+        "A": (True, "Close", "Close is closer."),
+        "B": (False, "Attio", "B on Attio"),
+        "C": (False, "Close", "C on Close"),
+    }
+
+
+def test_days_not_given_are_the_last_two_with_answers(data: Path) -> None:
+    """Also before a day on which nobody answered."""
+    assert (compared(data, None, None).start, compared(data, None, None).end) == (
+        "2026-10-08",
+        "2026-10-15",
+    )
+    earlier = compared(data, None, "2026-10-10")
+    assert (earlier.start, earlier.end) == ("2026-10-01", "2026-10-10")
+    assert [mind.changed for mind in earlier.minds] == [True, False]
+
+
+def test_answers_to_different_questions_are_no_change_of_mind(tmp_path: Path) -> None:
+    """The rankings stand side by side, and the page says why nobody changed its mind."""
+    polls = [
+        answered("A", ["x"], "2026-10-01T06:00:00Z", question="What was asked before?"),
+        answered("A", ["y"], "2026-10-08T06:00:00Z"),
+    ]
+    client = app_over(write_data(tmp_path, polls=polls)).test_client()
+    text = client.get(PAGE).text
+    assert "answer different questions: “What was asked before?”" in text
+    assert "changed its mind</span>" not in text
+
+
+def test_the_page_shows_both_days_and_links_them(reader: FlaskClient) -> None:
+    """Without a script: a form for two days, the table, and links to each day's ranking."""
+    text = reader.get(f"{PAGE}?from=2026-10-01&to=2026-10-15").text
+    for expected in (
+        "/best/crm-software?asOf=2026-10-01",
+        "/best/crm-software?asOf=2026-10-15",
+        'min="2026-10-01" max="2026-10-15" value="2026-10-01"',
+        "changed its mind</span>",
+        "“Close is closer.”",
+        ">came</span>",
+        ">went</span>",
+    ):
+        assert expected in text
+    assert "/best/crm-software/changes" in reader.get("/best/crm-software").text
+    assert reader.get(f"{PAGE}?from=2026-10-01").text == text
+
+
+def test_one_day_alone_is_said_to_be_one(tmp_path: Path) -> None:
+    """A young category has nothing to compare yet."""
+    client = app_over(write_data(tmp_path, polls=[answered("A", ["x"])])).test_client()
+    answer = client.get(PAGE)
+    assert answer.status_code == 200
+    assert "nothing to compare" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "says"),
+    [
+        ("from=2026-10-15&to=2026-10-01", 400, "must be a day before 2026-10-01"),
+        ("from=2026-10-15", 400, "must be a day before 2026-10-15"),
+        ("from=2026-09-30&to=2026-10-08", 404, "first answer is of 2026-10-01"),
+        ("to=2026-09-30", 404, "first answer is of 2026-10-01"),
+        ("to=2026-10-16", 400, "the newest poll is of 2026-10-15"),
+        ("from=then", 400, "YYYY-MM-DD"),
+    ],
+)
+def test_days_that_cannot_be_compared_are_refused(
+    reader: FlaskClient, query: str, status: int, says: str
+) -> None:
+    """With the day from which on, or up to which, it can be done."""
+    answer = reader.get(f"{PAGE}?{query}")
+    assert answer.status_code == status
+    assert says in answer.text
+
+
+def test_a_former_slug_keeps_both_days(tmp_path: Path) -> None:
+    """308, as for every page of a category."""
+    crm: dict[str, Any] = {"title": "Best CRM software", "former_slugs": ["crm"]}
+    app = app_over(
+        write_data(
+            tmp_path,
+            categories={"crm-software": crm},
+            polls=[
+                answered("A", ["x"], "2026-10-01T06:00:00Z"),
+                answered("A", ["y"], "2026-10-08T06:00:00Z"),
+            ],
+        )
+    )
+    moved = app.test_client().get("/best/crm/changes?from=2026-10-01&to=2026-10-08")
+    assert moved.status_code == 308
+    assert moved.location.endswith(f"{PAGE}?from=2026-10-01&to=2026-10-08")

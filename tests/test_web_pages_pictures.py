@@ -1,0 +1,163 @@
+"""Pictures that travel say no more than the data does, and hold whatever a name may hold."""
+
+from __future__ import annotations
+
+import html
+import json
+import struct
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+from builders import BASE_URL, answered, app_over, write_data
+from hostile_texts import PAYLOADS
+from small_world import write_small_world
+
+from store.cleaning import clean
+from store.web.pages import pictures
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask.testing import FlaskClient
+
+NEEDS_RESVG = pytest.mark.skipif(
+    pictures.rasteriser() is None, reason="cards need a font and: pip install '.[pictures]'"
+)
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
+    """A reader of three rankings: one sure, one a tie at the top, one answered once."""
+    polls = [
+        answered(model, ["X", second, "Y"], f"2026-10-{day:02}T06:00:00Z", slug="sure")
+        for day in (5, 12, 19)
+        for model, second in {"A": "P", "B": "Q"}.items()
+    ]
+    polls += [
+        answered("A", ["X", "Y"], slug="tied"),
+        answered("B", ["Y", "X"], slug="tied"),
+        answered("A", ["Y"], slug="once"),
+    ]
+    titles = {slug: {"title": f"Best {slug}"} for slug in ("sure", "tied", "once")}
+    directory = tmp_path_factory.mktemp("pictures")
+    write_data(directory, categories=titles, models="AB", polls=polls, sample=True)
+    return app_over(directory).test_client()
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("sure/x", "#1 of 4 · clear · 2026-10-19"),
+        ("sure/y", "#2 of 4 · may be 2\N{EN DASH}4 · 2026-10-19"),
+        ("tied/x", "tied #1 of 2 · not measured yet · 2026-11-02"),
+        ("tied/y", "tied #1 of 2 · not measured yet · 2026-11-02"),
+        ("once/y", "#1 of 1 · not measured yet · 2026-11-02"),
+        ("once/x", "not ranked · 2026-11-02"),
+    ],
+)
+def test_a_badge_says_rank_certainty_and_date(reader: FlaskClient, path: str, message: str) -> None:
+    """Drawn and as JSON alike; a tie is one, and a product that fell off is not ranked."""
+    found = reader.get(f"/badge/{path}.json").get_json()
+    assert found["schemaVersion"] == 1
+    assert found["message"] == message
+    assert found["label"] == f"sample: {path.partition('/')[0]}"
+    assert found.keys() == {"schemaVersion", "label", "message", "color"}
+    drawn = reader.get(f"/badge/{path}.svg")
+    assert drawn.mimetype == "image/svg+xml"
+    assert message in html.unescape(drawn.text)
+
+
+def test_a_badge_is_green_only_for_a_clear_first_place(reader: FlaskClient) -> None:
+    """No colour claims more than the level does."""
+    colours = {
+        p: reader.get(f"/badge/{p}.json").get_json()["color"]
+        for p in ("sure/x", "sure/y", "tied/x")
+    }
+    assert colours == {"sure/x": "#0b6a63", "sure/y": "#56605c", "tied/x": "#56605c"}
+
+
+def test_a_badge_does_not_die(tmp_path: Path) -> None:
+    """Old slugs move; an unknown category or product is 404; an unpolled category too."""
+    client = app_over(write_small_world(tmp_path / "data")).test_client()
+    moved = client.get("/badge/crm/alfa.svg")
+    assert (moved.status_code, moved.headers["Location"]) == (
+        308,
+        f"{BASE_URL}/badge/crm-software/alpha.svg",
+    )
+    for path in ("nothing/alpha.svg", "crm-software/nothing.json", "unpolled/alpha.svg"):
+        assert client.get(f"/badge/{path}").status_code == 404
+    assert client.get("/badge/CRM/alpha.svg").status_code in (308, 400)
+
+
+def test_an_embedded_ranking_names_its_source(reader: FlaskClient) -> None:
+    """First places, certainty, date, licence, that it is a sample, and links to the pages."""
+    answer = reader.get("/embed/best/sure.svg")
+    text = " ".join(ET.fromstring(answer.data).itertext())  # noqa: S314 - our own
+    for said in ("Best sure", "X", "Clear: over", "Consensus Test, 2026-10-19, CC BY 4.0",
+                 "Sample: products and answers are invented"):  # fmt: skip
+        assert said in text, said
+    assert f'href="{BASE_URL}/best/sure"' in answer.text
+    assert "script" not in answer.text
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert reader.get("/embed/best/nothing.svg").status_code == 404
+
+
+def test_pages_offer_what_to_paste(reader: FlaskClient) -> None:
+    """The snippets on the page of a category are whole, with a text instead of the picture."""
+    page = html.unescape(reader.get("/best/sure").text)
+    src = f"{BASE_URL}/embed/best/sure.svg"
+    alt = "Best sure: #1 X, #2 Y, #3 P, #3 Q. Consensus Test, 2026-10-19."
+    assert f'<a href="{BASE_URL}/best/sure"><img src="{src}" width="640" alt="{alt}"></a>' in page
+    assert f'<iframe src="{src}"' in page
+    assert f"[![X]({BASE_URL}/badge/sure/x.svg)]({BASE_URL}/best/sure)" in page
+    assert f"[![X]({BASE_URL}/badge/sure/x.svg)]" in html.unescape(reader.get("/product/x").text)
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    """Every picture of hostile names parses and has only the elements of a harmless one."""
+    names = [clean(PAYLOADS[number]) for number in (2, 7, 19, 30, 44)]
+    other = ["One", "Two", "Three", "Four", "Five"]
+    elements = []
+    for number, ranked in enumerate((names, other)):
+        data = tmp_path / str(number)
+        write_data(data, models="A", polls=[answered("A", ranked)], name=ranked[0])
+        client = app_over(data).test_client()
+        first = client.get("/api/v1/best/crm-software.json").get_json()["combined"][0]["slug"]
+        drawn = [
+            client.get(p)
+            for p in ("/embed/best/crm-software.svg", f"/badge/crm-software/{first}.svg")
+        ]
+        elements.append([[e.tag for e in ET.fromstring(d.data).iter()] for d in drawn])  # noqa: S314
+        shield = client.get(f"/badge/crm-software/{first}.json")
+        assert json.loads(shield.data)["message"].startswith("#1 of 5")
+    assert elements[0] == elements[1]
+
+
+@NEEDS_RESVG
+@pytest.mark.parametrize("name", ["X", "\u7d22\u5c3c", "\u0639\u0631\u0628\u064a", "W" * 120])
+def test_a_card_is_drawn_in_any_script(tmp_path: Path, name: str) -> None:
+    """A PNG of 1200 by 630 on which the name, or boxes in its place, can be seen."""
+    drawn = []
+    for number, first in enumerate((name, "Another")):
+        data = tmp_path / str(number)
+        write_data(data, models="A", polls=[answered("A", [first])])
+        client = app_over(data).test_client()
+        answer = client.get("/cards/best/crm-software.png", headers={"Accept-Encoding": "gzip"})
+        assert answer.mimetype == "image/png"
+        assert "Content-Encoding" not in answer.headers
+        assert struct.unpack(">II", answer.data[16:24]) == pictures.CARD
+        drawn.append(answer.data)
+    assert drawn[0] != drawn[1]
+    assert 'property="og:image" content="' in client.get("/best/crm-software").text
+
+
+def test_without_the_extra_there_is_no_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tag is left out, and so is the address."""
+    monkeypatch.setattr(pictures, "rasteriser", lambda: None)
+    write_data(tmp_path, polls=[answered("A", ["X"])])
+    client = app_over(tmp_path).test_client()
+    assert "og:image" not in client.get("/best/crm-software").text
+    assert client.get("/cards/best/crm-software.png").status_code == 404
