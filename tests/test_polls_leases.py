@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -63,6 +64,28 @@ def test_threads_exclude_each_other(tmp_path: Path) -> None:
         order.append("released")
     waiting.join()
     assert (found, order) == ([False], ["released", True])
+
+
+def test_a_copy_of_the_handle_holds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lease ends with its block, even if a process being started still shares the open file."""
+    opened, copies = os.open, list[int]()
+
+    def open_and_copy(*given: Any, **named: Any) -> int:
+        copies.append(os.dup(handle := opened(*given, **named)))
+        return handle
+
+    with monkeypatch.context() as patched:
+        patched.setattr("store.polls.leases.os.open", open_and_copy)
+        with leased(tmp_path / "lock") as had:
+            assert had
+    try:
+        with leased(tmp_path / "lock") as again:
+            assert again
+    finally:
+        for copy in copies:
+            os.close(copy)
 
 
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:

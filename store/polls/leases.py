@@ -70,7 +70,11 @@ def leased(path: Path, byte: int = 0, *, wait: bool = False) -> Iterator[bool]:
             had = True
         except BlockingIOError:
             had = False
-        yield had
+        try:
+            yield had
+        finally:
+            if had:  # closing is not enough while a child just forked has a copy of the handle
+                _call("F_OFD_SETLK", handle, byte, 1, fcntl.F_UNLCK)
     finally:
         os.close(handle)
 
@@ -94,12 +98,14 @@ def held(path: Path) -> int:
     return count
 
 
-def _call(command: str, handle: int, start: int, length: int) -> tuple[int, int] | None:
-    """Set or find a write lock on a span of bytes; start and length of the one found, if any."""
+def _call(
+    command: str, handle: int, start: int, length: int, kind: int = fcntl.F_WRLCK
+) -> tuple[int, int] | None:
+    """Set or find a lock on a span of bytes; start and length of the one found, if any."""
     number = getattr(fcntl, command, None)
     if number is None:
         raise OSError(errno.ENOTSUP, "polling needs open file description locks, as Linux has them")
-    span = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+    span = struct.pack(_FLOCK, kind, os.SEEK_SET, start, length, 0)
     kind, _, start, length, _ = struct.unpack(_FLOCK, fcntl.fcntl(handle, number, span))
     return None if kind == fcntl.F_UNLCK else (start, length)
 
