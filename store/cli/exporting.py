@@ -49,11 +49,8 @@ if TYPE_CHECKING:
     from store.snapshot import Snapshot
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
-NEEDS_A_PROCESS = (
-    "/search", "/best/<slug>/changes", "/api/v1/search", "/api/v1/history", "/mcp", "/healthz",
-    "/livez", "/readyz",
-)  # fmt: skip
-"""Rules, with what is below them, whose answers depend on a query or on the time."""
+LEFT_OUT = ("/best/<slug>/changes",)
+"""Rules not worth a file for each category: asked seldom, and mostly with arguments."""
 OF_ONE_ANSWER = (
     "accept-ranges", "content-disposition", "content-length", "content-type", "date", "etag",
     "last-modified", "vary",
@@ -367,7 +364,7 @@ class SharedHeaders:
 
 
 def static_paths(snapshot: Snapshot) -> Iterator[str]:
-    """Every path whose answer does not depend on the request, from the application's rules."""
+    """Every path that may have an answer without arguments, from the application's rules."""
     computed = {experiment.slug for experiment in snapshot.summary.experiments}
     static = Path(current_app.root_path, "store/web/static")
     values = {
@@ -396,7 +393,7 @@ def moved_paths(snapshot: Snapshot) -> Iterator[str]:
 def _paths(values: Mapping[str, Collection[str]]) -> Iterator[str]:
     """The paths of rules with one variable at most: the values of the word before ``<slug>``."""
     for rule in current_app.url_map.iter_rules():
-        if "GET" not in (rule.methods or ()) or rule.rule.startswith(NEEDS_A_PROCESS):
+        if "GET" not in (rule.methods or ()) or rule.rule in LEFT_OUT:
             continue
         if rule.rule.count("<") > 1:
             continue
