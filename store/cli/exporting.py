@@ -345,7 +345,7 @@ class Tree:
 
 def _asker() -> Callable[..., Response]:
     """Asks the application for a path as a reader does who takes gzip; as quick as that can be."""
-    environ = EnvironBuilder(headers={"Accept-Encoding": "gzip"}).get_environ()
+    environ = EnvironBuilder(headers=[("Accept-Encoding", "gzip")]).get_environ()
 
     def ask(path: str, method: str = "GET", tag: str = "") -> Response:
         asked = {"PATH_INFO": path, "REQUEST_METHOD": method, "HTTP_IF_NONE_MATCH": tag}
