@@ -70,9 +70,6 @@ LEAD = 1.3
 """How many times nearer than the next a likely match is. At 1.1, 2 more of 14 more are wrong."""
 FOUND, FOUND_SURELY = 0.75, 0.85
 """Scores of the nearest category, not sure and likely. At .65 for the first, 2 hits are lost."""
-UNSURE = 0.799
-"""Most of a hit that another category is nearer to in meaning: 3 of 12 hits wrongly called likely
-were so, and 10 of 332 rightly."""
 MOST_RELATED = 5
 
 BEGUN = 0.9
@@ -255,7 +252,7 @@ def _fused(scores: dict[str, float], near: Nearness) -> dict[str, float]:
         return scores
     agreed = {slug: share for slug, share in near.shares.items() if share >= AGREED}
     fused = {
-        slug: points if agreed[slug] == 1 else min(points, UNSURE)
+        slug: points if agreed[slug] == 1 or points < LIKELY else _as_related(points)
         for slug, points in scores.items()
         if slug in agreed
     }
@@ -266,6 +263,15 @@ def _fused(scores: dict[str, float], near: Nearness) -> dict[str, float]:
         found = FOUND_SURELY if sure else round(FOUND * share, 3)
         fused[slug] = max(fused.get(slug, 0), found)
     return fused
+
+
+def _as_related(points: float) -> float:
+    """Return a score of likely matches as one of related ones, in the same order.
+
+    For hits that another category is nearer to in meaning: 3 of 12 hits wrongly called likely were
+    so, and 10 of 332 rightly.
+    """
+    return round(LIKELY - 0.001 - (EXACT - points) / 10, 3)
 
 
 def _best(scores: dict[str, float], limit: int) -> tuple[Hit, ...]:

@@ -19,9 +19,9 @@ from store.rankings.search.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from store.rankings.search.inverted_index import InvertedIndex, Kind, Posting
+    from store.rankings.search.inverted_index import InvertedIndex, Posting, TermKind
 
-LIKENESS: Final[dict[Kind, float]] = {
+LIKENESS: Final[dict[TermKind, float]] = {
     "word": 1.0,
     "joined": 0.97,
     "domain": 0.97,
@@ -65,7 +65,7 @@ class TermCandidate(Struct, frozen=True, gc=False):
     """
 
     likeness: float
-    kind: Kind
+    kind: TermKind
     term: str
     guessed: bool = False
 
@@ -190,7 +190,7 @@ def _meanings(word: str, index: InvertedIndex, unfinished: bool) -> Iterator[Ter
 
 def _together(words: Words, index: InvertedIndex) -> Iterator[Match]:
     """Yield what adjacent words mean together: a split word, joined words, a domain."""
-    aggregates: tuple[tuple[Kind, str, range], ...] = (
+    aggregates: tuple[tuple[TermKind, str, range], ...] = (
         ("joined", "", range(1, 4)),
         ("word", "", range(2, 4)),
         ("domain", " ", range(2, 5)),
