@@ -169,6 +169,39 @@ def test_a_hit_says_how_sure_it_is(index: Index, query: str, match: str) -> None
     assert max((*categories, *brands), key=lambda hit: hit.score).match == match
 
 
+@pytest.mark.parametrize(
+    ("query", "slug", "match"),
+    [
+        ("bike lock", "bike-lock", "exact"),
+        ("bike chain", "bike-lock", "likely"),
+        ("kayak rack for the roof", "roof-rack", "likely"),
+        ("bike lo", "bike-lock", "likely"),
+    ],
+)
+def test_what_is_guessed_is_not_exact(query: str, slug: str, match: str) -> None:
+    """A phrase in other order, or a word only begun, may mean another thing."""
+    index = Index(
+        [
+            Document("bike-lock", ("Best bike lock",)),
+            Document("inflatable-kayak", ("Best inflatable kayak",)),
+            Document("roof-rack", ("Best roof rack",), None, ("a kayak on the car", "roof bars")),
+        ],
+        [],
+        [["bike lock", "chain up my bike"], ["inflatable kayak", "kayak on my roof rack"]],
+        [],
+    )
+    hit = index.search(query).categories[0]
+    assert (hit.slug, hit.match) == (slug, match)
+
+
+@pytest.mark.parametrize(
+    "query", ["air fryer cheap", "cheap air fryer", "a cheap air fryer, please"]
+)
+def test_a_price_tells_titles_apart(index: Index, query: str) -> None:
+    """Of two titles that answer a query alike, the one with its shopping words comes first."""
+    assert first(index.search(query))[0] == "cheap-air-fryer"
+
+
 def test_a_need_in_other_words_finds_by_its_situations(index: Index) -> None:
     """Words scattered over several situations add up, and enough of them are a likely match."""
     situations = ("clothes still wet after a day indoors", "black mould in the bathroom corners")

@@ -311,7 +311,7 @@ def _explained(text: str, kind: Kind, index: InvertedIndex, limit: int) -> list[
     best: dict[str, Explanation] = {}
     for number, found in _finalists(query, index).items():
         title = index.titles[number]
-        points = round(score(query, title, found), 3)
+        points = round(min(score(query, title, found), 1.0), 3)
         if title.slug not in best or points > best[title.slug].score:
             reasons = sorted(_reason(match, place, words, query, title) for match, place in found)
             once = {(each.asked, each.told): each for each in reasons}  # the likeliest is last
