@@ -201,6 +201,14 @@ def test_a_price_tells_titles_apart(index: Index, query: str) -> None:
     assert first(index.search(query))[0] == "cheap-air-fryer"
 
 
+def test_an_english_word_that_begins_a_name_is_not_it() -> None:
+    """What is only begun may be whole: a replica is hardly Replicate."""
+    hit = Index([], [Document("replicate", ("Replicate",))], [], ["replica"]).search("replica")[1][
+        0
+    ]
+    assert (hit.slug, hit.match) == ("replicate", "likely")
+
+
 def test_a_need_in_other_words_finds_by_its_situations(index: Index) -> None:
     """Words scattered over several situations add up, and enough of them are a likely match."""
     situations = ("clothes still wet after a day indoors", "black mould in the bathroom corners")
