@@ -101,6 +101,21 @@ def test_a_label_is_as_sure_as_it_says() -> None:
         assert said >= least
 
 
+def test_what_was_measured_blind_still_holds(index: Index, app: Flask) -> None:
+    """The queries that were kept aside while rules were made find no less than they did then."""
+    queries = msgspec.json.decode(
+        (JUDGED / "queries_blind.json").read_bytes(), type=list[relevance.Judged]
+    )
+    products = app.extensions["store"].snapshot.products.values()
+    names = {product.name: product.slug for product in products}
+    outcomes = relevance.evaluate(index, names, queries)
+    labels = relevance.count_labels(outcomes)
+    assert all(labels[label][0] >= 0.95 * labels[label][1] for label in SURE)
+    asked = [outcome for outcome in outcomes if outcome.targets]
+    assert sum(outcome.rank(related=True) == 1 for outcome in asked) >= 0.83 * len(asked)
+    assert sum(1 <= outcome.rank(related=True) <= 5 for outcome in asked) >= 0.93 * len(asked)
+
+
 @pytest.mark.parametrize(
     ("name", "sure", "answered"), [("modifier", 0.01, 0.3), ("everyday", 0.02, 0.3)]
 )
