@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 AT_ONCE = 32
 """Objects on their way at once: 9,000 take 3.5 s; with more, servers begin to refuse some."""
 CLOUDS = ("s3", "gs", "az")
+NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+"""What Amazon and Google, and Azure, say when there is no object because there is no bucket."""
 
 
 class PlaceError(Exception):
@@ -63,9 +65,6 @@ class Place(Protocol):
         Raises:
             Replaced: it has another.
         """
-
-    def names(self, folder: str) -> set[str]:
-        """The names of all objects below a folder."""
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove objects, be they there or not."""
@@ -128,11 +127,6 @@ class Folder:
             self.write([item])
         return _tag(item.data())
 
-    def names(self, folder: str) -> set[str]:
-        """See :class:`Place`."""
-        found = (self._home / folder).rglob("*")
-        return {str(path.relative_to(self._home)) for path in found if path.is_file()}
-
     def remove(self, names: Iterable[str]) -> None:
         """See :class:`Place`."""
         for name in names:
@@ -164,6 +158,8 @@ class Bucket:
             raise PlaceError("object storage needs: pip install '.[cloud]'") from None
         self._obstore: Any = obstore
         self._address = address
+        # Google's conditions name generations, the others' ETags
+        self._condition = "version" if address.startswith("gs:") else "e_tag"
         with self._told():
             self._bucket = obstore.store.from_url(address)
 
@@ -172,8 +168,10 @@ class Bucket:
         with self._told():
             try:
                 found = self._obstore.get(self._bucket, name)
-                return Read(bytes(found.bytes()), str(found.meta["e_tag"]))
-            except FileNotFoundError:
+                return Read(bytes(found.bytes()), str(found.meta[self._condition]))
+            except FileNotFoundError as error:
+                if _reason(error) in NO_BUCKET:
+                    raise
                 return None
 
     def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
@@ -184,28 +182,29 @@ class Bucket:
     def replace(self, item: Item, tag: str | None) -> str:
         """See :class:`Place`."""
         errors = self._obstore.exceptions
-        mode = {"e_tag": tag} if tag else "create"
+        mode = {self._condition: tag} if tag else "create"
         with self._told():
             try:
                 put = self._obstore.put(
                     self._bucket, item.name, item.data(), attributes=dict(item.headers), mode=mode
                 )
-            except (errors.AlreadyExistsError, errors.PreconditionError, FileNotFoundError):
+            except (errors.AlreadyExistsError, errors.PreconditionError, FileNotFoundError) as error:
+                if tag is None and isinstance(error, FileNotFoundError):
+                    raise  # what is not there is the bucket
                 why = f"{self._address}/{item.name} was written by somebody else meanwhile"
                 raise Replaced(why) from None
-            return str(put["e_tag"])
-
-    def names(self, folder: str) -> set[str]:
-        """See :class:`Place`."""
-        with self._told():
-            batches = self._obstore.list(self._bucket, folder)
-            return {found["path"] for batch in batches for found in batch}
+            return str(put[self._condition])
 
     def remove(self, names: Iterable[str]) -> None:
         """See :class:`Place`."""
-        if listed := list(names):
-            with self._told():
+        listed = list(names)
+        with self._told():
+            try:
                 self._obstore.delete(self._bucket, listed)
+            except FileNotFoundError:  # but for Amazon, clouds stop at the first that is not there
+                for name in listed:
+                    with suppress(FileNotFoundError):
+                        self._obstore.delete(self._bucket, name)
 
     async def _write(self, items: Iterator[Item], done: Callable[[], None]) -> None:
         async def work() -> None:
@@ -237,6 +236,10 @@ class Bucket:
 def _reason(error: BaseException) -> str:
     """What the other end said, or that there is none; the whole text may hold a signature."""
     text = str(error)
+    if re.search(r"//169\.254\.|//metadata\.|Account must be specified", text):
+        return "its credentials are not set"  # so a machine of that cloud was asked for some
+    if file := re.search(r"Unable to open [^\n]+", text):
+        return file[0]
     if code := re.search(r"<Code>(\w+)</Code>", text):
         return code[1]
     if status := re.search(r"\bstatus(?: code)?: ([45]\d\d[ \w]*)", text):
