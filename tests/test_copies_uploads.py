@@ -192,10 +192,12 @@ class Generations(BaseHTTPRequestHandler):
     objects: ClassVar[dict[str, tuple[int, bytes]]] = {}
 
     def do_GET(self) -> None:
+        """Answer with an object."""
         found = self.objects.get(self.path)
         self._answer(200 if found else 404, *(found or (0, b"<Code>NoSuchKey</Code>")))
 
     def do_PUT(self) -> None:
+        """Take an object, if the condition holds."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         now = self.objects.get(self.path, (0, b""))[0]
         if int(self.headers.get("x-goog-if-generation-match", now)) != now:
@@ -204,6 +206,7 @@ class Generations(BaseHTTPRequestHandler):
         return self._answer(200, now + 1)
 
     def do_DELETE(self) -> None:
+        """Remove an object that is there."""
         self._answer(204 if self.objects.pop(self.path, None) else 404)
 
     def log_message(self, *_: object) -> None:

@@ -182,15 +182,15 @@ class Bucket:
     def replace(self, item: Item, tag: str | None) -> str:
         """See :class:`Place`."""
         errors = self._obstore.exceptions
+        gone = (FileNotFoundError,) if tag else ()  # where nothing was, the bucket is missing
+        changed = (errors.AlreadyExistsError, errors.PreconditionError, *gone)
         mode = {self._condition: tag} if tag else "create"
         with self._told():
             try:
                 put = self._obstore.put(
                     self._bucket, item.name, item.data(), attributes=dict(item.headers), mode=mode
                 )
-            except (errors.AlreadyExistsError, errors.PreconditionError, FileNotFoundError) as error:
-                if tag is None and isinstance(error, FileNotFoundError):
-                    raise  # what is not there is the bucket
+            except changed:
                 why = f"{self._address}/{item.name} was written by somebody else meanwhile"
                 raise Replaced(why) from None
             return str(put[self._condition])
