@@ -96,7 +96,7 @@ def test_what_cannot_start_is_never_called_ready(tmp_path: Path, systemd: socket
 
 def is_silent(systemd: socket.socket) -> bool:
     """Whether nothing more comes after what is on its way."""
-    systemd.setblocking(False)
+    systemd.settimeout(0)
     with suppress(BlockingIOError):
         while systemd.recv(100):
             pass
