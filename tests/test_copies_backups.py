@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import shutil
@@ -110,6 +111,25 @@ def test_a_line_that_is_being_written_waits(data: Path, tmp_path: Path) -> None:
     run(data, "backup", tmp_path / "there")
     run(tmp_path / "new", "restore", tmp_path / "there")
     assert (tmp_path / "new" / "history" / "crm-software.jsonl").read_bytes() == whole
+
+
+def test_a_backup_is_not_kept_in_what_it_is_of(data: Path) -> None:
+    """It would be lost with it, and the next would hold it too."""
+    assert "would be lost with it" in run(data, "backup", data / "backup", fails=True)
+    assert not (data / "backup").exists()
+
+
+def test_a_full_disk_is_named(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed write itself does not say where."""
+    run(data, "backup", tmp_path / "there")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(type(tmp_path), "write_bytes", full)
+    new = tmp_path / "new"
+    assert f"{new}: No space left on device" in run(new, "restore", tmp_path / "there", fails=True)
+    assert not list(new.iterdir()), "nothing was put in place"
 
 
 def test_a_directory_with_other_data_is_left_alone(data: Path, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def last(place: Place) -> tuple[Backup, Read] | None:
     try:
         backup = _BACKUP.decode(found.data)
     except msgspec.MsgspecError as error:
-        raise BackupError(f"{MANIFEST} cannot be read: {error}") from None
+        raise BackupError(f"{MANIFEST} is none that this version can read: {error}") from None
     for name in backup.files:
         if not _is_inside(name):
             raise BackupError(f"{MANIFEST} names {name!r}, which is no file of a data directory")
@@ -137,10 +137,12 @@ def back_up(
     def items() -> Iterator[Item]:
         nonlocal written
         for name in _names(directory):
-            found = _content(directory, name, ends.get(name))
-            if found is None:
-                continue
+            found = _read(directory / name)
+            if found is None or (name.startswith(f"{PROOF}/") and name not in ends):
+                continue  # it is gone, or was begun, since
             data, modified = found
+            if _grows(name):  # what is just being written of a line may yet be taken back
+                data = data[: ends.get(name, data.rfind(b"\n") + 1)]
             saved = Saved(len(data), hashlib.sha256(data).hexdigest(), modified)
             files[name] = saved
             if saved.sha256 not in there:
@@ -178,10 +180,10 @@ def restore(
     """
     found = last(place)
     if not found:
-        raise BackupError("there is no backup")
+        raise BackupError("there is no backup there")
     backup = found[0]
     wanted = [name for name in backup.files if not (pull and _is_own(name))]
-    here = {name: _digest(directory, name) for name in _names(directory)}
+    here = {name: _digest(directory / name) for name in _names(directory)}
     extra = sorted(name for name in here.keys() - backup.files.keys() if not _is_own(name))
     other = {n for n in wanted if n in here and here[n] != backup.files[n].sha256}
     if (extra or other) and not (pull and (directory / PULLED).exists()):
@@ -274,34 +276,18 @@ def _in_order(names: Iterable[str]) -> list[str]:
 
 def _proof_ends(directory: Path) -> dict[str, int]:
     """How far each file of the proof goes now, in bytes, to the end of its last whole line."""
-    proof = directory / PROOF
-    found = {}
-    for path in sorted(proof.glob("*")) if proof.is_dir() else ():
-        with opened(path) as handle:
-            data = os.pread(handle, os.fstat(handle).st_size, 0)
-            found[f"{PROOF}/{path.name}"] = data.rfind(b"\n") + 1
-    return found
+    found = ((path, _read(path)) for path in (directory / PROOF).glob("*"))
+    return {f"{PROOF}/{path.name}": read[0].rfind(b"\n") + 1 for path, read in found if read}
 
 
-def _content(
-    directory: Path, name: str, end: int | None, *, whole: bool = False
-) -> tuple[bytes, int] | None:
-    """A file's bytes, and when it was modified; ``None`` if it is gone.
-
-    Of the proof, those up to ``end``, of history those up to the end of its last whole line, unless
-    the ``whole`` file is asked for: a line that is just being written may yet be taken back.
-    """
-    if not whole and name.startswith(f"{PROOF}/") and end is None:
-        return None  # begun since
+def _read(path: Path) -> tuple[bytes, int] | None:
+    """A file's bytes, and when it was modified, in Unix ns; ``None`` if it is gone."""
     try:
-        with opened(directory / name) as handle:
-            stat = os.fstat(handle)
-            data = b"".join(iter(lambda: os.read(handle, 1 << 24), b""))
+        with opened(path) as handle:
+            modified = os.fstat(handle).st_mtime_ns
+            return b"".join(iter(lambda: os.read(handle, 1 << 24), b"")), modified
     except FileNotFoundError:
         return None
-    if not whole and _grows(name):
-        data = data[: data.rfind(b"\n") + 1 if end is None else end]
-    return data, stat.st_mtime_ns
 
 
 def _head(directory: Path, ends: Mapping[str, int]) -> tuple[int, str]:
@@ -337,12 +323,12 @@ def _check_extends(directory: Path, backup: Backup, staged: Path, other: Iterabl
     """See that what only grows is, in a copy, the beginning of what takes its place."""
     for name in other:
         if _grows(name):
-            data = _content(directory, name, None, whole=True)
+            here = _read(directory / name)
             new = (staged / backup.files[name].sha256).read_bytes()
-            if data and not new.startswith(data[0]):
+            if here and not new.startswith(here[0]):
                 raise BackupError(
-                    f"{name} does not begin with what is here; nothing was changed. If the backup "
-                    "is right, move the directory away and pull again"
+                    f"{name} in the backup does not begin with what is here; nothing was changed. "
+                    "If the backup is right, move the directory away and pull again"
                 )
 
 
@@ -351,8 +337,8 @@ def _grows(name: str) -> bool:
     return (folder == HISTORY and file.endswith(".jsonl")) or folder == PROOF
 
 
-def _digest(directory: Path, name: str) -> str | None:
-    found = _content(directory, name, None, whole=True)
+def _digest(path: Path) -> str | None:
+    found = _read(path)
     return hashlib.sha256(found[0]).hexdigest() if found else None
 
 

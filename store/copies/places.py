@@ -25,6 +25,15 @@ AT_ONCE = 32
 CLOUDS = ("s3", "gs", "az")
 NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 """What Amazon and Google, and Azure, say when there is no object because there is no bucket."""
+REASONS = (
+    (r"//169\.254\.|//metadata\.|Account must be specified", "its credentials are not set"),
+    (r"Unable to open [^\n]+", r"\g<0>"),
+    (r"<Code>(\w+)</Code>", r"\1"),
+    (r"\bstatus(?: code)?: ([45]\d\d[ \w]*)", r"\1"),
+    (r"error sending request", "it cannot be reached"),
+    (r"builder error", "http:// needs AWS_ALLOW_HTTP=true (for Azure AZURE_ALLOW_HTTP)"),
+)
+"""What obstore's texts mean, the first that fits; without keys it asks a machine of that cloud."""
 
 
 class PlaceError(Exception):
@@ -235,17 +244,9 @@ class Bucket:
 
 def _reason(error: BaseException) -> str:
     """What the other end said, or that there is none; the whole text may hold a signature."""
-    text = str(error)
-    if re.search(r"//169\.254\.|//metadata\.|Account must be specified", text):
-        return "its credentials are not set"  # so a machine of that cloud was asked for some
-    if file := re.search(r"Unable to open [^\n]+", text):
-        return file[0]
-    if code := re.search(r"<Code>(\w+)</Code>", text):
-        return code[1]
-    if status := re.search(r"\bstatus(?: code)?: ([45]\d\d[ \w]*)", text):
-        return status[1].strip()
-    if "error sending request" in text:
-        return "it cannot be reached"
+    for pattern, meaning in REASONS:
+        if found := re.search(pattern, str(error)):
+            return found.expand(meaning).strip()
     return type(error).__name__.removesuffix("Error")
 
 
