@@ -70,9 +70,9 @@ def test_only_what_changed_is_written(data: Path, tmp_path: Path) -> None:
     """A second backup adds the objects of changed files; the one before can still be read."""
     place = Folder(tmp_path / "there")
     backups.back_up(data, place, NOW, "1")
-    assert backups.back_up(data, place, NOW, "1").written == 0
+    assert backups.back_up(data, place, NOW, "1")[1] == 0
     append(data, [answered("A", ["X"], "2026-11-19T06:00:00Z")])
-    assert backups.back_up(data, place, NOW, "1").written == 1
+    assert backups.back_up(data, place, NOW, "1")[1] == 1
     for n in range(3):
         (data / "LICENSE").write_text(f"{n}")
         backups.back_up(data, place, NOW, "1")

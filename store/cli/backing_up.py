@@ -45,11 +45,11 @@ def backup(where: str) -> None:
     now = datetime.now(UTC)
     with _sentences("The backup was not made, the last one stays"):
         _list_lines(settings, now)
-        made = backups.back_up(settings.data_dir, place(where), rfc3339(now), VERSION)
-    lines, root = made.backup.head
+        made, new = backups.back_up(settings.data_dir, place(where), rfc3339(now), VERSION)
+    lines, root = made.head
     click.echo(
-        f"{counted(len(made.backup.files), 'file')}, {made.size / 1e6:,.1f} MB in {where}; "
-        f"{made.written:,} new. Proof: {lines:,} lines, root {root}"
+        f"{counted(len(made.files), 'file')}, {made.size / 1e6:,.1f} MB in {where}; "
+        f"{new:,} new. Proof: {lines:,} lines, root {root}"
     )
 
 

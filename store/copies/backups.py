@@ -32,7 +32,7 @@ from store.last_good import FOLDER as LAST_GOOD
 from store.last_good import MARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from store.copies.places import Place, Read
@@ -83,13 +83,10 @@ class Backup(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
         """The digests of all its files."""
         return {saved.sha256 for saved in self.files.values()}
 
-
-class Made(Struct, frozen=True):
-    """What came of a backup: the number of files, and of those objects that were written."""
-
-    backup: Backup
-    written: int
-    size: int
+    @property
+    def size(self) -> int:
+        """Of all its files, in bytes."""
+        return sum(saved.size for saved in self.files.values())
 
 
 _BACKUP = msgspec.json.Decoder(Backup)
@@ -114,10 +111,8 @@ def last(place: Place) -> tuple[Backup, Read] | None:
     return backup, found
 
 
-def back_up(
-    directory: Path, place: Place, now: str, version: str, done: Callable[[], None] = lambda: None
-) -> Made:
-    """Bring the backup in a place up to date with a data directory.
+def back_up(directory: Path, place: Place, now: str, version: str) -> tuple[Backup, int]:
+    """Bring the backup in a place up to date with a data directory; how many objects were written.
 
     Raises:
         BackupError: the directory has lost history that the backup has, or another backup to the
@@ -150,7 +145,7 @@ def back_up(
                 written += 1
                 yield Item(f"{OBJECTS}/{saved.sha256}", lambda data=data: data)  # type: ignore[misc]
 
-    place.write(items(), done)
+    place.write(items())
     heads = _head(directory, ends)
     old = tuple(sorted(known.objects)) if known else ()
     backup = Backup(1, now, version, heads, files, old)
@@ -160,12 +155,10 @@ def back_up(
     except Replaced:
         raise BackupError("another backup to the same place ended meanwhile; it stands") from None
     _sweep(place, backup, known)
-    return Made(backup, written, sum(saved.size for saved in files.values()))
+    return backup, written
 
 
-def restore(
-    directory: Path, place: Place, done: Callable[[], None] = lambda: None, *, pull: bool = False
-) -> tuple[Backup, int]:
+def restore(directory: Path, place: Place, *, pull: bool = False) -> tuple[Backup, int]:
     """Put a backup's files into a data directory; how many were written.
 
     The directory may hold files of the same backup, such as an interrupted restore left, and
@@ -199,7 +192,6 @@ def restore(
             atomic_write(directory / PULLED, b"")
         for name in changed:
             _put(directory, name, staged / backup.files[name].sha256, backup.files[name].modified)
-            done()
     for name in extra:
         (directory / name).unlink(missing_ok=True)
     return backup, len(changed)

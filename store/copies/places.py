@@ -153,10 +153,9 @@ class Folder:
 
 
 class Bucket:
-    """Objects of a cloud; credentials and endpoint come from the environment as its tools have it.
+    """Objects of a cloud; credentials and endpoint come from the environment.
 
-    For S3 these are ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_REGION`` and, for
-    other servers, ``AWS_ENDPOINT_URL`` (with ``AWS_ALLOW_HTTP=true`` if it has no TLS).
+    store/cli/README.md (Backup and restore) says which variables each cloud reads.
     """
 
     def __init__(self, address: str) -> None:
