@@ -32,6 +32,7 @@ REASONS = (
     (r"\bstatus(?: code)?: ([45]\d\d[ \w]*)", r"\1"),
     (r"error sending request", "it cannot be reached"),
     (r"builder error", "http:// needs AWS_ALLOW_HTTP=true (for Azure AZURE_ALLOW_HTTP)"),
+    (r"HTTP error: ([\w ]+)", r"\1"),
 )
 """What obstore's texts mean, the first that fits; without keys it asks a machine of that cloud."""
 
@@ -64,6 +65,9 @@ class Place(Protocol):
 
     def read(self, name: str) -> Read | None:
         """An object, or ``None`` if there is none."""
+
+    def tag(self, name: str) -> str | None:
+        """The tag of an object's version, or ``None`` if there is none."""
 
     def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
         """Write objects in any order, many at once; ``done`` is called after each."""
@@ -116,6 +120,11 @@ class Folder:
             raise PlaceError(f"{self._home / name} cannot be read: {error.strerror}") from None
         return Read(data, _tag(data))
 
+    def tag(self, name: str) -> str | None:
+        """See :class:`Place`."""
+        found = self.read(name)
+        return found.tag if found else None
+
     def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
         """See :class:`Place`."""
         for item in items:
@@ -130,8 +139,7 @@ class Folder:
     def replace(self, item: Item, tag: str | None) -> str:
         """See :class:`Place`."""
         with self._locked():
-            before = self.read(item.name)
-            if (before.tag if before else None) != tag:
+            if self.tag(item.name) != tag:
                 raise Replaced(f"{self._home / item.name} was written by somebody else meanwhile")
             self.write([item])
         return _tag(item.data())
@@ -180,6 +188,14 @@ class Bucket:
             except FileNotFoundError as error:
                 if _reason(error) in NO_BUCKET:
                     raise
+                return None
+
+    def tag(self, name: str) -> str | None:
+        """See :class:`Place`."""
+        with self._told():
+            try:
+                return str(self._obstore.head(self._bucket, name)[self._condition])
+            except FileNotFoundError:
                 return None
 
     def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
