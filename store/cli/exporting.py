@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -142,7 +142,7 @@ def _upload(snapshot: Snapshot, where: str, even_if: int | None, *, take_over: b
     except (uploads.UploadError, PlaceError) as error:
         raise click.ClickException(f"The export did not end: {error}.") from None
     except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+        raise click.ClickException(f"{error.filename or gettempdir()}: {error.strerror}.") from None
     return f"{_counts(manifest)} in {where}; {changed:,} objects written."
 
 
