@@ -11,9 +11,11 @@ In a test's own process ``broken`` makes every answer a 503, and ``dated`` is th
     looks      how often a batch is looked at before it has ended (0)
     create     "drop" (made, then the line is dropped), "lose" (not made, dropped),
                "500" (made), "void" (not made), or a status with which it is refused
+    why        what is said to that
     lag        how often the list of batches is read before a new one is on it (0)
     unknown    how often a new batch is answered with 404 (0)
-    end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled), "stuck"
+    end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled), "stuck",
+               "revert" (hangs; once cancelled it says so for a look, then is answered nonetheless)
     answered   how many items are answered before it ends so (all)
     results    "shuffled", "missing", "doubled", "differing", "foreign", "endless", "garbled",
                "none"
@@ -208,7 +210,8 @@ class Handler(DirectHandler):
         if create in ("drop", "lose"):
             self.close_connection = True
         elif isinstance(create, int):
-            self._json(create, {"error": {"message": "no batches of this model"}})
+            why = told.get("why", "no batches of this model")
+            self._json(create, {"error": {"message": why}})
         elif create in ("500", "void") or batch is None:
             self._json(500, {"error": {"message": "oops"}})
         else:
@@ -261,12 +264,14 @@ class Handler(DirectHandler):
 
     def _pass_time(self, batch: Told) -> None:
         """Let a batch end if it was looked at as often as it takes."""
-        if batch["status"] != "in_progress" or batch["end"] in ("hang", "stuck"):
+        reverts = batch["end"] == "revert" and batch["status"] == "cancelled"
+        lasts = batch["status"] != "in_progress" or batch["end"] in ("hang", "stuck", "revert")
+        if lasts and not reverts:
             return
         if batch["looks"]:
             batch["looks"] -= 1
         else:
-            self._finish(batch, batch["end"])
+            self._finish(batch, "completed" if reverts else batch["end"])
 
     def _cancel(self, known: str) -> None:
         batch = self.book["batches"].get(known)
@@ -274,6 +279,7 @@ class Handler(DirectHandler):
             return self._json(404, {"error": {"message": "no such batch"}})
         if batch["status"] == "in_progress" and batch["end"] != "stuck":
             self._finish(batch, "cancelled")
+            batch["looks"] = 1
             self.server_.keep()
         return self._json(200, self._seen(batch))
 
@@ -332,12 +338,16 @@ class Handler(DirectHandler):
                 seen |= {"done": True, "response": listed}
             return seen
         if batch["api"] == "xai":
-            pending = 0 if ended else total
-            return {
-                "batch_id": batch["id"],
-                "name": batch["label"],
-                "state": {"num_requests": total, "num_pending": pending},
+            has_failed = batch["status"] == "failed"
+            cancelled = sum(kind == "cancelled" for _, kind, _ in batch["results"] or [])
+            state = {
+                "num_requests": 0 if has_failed else total,
+                "num_pending": 0 if ended else total,
+                "num_cancelled": cancelled,
             }
+            why = "JSONL file validation failed: line 1: no" if has_failed else None
+            known = {"batch_id": batch["id"], "name": batch["label"], "state": state}
+            return {**known, "cancel_by_xai_message": why}
         is_there = ended and results and told.get("results") != "none"
         return {
             "id": batch["id"],
@@ -471,7 +481,7 @@ def _xai(known: str, kind: str, said: Any) -> Told:
     if kind == "answer":
         result: Told = {"response": {"chat_get_completion": said}}
     else:
-        result = {"error": {"code": 1 if kind == "cancelled" else 13, "message": "no"}}
+        result = {"error": "Batch cancelled" if kind == "cancelled" else "no"}
     return {"batch_request_id": known, "batch_result": result}
 
 

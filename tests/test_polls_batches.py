@@ -211,7 +211,7 @@ def test_what_was_answered_before_the_end_is_not_lost(
     )
 
 
-@pytest.mark.parametrize("api", ["responses", "gemini"])
+@pytest.mark.parametrize("api", ["responses", "gemini", "xai"])
 def test_a_batch_that_failed_before_it_ran_asks_nothing(desk: Desk, api: str) -> None:
     """Its pairs are free again, nothing is recorded or paid, and it is said why."""
     desk.server.tell(**{api: {"end": "failed"}})
@@ -221,6 +221,10 @@ def test_a_batch_that_failed_before_it_ran_asks_nothing(desk: Desk, api: str) ->
     assert desk.states() == ["void"]
     assert desk.polls() == []
     assert desk.taken() == 0
+    (batch,) = desk.work().files.all()
+    desk.later(days=20)
+    off = standing(batch.assistant, [batch], desk.now)
+    assert off == Standing(0, f"batches are off, for the first was refused: {batch.why}")
 
 
 def test_a_completed_batch_without_files_is_waited_for(desk: Desk) -> None:
@@ -343,6 +347,10 @@ def test_a_refused_first_batch_turns_batches_off(desk: Desk) -> None:
     assert "rest for an hour" in (standing(assistant, batches, NOW).why or "")
     desk.later(hours=2)
     assert standing(assistant, batches, desk.now) == Standing(1)
+    desk.server.tell(responses={"create": 400, "why": "API key not valid."})
+    desk.submit(desk.calls(1))
+    desk.later(hours=2)
+    assert standing(assistant, desk.work().files.all(), desk.now) == Standing(1)
     desk.server.tell(responses={"create": 400})
     desk.submit(desk.calls(1))
     batches = desk.work().files.all()
@@ -376,6 +384,39 @@ def test_a_late_batch_is_cancelled_and_collected(desk: Desk, api: str) -> None:
     assert wrong == f"A batch of {api.title()} is with its provider {since}."
     assert desk.states() == ["submitted"]
     assert dict(desk.follow(api).summary.outcomes) == {"answered": 1, "interrupted": 2}
+
+
+def test_what_was_cancelled_at_xai_may_be_answered_nonetheless(desk: Desk) -> None:
+    """It says that all is cancelled, and seconds later that it is answered and billed."""
+    desk.server.tell(xai={"end": "revert"})
+    desk.submit(desk.calls(2, "xai"))
+    desk.later(hours=26.1)
+    desk.follow("xai")
+    assert desk.follow("xai").summary.polled == 0
+    assert desk.states() == ["submitted"]
+    assert dict(desk.follow("xai").summary.outcomes) == {"answered": 2}
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_what_stays_cancelled_at_xai_is_interrupted(desk: Desk, *, by_hand: bool) -> None:
+    """A quarter of an hour after it was cancelled, here or in xAI's console."""
+    desk.server.tell(xai={"end": "cancelled" if by_hand else "hang"})
+    desk.submit(desk.calls(2, "xai"))
+    desk.later(hours=1 if by_hand else 26.1)
+    desk.follow("xai")
+    desk.later(minutes=14)
+    assert desk.follow("xai").summary.polled == 0
+    desk.later(minutes=1)
+    assert dict(desk.follow("xai").summary.outcomes) == {"interrupted": 2}
+    assert desk.taken() == 0
+
+
+def test_what_was_cancelled_at_xai_is_collected_however_late(desk: Desk) -> None:
+    """After 50 hours nothing settles any more: what can be read is recorded."""
+    desk.server.tell(xai={"end": "cancelled", "answered": 1})
+    desk.submit(desk.calls(2, "xai"))
+    desk.later(hours=51)
+    assert dict(desk.follow("xai").summary.outcomes) == {"answered": 1, "interrupted": 1}
 
 
 def test_a_stuck_batch_is_given_up(desk: Desk) -> None:

@@ -134,15 +134,22 @@ def test_results_of_gemini_stand_in_either_place() -> None:
 
 
 def test_results_of_xai_that_failed_or_have_more_pages() -> None:
-    """A gRPC code, and the token of the page that follows."""
+    """A gRPC code or a sentence, and the token of the page that follows."""
+    errors = {"a": {"code": 8}, "b": "max_tokens must be positive", "c": "Batch cancelled"}
     page = {
-        "results": [{"batch_request_id": "a", "batch_result": {"error": {"code": 8}}}],
+        "results": [
+            {"batch_request_id": name, "batch_result": {"error": error}}
+            for name, error in errors.items()
+        ],
         "pagination_token": "t&t",
     }
     body = json.dumps(page).encode()
-    ((_, came),) = xai.read_results(body)
-    assert isinstance(came, Response)
-    assert came.status == 429
+    found = dict(xai.read_results(body))
+    assert isinstance(found["a"], Response)
+    assert isinstance(found["b"], Response)
+    assert found["a"].status == 429
+    assert json.loads(found["b"].body)["error"]["message"] == "max_tokens must be positive"
+    assert found["c"] == UNASKED["cancelled"]
     following = xai.next_file("b1?s", body)
     assert following == "b1?t&t"
     url = xai.build_download(ASSISTANT, following, None).url
@@ -150,7 +157,7 @@ def test_results_of_xai_that_failed_or_have_more_pages() -> None:
 
 
 def test_a_batch_of_xai_has_not_ended_before_it_is_counted() -> None:
-    """0 of 0 is the beginning; a batch that xAI cancelled is over."""
+    """0 of 0 is the beginning; one that xAI cancels before it is counted has failed."""
     states: tuple[dict[str, int], ...] = (
         {},
         {"num_requests": 2, "num_pending": 1},
@@ -159,9 +166,16 @@ def test_a_batch_of_xai_has_not_ended_before_it_is_counted() -> None:
     bodies = [json.dumps({"batch_id": "b", "state": state}).encode() for state in states]
     found = [xai.read_batch(body) for body in bodies]
     assert [remote.state for remote in found if remote] == ["open", "open", "ended"]
-    ended = xai.read_batch(b'{"batch_id": "b", "cancel_by_xai_message": "no"}')
+    body = {"batch_id": "b", "cancel_by_xai_message": "JSONL file validation failed"}
+    failed = xai.read_batch(json.dumps(body).encode())
+    assert failed
+    assert (failed.state, failed.why) == ("failed", "JSONL file validation failed")
+    ended = xai.read_batch(json.dumps({**body, "state": states[1]}).encode())
     assert ended
     assert (ended.state, ended.unasked) == ("ended", UNASKED["cancelled"])
+    found = xai.read_batch(b'{"batch_id": "b", "state": {"num_requests": 2, "num_cancelled": 1}}')
+    assert found
+    assert (found.is_settling, found.unasked) == (True, UNASKED["cancelled"])
 
 
 @pytest.mark.parametrize("status", ["new", "", "in_progress", "cancelling", "finalizing"])

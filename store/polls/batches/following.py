@@ -31,7 +31,8 @@ LOST = 50 * HOUR
 """Seconds after which a batch that neither ends nor can be cancelled is given up: Gemini's end
 after 48 hours."""
 SURE = 900.0
-"""Seconds between two searches in vain that say that a batch was never made."""
+"""Seconds between two searches in vain that say that a batch was never made, and for which what was
+cancelled may still turn out to be answered (xAI's did within 20 seconds)."""
 LAGGING = 26 * HOUR
 """Seconds for which one that was never made is looked for all the same, where its name is kept."""
 EARLY = 600.0
@@ -181,9 +182,12 @@ def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Follo
 
 
 def _is_whole(batch: Batch, remote: Remote, work: BatchWork) -> bool:
-    """Whether a batch that ended says where its results are, or is not going to any more."""
+    """Whether a batch that ended says where its results are, and says the same tomorrow."""
+    now = work.polling.clock.now()
+    if remote.is_settling and batch.age(now) <= LOST:
+        return batch.cancelled_at is not None and _since(batch.cancelled_at, now) >= SURE
     has_none = not remote.files and remote.unasked.kind == "http"
-    return not has_none or batch.age(work.polling.clock.now()) > FALLBACK
+    return not has_none or batch.age(now) > FALLBACK
 
 
 def _end(batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came: Followed) -> None:
@@ -207,9 +211,11 @@ def _wait(
 ) -> None:
     """Note how far it is; cancel it when it is late, and give it up when even that is of no use."""
     now = work.polling.clock.now()
-    if remote.done != batch.done:
-        batch = msgspec.structs.replace(batch, done=remote.done)
-        work.files.write(batch)
+    cancelled_at = batch.cancelled_at or (rfc3339(now) if remote.is_settling else None)
+    seen = msgspec.structs.replace(batch, done=remote.done, cancelled_at=cancelled_at)
+    if seen != batch:
+        work.files.write(seen)
+    batch = seen
     if batch.age(now) > FALLBACK:
         came.wrong.append(stuck(batch))
         if not _give_up(batch, "It neither ended nor could be cancelled.", work):

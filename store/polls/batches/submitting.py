@@ -194,16 +194,14 @@ def is_certain(came: Response | Lost) -> bool:
     return 300 <= came.status < 500 and came.status not in AMBIGUOUS  # noqa: PLR2004 - HTTP's own
 
 
-PASSING = frozenset({401, 402, 403, 408, 409, 429})
-"""Statuses of 4xx that say nothing of batches: a key, money or rate is at fault."""
-
-
 def _refused(batch: Batch, came: Response | Lost, work: BatchWork) -> Submitted:
-    """A batch that was not made, and why: nothing of it is under way, nothing is paid."""
+    """A batch that was not made, and why: nothing of it is under way, nothing is paid.
+
+    It is refused as a batch unless a key, money or rate is at fault, or what was sent got lost.
+    """
     why = said(came)
-    status = came.status if isinstance(came, Response) else 0
-    refused = 300 <= status < 500 and status not in PASSING  # noqa: PLR2004 - HTTP's own
-    work.close(batch, "void", why=why, refused=refused)
+    kind = getattr(_failure(came), "kind", None)
+    work.close(batch, "void", why=why, refused=is_certain(came) and kind == "http")
     return Submitted(why=why)
 
 
@@ -211,7 +209,11 @@ def said(came: Response | Lost) -> str:
     """What a request came to that was of no use, in a sentence."""
     if isinstance(came, Lost):
         return came.sentence
-    reply = wire.opened(came)
-    if isinstance(reply, Reply) and isinstance(reply.outcome, Failure):
-        return clean(reply.outcome.error)[:SHOWN]
+    if failure := _failure(came):
+        return clean(failure.error)[:SHOWN]
     return f"The provider answered HTTP {came.status}, but nothing that could be used."
+
+
+def _failure(came: Response | Lost) -> Failure | None:
+    reply = None if isinstance(came, Lost) else wire.opened(came)
+    return reply.outcome if isinstance(reply, Reply) and isinstance(reply.outcome, Failure) else None

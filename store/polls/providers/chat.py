@@ -47,10 +47,19 @@ def read_reply(response: Response) -> Reply:
         request_id=wire.identity(request_id, envelope.get("id")),
         tokens=wire.counted(
             usage.get("prompt_tokens"),
-            usage.get("completion_tokens"),
+            _produced(usage),
             usage.get("num_search_queries"),
         ),
     )
+
+
+# https://docs.x.ai/docs/key-information/consumption-and-rate-limits
+def _produced(usage: dict[str, Any]) -> Any:
+    """The output tokens: xAI counts those of reasoning in the total alone."""
+    names = ("total_tokens", "prompt_tokens", "completion_tokens")
+    total, given, made = (usage.get(name) for name in names)
+    is_known = all(isinstance(count, int) for count in (total, given, made))
+    return max(total - given, made) if is_known else made
 
 
 def _outcome(envelope: dict[str, Any]) -> str | Failure:

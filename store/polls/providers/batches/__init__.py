@@ -47,7 +47,8 @@ class Remote(Struct, frozen=True, kw_only=True):
 
     ``label`` is ours, where the provider keeps one; ``created`` is in Unix seconds. ``asked`` and
     ``done`` count items. ``files`` name what its results are read from. An item without a result
-    comes to ``unasked``. ``why`` says why it failed.
+    comes to ``unasked``. ``is_settling`` is set where cancelled items may still turn out to be
+    answered for a while. ``why`` says why it failed.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Remote(Struct, frozen=True, kw_only=True):
     done: int = 0
     files: tuple[str, ...] = ()
     unasked: Failure = UNASKED["missing"]
+    is_settling: bool = False
     why: str | None = None
 
 
