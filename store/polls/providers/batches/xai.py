@@ -101,7 +101,7 @@ def read_results(body: bytes) -> Iterator[Result]:
     """Each result of a page; an error is a sentence or has a code of gRPC."""
     for each in wire.items(batches.opened(body).get("results")):
         identifier = wire.text(each.get("batch_request_id"))
-        result = wire.members(each.get("batch_result"))
+        result = wire.members(each.get("batch_result")) or each
         answered = wire.members(wire.members(result.get("response")).get("chat_get_completion"))
         error = result.get("error")
         if answered:
