@@ -23,7 +23,8 @@ In a test's own process ``broken`` makes every answer a 503, and ``dated`` is th
     elsewhere  a results_url at another host
     pause      seconds before any reply of a named step: {"create": 0.5}
 
-``{"clock": {"at": seconds}}`` sets its clock. Batches end though nobody looks at them: a list of
+``{"clock": {"at": seconds}}`` sets its clock, ``{"list": {"endless": true}}`` gives every page of
+a list another one behind it. Batches end though nobody looks at them: a list of
 them counts as a look.
 
 ``GET /told`` says what it knows: bills by question, batches, and every request so far.
@@ -35,14 +36,19 @@ import json
 import random
 import re
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from email.parser import BytesParser
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from replaying import Handler as DirectHandler
 from replaying import Replaying, answer_text, envelope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Told = dict[str, Any]
 STATES = {"expired": "EXPIRED", "cancelled": "CANCELLED", "failed": "FAILED"}
@@ -57,8 +63,14 @@ class Batching(Replaying):
         self.file = file
         self.broken = False
         self.dated: str | None = None
-        empty: Told = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
-        self.book: Told = json.loads(file.read_text()) if file and file.exists() else empty
+        self.emptied()
+        if file and file.exists():
+            self.book = json.loads(file.read_text())
+
+    def emptied(self) -> Batching:
+        """Itself, and it knows nothing any more."""
+        self.book: Told = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
+        return self
 
     def keep(self) -> None:
         """Write down what it knows; whoever calls holds the lock."""
@@ -77,6 +89,17 @@ class Batching(Replaying):
         """Write a bill for an answer; its number."""
         self.book["bills"].append([model, question, how])
         return len(self.book["bills"])
+
+
+@contextmanager
+def serving() -> Iterator[Batching]:
+    """The provider, on a thread of the test's own process."""
+    with Batching() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
 
 
 class Handler(DirectHandler):
@@ -230,8 +253,9 @@ class Handler(DirectHandler):
         after = next(iter(query.get("after", query.get("after_id", ["0"]))), "0")
         ids = [one.get("id") for one in seen]
         start = ids.index(after) + 1 if after in ids else 0
-        page = seen[start : start + 2]
-        more = start + 2 < len(seen)
+        endless = self.step_of("list").get("endless", False)
+        page = seen[:2] if endless else seen[start : start + 2]
+        more = endless or start + 2 < len(seen)
         if "pageSize" in self.path:
             token = int(query.get("pageToken", ["0"])[0])
             page = seen[token : token + 2]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from batching import Batching
+from batching import Batching, serving
 from builders import command, write_json
 from processes import environment, polls, write_real
 
@@ -27,12 +26,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def served() -> Iterator[Batching]:
     """The provider, on a thread of the test's own process."""
-    with Batching() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
@@ -136,6 +131,17 @@ def test_a_call_that_makes_no_sense_is_refused(data: Path) -> None:
         refused = poll(data, *arguments)
         assert refused.exit_code == 2
         assert sentence in refused.stderr
+
+
+def test_one_assistant_that_takes_none_needs_a_person(data: Path, served: Batching) -> None:
+    """The others are sent; the command ends with 1 whichever comes first."""
+    served.tell(gpt={"create": 400}, claude={"looks": 9})
+    sent = poll(data, "a", "--batch")
+    assert sent.exit_code == 1
+    assert sent.stdout.splitlines()[-2:] == [
+        'GPT: 0 sent in batches; The provider answered HTTP 400: "no batches of this model"',
+        "Claude: 1 sent in batches",
+    ]
 
 
 def test_a_batch_costs_no_more_than_it_may(data: Path, served: Batching) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import shutil
-import threading
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from batch_desk import APIS, NOW, STEPS, Desk, poll_of
-from batching import Batching
+from batching import Batching, serving
 from builders import category
 from faults import failing_names
 
@@ -37,19 +36,14 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Batching]:
     """The provider, on a thread of the test's own process."""
-    with Batching() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
 def desk(tmp_path: Path, served: Batching) -> Desk:
     """A fresh data directory and a provider that does as it should."""
-    served.book = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
-    return Desk(tmp_path / "data", served)
+    return Desk(tmp_path / "data", served.emptied())
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -216,15 +210,17 @@ def test_a_batch_that_failed_before_it_ran_asks_nothing(desk: Desk, api: str) ->
     """Its pairs are free again, nothing is recorded or paid, and it is said why."""
     desk.server.tell(**{api: {"end": "failed"}})
     desk.submit(desk.calls(3, api))
-    (sentence,) = desk.follow(api).wrong
-    assert "The provider's batch failed before it ran (" in sentence
+    why = "token_limit_exceeded: too many"
+    said = {"gemini": "it gave no reason", "xai": "JSONL file validation failed: line 1: no"}
+    sentence = f"The provider's batch failed before it ran ({said.get(api, why)})."
+    assert desk.follow(api).wrong == [f"{api.title()}: {sentence}"]
     assert desk.states() == ["void"]
     assert desk.polls() == []
     assert desk.taken() == 0
     (batch,) = desk.work().files.all()
     desk.later(days=20)
     off = standing(batch.assistant, [batch], desk.now)
-    assert off == Standing(0, f"batches are off, for the first was refused: {batch.why}")
+    assert off == Standing(0, f"batches are off, for the first was refused: {sentence}")
 
 
 def test_a_completed_batch_without_files_is_waited_for(desk: Desk) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from batch_desk import Desk
-from batching import Batching
+from batching import Batching, serving
 from processes import free_port, reached, until
 
 from store.polls.asking import body_of, read_reply
@@ -210,12 +209,8 @@ def test_openai_sdk_reads_our_lines_of_chat(tmp_path: Path, api: str) -> None:
 @pytest.fixture
 def served() -> Iterator[Batching]:
     """Our own provider, for SDKs to talk to."""
-    with Batching() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def test_google_sdk_sends_our_batch_and_reads_our_provider(

@@ -90,10 +90,13 @@ def test_items_of_openai_that_have_no_response() -> None:
     assert found["d"].status == 0
 
 
-STATUSES = sorted(anthropic.STATUSES.items())
-
-
-@pytest.mark.parametrize(("kind", "status"), [*STATUSES, ("unheard_of", 500)])
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("invalid_request_error", 400), ("authentication_error", 401), ("billing_error", 402),
+     ("permission_error", 403), ("not_found_error", 404), ("request_too_large", 413),
+     ("rate_limit_error", 429), ("api_error", 500), ("timeout_error", 504),
+     ("overloaded_error", 529), ("unheard_of", 500)],
+)  # fmt: skip
 def test_errors_of_anthropic_have_the_status_of_their_type(kind: str, status: int) -> None:
     """Nested once or twice."""
     inner = {"type": kind, "message": "no"}

@@ -53,10 +53,10 @@ class Remote(Struct, frozen=True, kw_only=True):
 
     id: str
     state: Literal["open", "ended", "failed"]
+    asked: int
+    done: int
     label: str | None = None
     created: float | None = None
-    asked: int = 0
-    done: int = 0
     files: tuple[str, ...] = ()
     unasked: Failure = UNASKED["missing"]
     is_settling: bool = False
@@ -120,7 +120,7 @@ class Queue(Protocol):
 
 def get(assistant: Assistant, path: str, headers: dict[str, str]) -> Request:
     """A GET below the base URL."""
-    return Request(f"{(assistant.base_url or '').rstrip('/')}/{path}", headers, {}, "GET")
+    return msgspec.structs.replace(post(assistant, path, headers), method="GET")
 
 
 def post(
@@ -180,8 +180,8 @@ def moment(value: Any) -> float | None:
         return None
 
 
-GRPC = {3: 400, 9: 400, 4: 504, 5: 404, 7: 403, 8: 429, 13: 500, 14: 503, 16: 401}
-"""The HTTP status for a code of gRPC, as google.rpc.Code documents it."""
+GRPC = {3: 400, 9: 400, 4: 504, 5: 404, 7: 403, 8: 429, 14: 503, 16: 401}
+"""The HTTP status for a code of gRPC, as google.rpc.Code documents it; 500 for any other."""
 CANCELLED = 1
 """The code of gRPC for what was cancelled."""
 

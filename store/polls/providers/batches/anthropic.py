@@ -27,11 +27,10 @@ STATUSES = {
     "not_found_error": 404,
     "request_too_large": 413,
     "rate_limit_error": 429,
-    "api_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status of each kind of error; https://docs.claude.com/en/api/errors."""
+"""The status of each kind of error, 500 for any other; https://docs.claude.com/en/api/errors."""
 
 
 def build_upload(_assistant: Assistant, _items: Sequence[Item], _key: str | None) -> None:
@@ -105,6 +104,7 @@ def read_list(body: bytes) -> Page | None:
 # https://docs.claude.com/en/api/retrieving-message-batch-results
 def read_results(body: bytes) -> Iterator[Result]:
     """Each line's result; an error is the whole body that its status would have come with."""
+    odd = Failure("http", "The provider's batch gave a result of no known kind.")
     for line in batches.lines(body):
         identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
         kind = result.get("type")
@@ -115,13 +115,9 @@ def read_results(body: bytes) -> Iterator[Result]:
             inner = wire.members(error.get("error")) or error
             status = STATUSES.get(wire.text(inner.get("type")), 500)
             yield identifier, batches.response(status, {"error": inner})
-        elif kind in ("canceled", "expired"):
-            yield identifier, UNASKED["expired" if kind == "expired" else "cancelled"]
         else:
-            yield (
-                identifier,
-                Failure("http", "The provider's batch gave a result of no known kind."),
-            )
+            kinds = {"canceled": UNASKED["cancelled"], "expired": UNASKED["expired"]}
+            yield identifier, kinds.get(kind, odd)
 
 
 def next_file(_file: str, _body: bytes) -> None:
