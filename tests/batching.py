@@ -187,6 +187,8 @@ class Handler(DirectHandler):
     def _made(self, path: str, body: Told) -> tuple[Told, Told | None]:
         """A batch as it is kept, and what its model is told; ``None`` if it is not made."""
         api, items, label = self._items(path, body)
+        if self.server_.file:
+            self._forget_bodies(items)
         model = items[0]["model"]
         told = self.step_of(model)
         create = told.get("create")
@@ -210,6 +212,12 @@ class Handler(DirectHandler):
         self.book["batches"][known] = batch
         self.server_.keep()
         return told, batch
+
+    def _forget_bodies(self, items: list[Told]) -> None:
+        """Keep no more than what is answered: the file is written at every request."""
+        self.book["files"] = dict.fromkeys(self.book["files"], "")
+        for item in items:
+            item["body"] = None
 
     def _items(self, path: str, body: Told) -> tuple[str, list[Told], str | None]:
         if "requests" in body:

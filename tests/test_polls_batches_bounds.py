@@ -125,6 +125,20 @@ def test_one_that_was_never_made_is_looked_for_during_26_hours(desk: Desk) -> No
         assert len(desk.server.book["asked"]) == before + looks
 
 
+def test_what_failed_after_it_was_found_late_is_over(desk: Desk) -> None:
+    """It is not looked at again, and gives back what it held once."""
+    desk.server.tell(responses={"create": "drop", "lag": 1, "end": "failed"})
+    desk.submit(desk.calls(1))
+    desk.follow()
+    desk.follow()
+    assert (only(desk).state, only(desk).remote) == ("void", "b1")
+    account = desk.work().polling.accounts[0]
+    assert account.reserve(1_000_000)
+    before = len(desk.server.book["asked"])
+    assert desk.follow().wrong == []
+    assert (len(desk.server.book["asked"]), desk.taken()) == (before, 1.0)
+
+
 def test_one_that_cannot_be_looked_for_is_lost_after_50_hours(desk: Desk) -> None:
     """And that is said; until then, and to the second, it is under way."""
     desk.server.tell(responses={"create": "drop"})

@@ -88,7 +88,7 @@ def _follow_one(batch: Batch, work: BatchWork, came: Followed) -> None:
 
 def _may_appear(batch: Batch, now: datetime) -> bool:
     """Whether a batch that was not found may still come to light, in a list that lags behind."""
-    unseen = batch.state == "void" and batch.missed_at is not None
+    unseen = batch.state == "void" and batch.remote is None and batch.missed_at is not None
     return unseen and batch.age(now) < LAGGING
 
 

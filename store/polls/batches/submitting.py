@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -100,14 +101,14 @@ def cost_at_most(assistant: Assistant, question: str) -> int:
 def _reserved(batch: Batch, work: BatchWork) -> tuple[Batch, str | None]:
     """The batch, shrunk to what the caps leave, with all that it may cost taken from them."""
     accounts = work.polling.accounts
-    left = min((account.left() for account in accounts), default=None)
+    left = min((account.left() for account in accounts), default=math.inf)
     items, total = [], 0
     for item in batch.items:
-        total += cost_at_most(batch.assistant, item.question)
-        if left is not None and total > left:
-            total -= cost_at_most(batch.assistant, item.question)
+        cost = cost_at_most(batch.assistant, item.question)
+        if total + cost > left:
             break
         items.append(item)
+        total += cost
     names = " and ".join(account.name for account in accounts)
     refusal = f"{names} leaves too little for a batch"
     if not items:
