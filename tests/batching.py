@@ -188,7 +188,7 @@ class Handler(DirectHandler):
         """A batch as it is kept, and what its model is told; ``None`` if it is not made."""
         api, items, label = self._items(path, body)
         if self.server_.file:
-            self._forget_bodies(items)
+            self._forget_bodies(items, body.get("input_file_id"))
         model = items[0]["model"]
         told = self.step_of(model)
         create = told.get("create")
@@ -213,9 +213,10 @@ class Handler(DirectHandler):
         self.server_.keep()
         return told, batch
 
-    def _forget_bodies(self, items: list[Told]) -> None:
+    def _forget_bodies(self, items: list[Told], file: str | None) -> None:
         """Keep no more than what is answered: the file is written at every request."""
-        self.book["files"] = dict.fromkeys(self.book["files"], "")
+        if file:
+            self.book["files"][file] = ""
         for item in items:
             item["body"] = None
 
