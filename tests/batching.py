@@ -14,8 +14,8 @@ In a test's own process ``broken`` makes every answer a 503, and ``dated`` is th
     why        what is said to that
     lag        how often the list of batches is read before a new one is on it (0)
     unknown    how often a new batch is answered with 404 (0)
-    end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled), "stuck",
-               "revert" (hangs; once cancelled it says so for a look, then is answered nonetheless)
+    end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled),
+               "stuck", "revert" (hangs; once cancelled it says so for a look, then is answered)
     answered   how many items are answered before it ends so (all)
     results    "shuffled", "missing", "doubled", "differing", "foreign", "endless", "garbled",
                "none"
@@ -63,13 +63,14 @@ class Batching(Replaying):
         self.file = file
         self.broken = False
         self.dated: str | None = None
+        self.book: Told = {}
         self.emptied()
         if file and file.exists():
             self.book = json.loads(file.read_text())
 
     def emptied(self) -> Batching:
         """Itself, and it knows nothing any more."""
-        self.book: Told = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
+        self.book = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
         return self
 
     def keep(self) -> None:
@@ -373,14 +374,14 @@ class Handler(DirectHandler):
         if batch["api"] == "xai":
             has_failed = batch["status"] == "failed"
             cancelled = sum(kind == "cancelled" for _, kind, _ in batch["results"] or [])
-            state = {
+            counts = {
                 "num_requests": 0 if has_failed else total,
                 "num_pending": 0 if ended else total,
                 "num_cancelled": cancelled,
             }
             why = "JSONL file validation failed: line 1: no" if has_failed else None
-            known = {"batch_id": batch["id"], "name": batch["label"], "state": state}
-            return {**known, "cancel_by_xai_message": why}
+            named = {"batch_id": batch["id"], "name": batch["label"], "state": counts}
+            return {**named, "cancel_by_xai_message": why}
         is_there = ended and results and told.get("results") != "none"
         return {
             "id": batch["id"],

@@ -201,7 +201,7 @@ def test_what_was_answered_before_the_end_is_not_lost(
     (batch,) = desk.work().files.all()
     assert batch.late
     assert standing(batch.assistant, [batch], desk.now) == Standing(
-        0, "batches rest for a day, for one came late"
+        0, "batches rest for a day, for one came late or was cancelled"
     )
 
 
@@ -279,7 +279,7 @@ def test_a_batch_whose_making_had_no_answer_is_found(desk: Desk, api: str, creat
     desk.server.tell(**{api: {}})
     desk.submit(desk.calls(1, api)[:1])
     desk.follow(api)
-    desk.server.tell(**{api: {"create": create, "looks": 1}})
+    desk.server.tell(**{api: {"create": create, "looks": 2}})
     came = desk.submit(desk.calls(4, api)[1:])
     assert came.why == "The provider did not say whether it took the batch; it is looked for."
     assert desk.states() == ["collected", "intended"]
@@ -287,6 +287,9 @@ def test_a_batch_whose_making_had_no_answer_is_found(desk: Desk, api: str, creat
     if api == "messages":
         desk.follow(api)
         assert desk.states()[1] == "intended", "its ids can prove it only when it has ended"
+    else:
+        desk.follow(api)
+        assert desk.states()[1] == "submitted", "its label says at once whose it is"
     desk.follow(api)
     desk.follow(api)
     assert desk.states() == ["collected", "collected"]
@@ -767,3 +770,6 @@ def test_how_far_a_batch_is_stays_written(desk: Desk) -> None:
         "2 batches: 4 asked 3 h ago, 2 done, direct after 11-21 08:00Z, at most 0.08 USD"
     )
     assert open_batches([], desk.now) is None
+    desk.server.book["batches"]["b1"]["end"] = "completed"
+    desk.follow()
+    assert [batch.done for batch in desk.work().files.all()] == [3, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from batching import Batching, serving
 from builders import category
 
 from store.files import Catalogue
+from store.polls import runner
 from store.polls.batches import files, work
 from store.polls.batches.files import Asking, Batch, Batches, BatchFileError, under_way
 from store.polls.batches.standing import Standing, late_ones, open_batches, standing
@@ -26,7 +28,6 @@ from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
@@ -168,6 +169,20 @@ def test_fifty_pages_are_searched(desk: Desk) -> None:
     assert [each.missed_at for each in desk.work().files.all()] == [None, None]
 
 
+@pytest.mark.parametrize("api", ["responses", "messages", "gemini"])
+def test_a_batch_is_found_on_any_page(desk: Desk, api: str) -> None:
+    """Others of the same minutes stand before it or behind it."""
+    calls = desk.calls(7, api)
+    for count in range(6):
+        behaviour = {"create": "drop"} if count == 3 else {}
+        desk.server.tell(**{api: behaviour})
+        desk.submit(calls[count : count + (2 if count == 3 else 1)])
+    assert desk.states().count("intended") == 1
+    for _ in range(2):
+        desk.follow(api)
+    assert set(desk.states()) == {"collected"}
+
+
 def test_a_hundred_pages_of_results_are_read(desk: Desk) -> None:
     """One with more has no end, and that is said."""
     desk.server.tell(xai={"results": "endless"})
@@ -228,7 +243,7 @@ def test_a_batch_is_cut_where_a_cap_ends(desk: Desk) -> None:
 def test_results_may_be_larger_than_an_answer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """64 MiB, or as much as an answer may have."""
     sizes: list[int] = []
-    real = work.sender_for
+    real = runner.sender_for
 
     def recording(assistant: Any, deps: Any) -> Any:
         sizes.append(deps.limits.size)
@@ -291,7 +306,7 @@ HUNDRED = msgspec.structs.replace(GOOD.assistant, api="gemini")
         ([batch("void", why="no.", refused=True, **OVER)], 99 * HOUR, Standing(
             0, "batches are off, for the first was refused: no.")),
         ([batch("collected", late=True, **OVER)], 24 * HOUR - SECOND, Standing(
-            0, "batches rest for a day, for one came late")),
+            0, "batches rest for a day, for one came late or was cancelled")),
         ([batch("collected", late=True, **OVER)], 24 * HOUR, Standing(200)),
         ([GOOD, batch("submitted", late=True)], HOUR, Standing(200)),
         ([batch("collected", late=True, **OVER), batch("void", why="no.", **OVER)], SECOND,
@@ -400,8 +415,8 @@ def test_what_a_batchs_file_says(desk: Desk) -> None:
     assert copy.read_text() == text
 
 
-SEALED = """{"version":1,"key":"00000000000000aa","state":"void","assistant":{"name":"A","api":"chat",
-"model":"m"},"intended_at":"2026-11-20T06:00:00Z","reserved":0,"items":[],"seal":"%s"}"""
+SEALED = """{"version":1,"key":"00000000000000aa","state":"void","assistant":{"name":"A",
+"api":"chat","model":"m"},"intended_at":"2026-11-20T06:00:00Z","reserved":0,"items":[],"seal":"%s"}"""
 
 
 def test_a_file_of_an_earlier_version_is_read(tmp_path: Path) -> None:
@@ -413,7 +428,8 @@ def test_a_file_of_an_earlier_version_is_read(tmp_path: Path) -> None:
         Batches(tmp_path).all()
     assert str(raised.value) == (
         "batches/00000000000000aa.json is damaged and has no good copy, so that nobody knows what "
-        "is asked already; restore it, or delete it if what it asked may be asked and paid for again"
+        "is asked already; restore it, or delete it if what it asked may be asked and paid for "
+        "again"
     )
     file.write_text(SEALED % "045df4c9")
     assert [each.key for each in Batches(tmp_path).all()] == ["00000000000000aa"]
@@ -435,7 +451,7 @@ def test_a_batch_is_on_disk_before_it_is_sent(
     real = os.fsync
 
     def fsync(handle: int) -> None:
-        synced.append(os.readlink(f"/proc/self/fd/{handle}").removeprefix(f"{tmp_path}"))
+        synced.append(str(Path(f"/proc/self/fd/{handle}").readlink()).removeprefix(f"{tmp_path}"))
         real(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)
@@ -446,7 +462,10 @@ def test_a_batch_is_on_disk_before_it_is_sent(
     assert first[1].startswith("/batches/")
     assert "/batches" in first[2:]
     synced.clear()
+    handles = sum(1 for _ in Path("/proc/self/fd").iterdir())
     kept.write(batch("submitted"))
+    kept.write(batch("submitted", done=1))
+    assert sum(1 for _ in Path("/proc/self/fd").iterdir()) == handles
     assert "" not in synced
     assert "/batches" in synced
     assert oct((tmp_path / "batches").stat().st_mode)[-3:] == "750"

@@ -126,7 +126,13 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches(tmp_path: Path) -> None:
     )  # fmt: skip
     remote = queue.read_batch(sample.model_dump_json().encode())
     assert remote == Remote(
-        id="batch_1", state="ended", label="label", created=1_700_000_000, files=("file-2",)
+        id="batch_1",
+        state="ended",
+        label="label",
+        created=1_700_000_000,
+        asked=0,
+        done=0,
+        files=("file-2",),
     )
     content = {"type": "output_text", "text": "hello", "annotations": []}
     message = {
@@ -271,11 +277,12 @@ def test_xai_sdk_takes_our_batch_and_we_read_its_own(tmp_path: Path) -> None:
     assert queue.read_batch(shown(batch)) == Remote(
         id="b1", state="open", label="label", asked=3, done=2
     )
-    page = queue.read_list(shown(types.ListBatchesResponse(batches=[batch], pagination_token="t")))
+    more = {"pagination_token": "t"}
+    page = queue.read_list(shown(types.ListBatchesResponse(batches=[batch], **more)))
     assert page
     assert ([one.id for one in page.batches], page.following) == (["b1"], "t")
     failed = types.BatchResult(batch_request_id="x", error=status.Status(code=8, message="slow"))
-    results = shown(types.ListBatchResultsResponse(results=[failed], pagination_token="t"))
+    results = shown(types.ListBatchResultsResponse(results=[failed], **more))
     ((identifier, came),) = queue.read_results(results)
     assert isinstance(came, Response)
     assert (identifier, came.status) == ("x", 429)

@@ -107,8 +107,10 @@ def test_errors_of_anthropic_have_the_status_of_their_type(kind: str, status: in
 
 def test_a_result_of_anthropic_of_no_known_kind() -> None:
     """It is a failure, not an answer."""
-    came = read(anthropic, {"custom_id": "a", "result": {"type": "new"}})["a"]
-    assert came == Failure("http", "The provider's batch gave a result of no known kind.")
+    kinds: tuple[Any, ...] = ("new", [], {}, None)
+    for kind in kinds:
+        came = read(anthropic, {"custom_id": "a", "result": {"type": kind}})["a"]
+        assert came == Failure("http", "The provider's batch gave a result of no known kind.")
 
 
 @pytest.mark.parametrize(
@@ -176,9 +178,9 @@ def test_a_batch_of_xai_has_not_ended_before_it_is_counted() -> None:
     ended = xai.read_batch(json.dumps({**body, "state": states[1]}).encode())
     assert ended
     assert (ended.state, ended.unasked) == ("ended", UNASKED["cancelled"])
-    found = xai.read_batch(b'{"batch_id": "b", "state": {"num_requests": 2, "num_cancelled": 1}}')
-    assert found
-    assert (found.is_settling, found.unasked) == (True, UNASKED["cancelled"])
+    cut = xai.read_batch(b'{"batch_id": "b", "state": {"num_requests": 2, "num_cancelled": 1}}')
+    assert cut
+    assert (cut.is_settling, cut.unasked) == (True, UNASKED["cancelled"])
 
 
 @pytest.mark.parametrize("status", ["new", "", "in_progress", "cancelling", "finalizing"])

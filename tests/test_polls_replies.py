@@ -120,7 +120,7 @@ def spent(given: Any, made: Any) -> bytes:
 
 @pytest.mark.parametrize(("total", "made"), [(12, 2), (19, 9), (3, 2), (None, 2), ("12", 2)])
 def test_reasoning_beside_the_answer_is_paid_too(desk: Desk, total: Any, made: int) -> None:
-    """Tokens of reasoning may stand in the total alone, as xAI's do; no total makes an answer cheaper."""
+    """They may stand in the total alone, as xAI's do; no total makes an answer cheaper."""
     body = json.loads(spent(10, 2))
     body["usage"]["total_tokens"] = total
     poll, _ = desk.poll("chat", http(json.dumps(body).encode()))

@@ -51,12 +51,18 @@ def standing(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> S
         if batch.refused and not proven:
             return Standing(0, f"batches are off, for the first was refused: {batch.why}")
         if batch.late and since < LATE_REST:
-            return Standing(0, "batches rest for a day, for one came late")
+            return Standing(0, "batches rest for a day, for one came late or was cancelled")
         if batch.state in ("void", "lost") and since < REST:
             return Standing(0, f"batches rest for an hour: {batch.why}")
     if proven:
         return Standing(min(MOST_ITEMS, queue_of(assistant).MOST))
     return Standing(1)
+
+
+def why_none(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> str | None:
+    """Why what is due goes in no batch, where that is wanted and none shows whether it works."""
+    stand = standing(assistant, batches, now)
+    return stand.why if assistant.batch and not stand.waits else None
 
 
 def _same(one: Assistant, other: Assistant) -> bool:

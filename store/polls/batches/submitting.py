@@ -217,4 +217,6 @@ def said(came: Response | Lost) -> str:
 
 def _failure(came: Response | Lost) -> Failure | None:
     reply = None if isinstance(came, Lost) else wire.opened(came)
-    return reply.outcome if isinstance(reply, Reply) and isinstance(reply.outcome, Failure) else None
+    return (
+        reply.outcome if isinstance(reply, Reply) and isinstance(reply.outcome, Failure) else None
+    )

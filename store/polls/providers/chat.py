@@ -56,10 +56,11 @@ def read_reply(response: Response) -> Reply:
 # https://docs.x.ai/docs/key-information/consumption-and-rate-limits
 def _produced(usage: dict[str, Any]) -> Any:
     """The output tokens: xAI counts those of reasoning in the total alone."""
-    names = ("total_tokens", "prompt_tokens", "completion_tokens")
-    total, given, made = (usage.get(name) for name in names)
-    is_known = all(isinstance(count, int) for count in (total, given, made))
-    return max(total - given, made) if is_known else made
+    made: Any = usage.get("completion_tokens")
+    total, given = usage.get("total_tokens"), usage.get("prompt_tokens")
+    if not (isinstance(total, int) and isinstance(given, int) and isinstance(made, int)):
+        return made
+    return max(total - given, made)
 
 
 def _outcome(envelope: dict[str, Any]) -> str | Failure:

@@ -107,7 +107,7 @@ def read_results(body: bytes) -> Iterator[Result]:
     odd = Failure("http", "The provider's batch gave a result of no known kind.")
     for line in batches.lines(body):
         identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
-        kind = result.get("type")
+        kind = wire.text(result.get("type"))
         if kind == "succeeded":
             yield identifier, batches.response(200, result.get("message"))
         elif kind == "errored":
