@@ -25,7 +25,7 @@ from processes import free_port, reached, until
 from store.polls.asking import body_of, read_reply
 from store.polls.batches.work import QUEUES, queue_of
 from store.polls.providers import Response
-from store.polls.providers.batches import Item, Remote
+from store.polls.providers.batches import Item, Remote, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,7 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches(tmp_path: Path) -> None:
         endpoint="/v1/responses", input_file_id="file-1", status="completed",
         output_file_id="file-2", metadata={"consensus_batch": "label"},
     )  # fmt: skip
-    remote = queue.read_batch(sample.model_dump_json().encode())
+    remote = queue.read_batch(sample.model_dump(mode="json"))
     assert remote == Remote(
         id="batch_1",
         state="ended",
@@ -167,7 +167,7 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> Non
         "request_counts": counts, "created_at": "2026-11-20T06:00:00Z",
         "expires_at": "2026-11-21T06:00:00Z",
     })  # fmt: skip
-    remote = queue.read_batch(sample.model_dump_json().encode())
+    remote = queue.read_batch(sample.model_dump(mode="json"))
     assert remote
     assert (remote.id, remote.state, remote.asked, remote.done) == ("msgbatch_1", "open", 2, 1)
     message = types.Message.model_validate({
@@ -274,7 +274,7 @@ def test_xai_sdk_takes_our_batch_and_we_read_its_own(tmp_path: Path) -> None:
     shapes.ParseDict(made.body, types.CreateBatchRequest())
     state = types.BatchState(num_requests=3, num_pending=1, num_success=2)
     batch = types.Batch(batch_id="b1", name="label", state=state)
-    assert queue.read_batch(shown(batch)) == Remote(
+    assert queue.read_batch(opened(shown(batch))) == Remote(
         id="b1", state="open", label="label", asked=3, done=2
     )
     more = {"pagination_token": "t"}

@@ -235,7 +235,7 @@ def test_a_batch_reads_as_it_is_described(
 ) -> None:
     """Its state, counts, files, and what becomes of an item without a result; in a list too."""
     queue = QUEUES[api]
-    assert queue.read_batch(json.dumps(given).encode()) == expected
+    assert queue.read_batch(given) == expected
     members = {"gemini": "operations", "xai": "batches"}
     listed = json.dumps({members.get(api, "data"): [{}, given]}).encode()
     page = queue.read_list(listed)

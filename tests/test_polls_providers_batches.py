@@ -19,6 +19,7 @@ from store.polls.providers.batches import (
     moment,
     number,
     openai,
+    opened,
     xai,
 )
 from store.records import Assistant, Failure
@@ -33,7 +34,7 @@ ODD = (b"", b"[]", b"null", b"<html>", b'{"id": "../x", "processing_status": "en
 def test_what_is_no_batch_is_none(name: str, body: bytes) -> None:
     """Nor is an id that would lead to another path; no page, and no results."""
     queue = QUEUES[name]
-    assert queue.read_batch(body) is None
+    assert queue.read_batch(opened(body)) is None
     assert queue.read_list(body) is None
     assert list(queue.read_results(body)) == [] or name in ("openai", "anthropic")
     assert queue.next_file("x", body) is None
@@ -168,17 +169,17 @@ def test_a_batch_of_xai_has_not_ended_before_it_is_counted() -> None:
         {"num_requests": 2, "num_pending": 1},
         {"num_requests": 2, "num_pending": 0},
     )
-    bodies = [json.dumps({"batch_id": "b", "state": state}).encode() for state in states]
+    bodies = [{"batch_id": "b", "state": state} for state in states]
     found = [xai.read_batch(body) for body in bodies]
     assert [remote.state for remote in found if remote] == ["open", "open", "ended"]
     body = {"batch_id": "b", "cancel_by_xai_message": "JSONL file validation failed"}
-    failed = xai.read_batch(json.dumps(body).encode())
+    failed = xai.read_batch(body)
     assert failed
     assert (failed.state, failed.why) == ("failed", "JSONL file validation failed")
-    ended = xai.read_batch(json.dumps({**body, "state": states[1]}).encode())
+    ended = xai.read_batch({**body, "state": states[1]})
     assert ended
     assert (ended.state, ended.unasked) == ("ended", UNASKED["cancelled"])
-    cut = xai.read_batch(b'{"batch_id": "b", "state": {"num_requests": 2, "num_cancelled": 1}}')
+    cut = xai.read_batch({"batch_id": "b", "state": {"num_requests": 2, "num_cancelled": 1}})
     assert cut
     assert (cut.is_settling, cut.unasked) == (True, UNASKED["cancelled"])
 
@@ -186,12 +187,11 @@ def test_a_batch_of_xai_has_not_ended_before_it_is_counted() -> None:
 @pytest.mark.parametrize("status", ["new", "", "in_progress", "cancelling", "finalizing"])
 def test_a_state_that_nobody_knows_is_open(status: str) -> None:
     """Until a provider says that a batch is over, it may cost."""
-    body = json.dumps({"id": "b", "status": status}).encode()
-    remote = openai.read_batch(body)
+    remote = openai.read_batch({"id": "b", "status": status})
     assert remote
     assert remote.state == "open"
     named = {"name": "batches/b", "metadata": {"state": f"BATCH_STATE_{status}"}}
-    other = gemini.read_batch(json.dumps(named).encode())
+    other = gemini.read_batch(named)
     assert other
     assert other.state == "open"
 
@@ -199,9 +199,7 @@ def test_a_state_that_nobody_knows_is_open(status: str) -> None:
 def test_why_a_batch_failed() -> None:
     """The first error's code and words."""
     errors = {"data": [{"code": "token_limit_exceeded", "message": "too many"}, {"code": "x"}]}
-    found = openai.read_batch(
-        json.dumps({"id": "b", "status": "failed", "errors": errors}).encode()
-    )
+    found = openai.read_batch({"id": "b", "status": "failed", "errors": errors})
     assert found
     assert (found.state, found.why) == ("failed", "token_limit_exceeded: too many")
 

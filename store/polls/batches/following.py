@@ -13,6 +13,7 @@ from store.polls.batches.collecting import Unread, collect, results_of
 from store.polls.batches.submitting import is_well, said
 from store.polls.batches.work import ProviderLine
 from store.polls.providers import Response
+from store.polls.providers.batches import opened
 from store.polls.runner import RunSummary
 from store.settings import SettingsError
 from store.times import rfc3339
@@ -166,7 +167,7 @@ def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Follo
     """Ask how a batch stands, and do what follows from that."""
     assert batch.remote is not None  # noqa: S101 - it was found
     answered = line.call(line.queue.build_look(batch.assistant, batch.remote, line.key))
-    remote = line.queue.read_batch(answered.body) if is_well(answered) else None
+    remote = line.queue.read_batch(opened(answered.body)) if is_well(answered) else None
     if fault := work.polling.clock.fault():
         came.wrong.append(fault)
     elif remote is None or remote.id != batch.remote:

@@ -174,7 +174,7 @@ def _sent(batch: Batch, work: BatchWork, line: ProviderLine) -> Submitted:
         if not file:
             return _refused(batch, came, work)
     came = line.call(line.queue.build_batch(batch.assistant, items, batch.key, file, line.key))
-    if is_well(came) and (remote := line.queue.read_batch(came.body)):
+    if is_well(came) and (remote := line.queue.read_batch(opened(came.body))):
         work.files.write(msgspec.structs.replace(batch, state="submitted", remote=remote.id))
         return Submitted(len(items))
     if is_certain(came):

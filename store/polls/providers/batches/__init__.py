@@ -20,7 +20,7 @@ from store.polls.providers import envelopes as wire
 from store.records import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from store.records import Assistant
 
@@ -105,7 +105,7 @@ class Queue(Protocol):
     def build_download(self, assistant: Assistant, file: str, key: str | None) -> Request:
         """The request for one of :attr:`Remote.files`."""
 
-    def read_batch(self, body: bytes) -> Remote | None:
+    def read_batch(self, found: dict[str, Any]) -> Remote | None:
         """A batch from what the provider says of it; ``None`` if it says nothing of the kind."""
 
     def read_list(self, body: bytes) -> Page | None:
@@ -141,6 +141,16 @@ def opened(body: bytes) -> dict[str, Any]:
 def lines(body: bytes) -> Iterator[dict[str, Any]]:
     """The JSON objects of JSON Lines; what is none is left out."""
     return filter(None, map(opened, body.splitlines()))
+
+
+def page_by_id(
+    found: dict[str, Any], read: Callable[[dict[str, Any]], Remote | None]
+) -> Page | None:
+    """A page of a list whose last id leads to the next one."""
+    if not isinstance(found.get("data"), list):
+        return None
+    there = tuple(filter(None, map(read, wire.items(found["data"]))))
+    return Page(there, there[-1].id if found.get("has_more") is True and there else None)
 
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")

@@ -70,12 +70,8 @@ def build_download(assistant: Assistant, file: str, key: str | None) -> Request:
 DONE = ("succeeded", "errored", "canceled", "expired")
 
 
-def read_batch(body: bytes) -> Remote | None:
+def read_batch(found: dict[str, Any]) -> Remote | None:
     """A batch."""
-    return _batch(batches.opened(body))
-
-
-def _batch(found: dict[str, Any]) -> Remote | None:
     known = batches.identity(found.get("id"))
     if known is None or "processing_status" not in found:
         return None
@@ -94,11 +90,7 @@ def _batch(found: dict[str, Any]) -> Remote | None:
 
 def read_list(body: bytes) -> Page | None:
     """A page of batches."""
-    found = batches.opened(body)
-    if not isinstance(found.get("data"), list):
-        return None
-    there = tuple(filter(None, map(_batch, wire.items(found["data"]))))
-    return Page(there, there[-1].id if found.get("has_more") is True and there else None)
+    return batches.page_by_id(batches.opened(body), read_batch)
 
 
 # https://docs.claude.com/en/api/retrieving-message-batch-results

@@ -58,15 +58,11 @@ def build_download(assistant: Assistant, file: str, key: str | None) -> Request:
     return batches.get(assistant, f"batches/{batch}/results?limit=100{more}", wire.bearer(key))
 
 
-def read_batch(body: bytes) -> Remote | None:
+def read_batch(found: dict[str, Any]) -> Remote | None:
     """A batch: it has ended when none of its items, once they are counted, is pending.
 
     One whose file is not taken is cancelled by xAI before its items are counted.
     """
-    return _batch(batches.opened(body))
-
-
-def _batch(found: dict[str, Any]) -> Remote | None:
     known = batches.identity(found.get("batch_id"))
     if known is None:
         return None
@@ -93,7 +89,7 @@ def read_list(body: bytes) -> Page | None:
     found = batches.opened(body)
     if not isinstance(found.get("batches"), list):
         return None
-    there = tuple(filter(None, map(_batch, wire.items(found["batches"]))))
+    there = tuple(filter(None, map(read_batch, wire.items(found["batches"]))))
     return Page(there, wire.text(found.get("pagination_token")) or None)
 
 
