@@ -6,22 +6,19 @@ import hashlib
 import json
 import re
 import shutil
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import BASE_URL, app_over, command
-from datasets import copied, small_data, written
+from datasets import copied, running, small_data, written
 from flask import request
-from werkzeug.serving import make_server
 
 from store.cli.downloading import Download, Refused
 from store.dataset.writing import sums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from click.testing import Result
 
@@ -56,22 +53,6 @@ def mend(tree: Path) -> None:
         if file != tree / "SHA256SUMS"
     }
     (tree / "SHA256SUMS").write_bytes(sums(found))
-
-
-@contextmanager
-def running(make: Callable[[str], Any]) -> Iterator[str]:
-    """The address of a server that answers with what ``make`` gives for it."""
-    server = make_server("127.0.0.1", 0, lambda *_: [], threaded=True)
-    base = f"http://127.0.0.1:{server.port}"
-    server.app = make(base)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield base
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def test_a_data_directory_is_verified(data: Path) -> None:
