@@ -85,9 +85,9 @@ def verify(
     kept = _kept_heads(against) if against else []
     try:
         if source.startswith(("https://", "http://")):
-            with _folder(keep) as folder:
-                bounds = Download(source.rstrip("/"), max_mb << 20, max_minutes * 60)
-                said, size = _verify_server(bounds, folder, kept)
+            server = Download(source.rstrip("/"), max_mb << 20, max_minutes * 60)
+            with TemporaryDirectory() as folder:
+                said, size = _verify_server(server, keep or Path(folder), kept)
         else:
             said, size = _verify_directory(Path(source), kept)
     except (Difference, Refused) as difference:
@@ -140,13 +140,13 @@ def _verify_data(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
     lines = verifying.check_history(source)
     size = _size(source / "history")
     if (source / leaves.FOLDER).is_dir():
-        hashes, heads = verifying.check_proof(source)
-        open_lines = verifying.unlisted(source, hashes)
-        said = f"{counted(lines, 'line')}, {counted(len(heads.closed), 'head')}"
-        said += f", {open_lines:,} not yet listed" if open_lines else ""
+        hashes, heads = verifying.check_proof(source, lines)
+        said = f"{counted(len(lines), 'line')}, {counted(len(heads.closed), 'head')}"
+        unlisted = len(lines) - len(hashes)
+        said += f", {unlisted:,} not yet listed" if unlisted else ""
     else:
         hashes, heads = _first_proof(source)
-        said = f"{counted(lines, 'line')}"
+        said = counted(len(lines), "line")
     verifying.check_against(kept, hashes)
     if (source / manifest.FOLDER / manifest.MANIFEST).is_file():
         inner, inner_size = _verify_directory(source / manifest.FOLDER, kept)
@@ -237,7 +237,7 @@ def _verify_server(server: Download, folder: Path, kept: Iterable[Head]) -> tupl
         found = manifest.decode(data)
     except msgspec.MsgspecError as error:
         raise Difference(f"/{DATA}/{manifest.MANIFEST} is no manifest: {error}") from None
-    (folder / manifest.MANIFEST).write_bytes(data)
+    _store(folder, manifest.MANIFEST, data)
     with _bar("downloading", sum(file.bytes for file in found.files.values())) as progress:
         for name, file in found.files.items():
             _store(folder, name, server.get(f"/{DATA}/{file.object(name)}", most=file.bytes))
@@ -315,13 +315,3 @@ def _bar(label: str, length: int) -> Iterator[Callable[[int], None]]:
         length=length, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
         yield bar.update
-
-
-@contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
-    if keep:
-        keep.mkdir(parents=True, exist_ok=True)
-        yield keep
-        return
-    with TemporaryDirectory() as folder:
-        yield Path(folder)

@@ -21,7 +21,7 @@ from store.line_codec import decode_line, has_valid_checksum, has_valid_id, id_o
 from store.memory import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from store.dataset.leaves import Leaf
@@ -299,61 +299,53 @@ def rebuild(directory: Path, found: Manifest, proved: Proved, rebuilt: Path) -> 
     return store
 
 
-def lines_in(directory: Path) -> Iterator[tuple[str, int, bytes]]:
-    """File, offset and text of every line of a data directory's history."""
-    for path in sorted((directory / "history").glob("*.jsonl")):
-        start = 0
-        for line in _bytes(directory, f"history/{path.name}").removesuffix(b"\n").split(b"\n"):
-            if line or start:
-                yield f"history/{path.name}", start, line
-            start += len(line) + 1
+def check_history(directory: Path) -> dict[tuple[str, int], bytes]:
+    """See that every line of a data directory is sealed and whole.
 
-
-def check_history(directory: Path) -> int:
-    """See that every line of a data directory is sealed and whole; the number of lines.
+    Returns the leaf hash of each by the slug that names its file and the offset there.
 
     Raises:
         Difference: one is not.
     """
-    number = 0
-    for name, start, line in lines_in(directory):
-        try:
-            decode_line(line)
-        except ValueError as error:
-            raise Difference(
-                f"{name}: byte {start:,}: {error}\n  there:   {_shown(line[: 2 * _AROUND])}"
-            ) from None
-        number += 1
-    return number
+    found: dict[tuple[str, int], bytes] = {}
+    for path in sorted((directory / "history").glob("*.jsonl")):
+        name, start = f"history/{path.name}", 0
+        data = _bytes(directory, name).removesuffix(b"\n")
+        for line in data.split(b"\n") if data else ():
+            try:
+                decode_line(line)
+            except ValueError as error:
+                shown = _shown(line[: 2 * _AROUND])
+                raise Difference(f"{name}: byte {start:,}: {error}\n  there:   {shown}") from None
+            found[path.stem, start] = leaf_hash(line)
+            start += len(line) + 1
+    return found
 
 
-def check_proof(directory: Path) -> tuple[list[bytes], Heads]:
-    """See that a data directory's leaf list names the lines that are there, and its heads follow.
+def check_proof(
+    directory: Path, lines: Mapping[tuple[str, int], bytes]
+) -> tuple[list[bytes], Heads]:
+    """See that a data directory's leaf list names lines that are there, and its heads follow.
+
+    ``lines`` are those of :func:`check_history`.
 
     Raises:
         Difference: a line or a head is another.
     """
     listed = leaves.LeafList(directory)
     hashes, heads = [], Heads()
-    lines = {(name, start): line for name, start, line in lines_in(directory)}
     try:
         for leaf in listed.leaves():
-            name = f"history/{leaf.slug}.jsonl"
-            check_line(
-                f"{name}: byte {leaf.start:,}", lines.get((name, leaf.start), b""), leaf.hash
-            )
+            if lines.get((leaf.slug, leaf.start)) != leaf.hash:
+                name = f"history/{leaf.slug}.jsonl"
+                there = _bytes(directory, name)[leaf.start :].partition(b"\n")[0]
+                check_line(f"{name}: byte {leaf.start:,}", there, leaf.hash)
             heads.add(leaf.day, leaf.hash)
             hashes.append(leaf.hash)
         check_grown(listed.heads(), heads.closed, f"{leaves.FOLDER}/{leaves.HEADS}")
     except ProofError as error:
         raise Difference(str(error)) from None
     return hashes, heads
-
-
-def unlisted(directory: Path, hashes: Iterable[bytes]) -> int:
-    """How many sealed lines the leaf list of a data directory does not have yet."""
-    known = set(hashes)
-    return sum(leaf_hash(line) not in known for _, _, line in lines_in(directory))
 
 
 def _bytes(directory: Path, name: str) -> bytes:
@@ -369,8 +361,3 @@ def _unpacked(directory: Path, name: str) -> bytes:
         return formats.unpacked(_bytes(directory, name))
     except ValueError as error:
         raise Difference(f"{name}: {error}") from None
-
-
-def files_of(found: Manifest) -> Mapping[str, int]:
-    """The size of every file of a version by name."""
-    return {name: file.bytes for name, file in found.files.items()}
