@@ -291,7 +291,7 @@ def _store(folder: Path, name: str, data: bytes) -> None:
 
 def _counts(proved: Proved) -> str:
     found = [
-        counted(proved.polls, "line"),
+        counted(len(proved.hashes), "line"),
         counted(len(proved.heads.closed), "head"),
         *(f"{n:,} {what}" for n, what in (
             (proved.damaged, "damaged"), (len(proved.withheld), "withheld"), (proved.gone, "gone"),

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
 from store.dataset.leaves import Head, Heads, ProofError, check_grown, parse, parse_heads
@@ -37,18 +37,17 @@ class Difference(Exception):
     """What is there is not what follows; the sentence names the file, the byte and both texts."""
 
 
-class Proved(Struct, frozen=True):
+class Proved(Struct):
     """What the evidence proves: leaf hashes in order, and the heads that follow.
 
     ``damaged`` lines count nowhere, ``withheld`` and ``gone`` ones are known by their hash.
     """
 
-    hashes: list[bytes]
-    heads: Heads
-    polls: int
-    damaged: int
-    withheld: tuple[bytes, ...]
-    gone: int
+    hashes: list[bytes] = []
+    heads: Heads = field(default_factory=Heads)
+    damaged: int = 0
+    withheld: list[bytes] = []
+    gone: int = 0
 
 
 def compare(name: str, expected: bytes, found: bytes) -> None:
@@ -139,17 +138,16 @@ def prove(directory: Path, found: Manifest, rebuilt: Path) -> Proved:
     Raises:
         Difference: a line, a hash, a head or a row is not what follows.
     """
-    proved = Proved([], Heads(), 0, 0, (), 0)
-    months = sorted(found.months)
+    proved = Proved()
     every: list[tuple[Sequence[Leaf], Sequence[bytes]]] = []
-    for month in months:
+    for month in sorted(found.months):
         name = manifest.LEAVES.format(month)
         try:
             listed = list(parse(_bytes(directory, name), month, name))
         except ProofError as error:
             raise Difference(str(error)) from None
         lines = _unpacked(directory, manifest.EVIDENCE.format(month)).splitlines()
-        proved = _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
+        _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
         _check_rows(directory, found, month, lines)
         every.append((listed, lines))
     _check_heads(_bytes(directory, leaves.HEADS), proved.heads, leaves.HEADS)
@@ -157,33 +155,22 @@ def prove(directory: Path, found: Manifest, rebuilt: Path) -> Proved:
     return proved
 
 
-def _prove_month(
-    name: str, listed: Sequence[Leaf], lines: Sequence[bytes], so_far: Proved
-) -> Proved:
+def _prove_month(name: str, listed: Sequence[Leaf], lines: Sequence[bytes], proved: Proved) -> None:
     """Check the lines of a month against its leaves, and go on with the tree."""
     if len(listed) != len(lines):
         raise Difference(f"{name} has {len(lines):,} lines, and its proof {len(listed):,} leaves")
-    damaged = gone = offset = 0
-    withheld: list[bytes] = []
+    offset = 0
     for number, (leaf, line) in enumerate(zip(listed, lines, strict=True), start=1):
-        so_far.heads.add(leaf.day, leaf.hash)
-        so_far.hashes.append(leaf.hash)
+        proved.heads.add(leaf.day, leaf.hash)
+        proved.hashes.append(leaf.hash)
         if line == evidence.GONE:
-            gone += 1
+            proved.gone += 1
         elif evidence.is_withheld(line):
-            withheld.append(line)
+            proved.withheld.append(line)
         else:
             check_line(f"{name}: line {number}, byte {offset:,} unpacked", line, leaf.hash)
-            damaged += evidence.read(line) is None
+            proved.damaged += evidence.read(line) is None
         offset += len(line) + 1
-    return Proved(
-        so_far.hashes,
-        so_far.heads,
-        so_far.polls + len(lines),
-        so_far.damaged + damaged,
-        (*so_far.withheld, *withheld),
-        so_far.gone + gone,
-    )
 
 
 def check_line(where: str, line: bytes, digest: bytes) -> None:
