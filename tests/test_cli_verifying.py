@@ -14,9 +14,9 @@ from builders import BASE_URL, app_over, command
 from datasets import copied, running, small_data, written
 from flask import request
 
+from store.cli import verifying
 from store.cli.downloading import Download, Refused
 from store.dataset.writing import sums
-from store.web.pages import pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,12 +84,16 @@ def test_a_dataset_and_an_exported_tree_are_verified(data: Path, tree: Path) -> 
     assert re.match(r"verified: 19 lines, 2 heads, every table and \d+ answers; ", done.stdout)
 
 
-def test_whoever_verifies_may_have_other_fonts(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pictures for links are drawn with what a machine has; of them the checksums are compared."""
-    if not (tree / "current/cards").is_dir():
-        pytest.skip("needs the extra `pictures` and a font")
-    monkeypatch.setattr(pictures, "rasteriser", lambda: None)
-    assert verify(tree).exit_code == 0
+def test_whoever_verifies_needs_pictures_where_there_are_any(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages name them; they need not be the same, as they depend on fonts, and nor is it silent."""
+    has_cards = (tree / "current/cards").is_dir()
+    monkeypatch.setattr(verifying, "rasteriser", lambda: None if has_cards else bytes)
+    done = verify(tree)
+    which = "with" if has_cards else "without"
+    assert done.exit_code == 1
+    assert done.stderr.endswith(f"shows in its pages: verify it {which} them.\n")
 
 
 @pytest.mark.parametrize(

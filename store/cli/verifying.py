@@ -30,6 +30,7 @@ from store.dataset.leaves import Head, Heads
 from store.dataset.verifying import Difference, Proved, compare
 from store.files import DataDirectoryError
 from store.settings import Settings
+from store.web.pages.pictures import rasteriser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 DATA = "data"
 """Where the dataset is in an exported tree, and below a server's address."""
 
-CARDS = "/cards/"
-"""Pictures that depend on the fonts of who draws them; of these only the checksums are compared."""
+BEST, CARDS = "/best/", "/cards/"
+"""Pages of rankings; pictures, which depend on fonts, and of which only checksums are compared."""
 
 
 @click.command()
@@ -169,6 +170,7 @@ def _verify_tree(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
     with _bar("checking files", _size(source)) as progress:
         size = verifying.check_sums(source, progress)
     published = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
+    _check_pictures(published)
     if not (source / DATA / manifest.MANIFEST).is_file():
         raise Difference(f"{DATA}/{manifest.MANIFEST} is not there: the tree has no dataset")
     with TemporaryDirectory() as folder:
@@ -178,6 +180,17 @@ def _verify_tree(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
         (rebuilt / manifest.FOLDER).symlink_to((source / DATA).resolve())
         count = _compare_tree(source, published, store, rebuilt)
     return f"{_counts(proved)}, every table and {counted(count, 'answer')}", size
+
+
+def _check_pictures(published: Manifest) -> None:
+    """Pages name the cards where there are any, so they can be recomputed only by who has them."""
+    has_pages, has_cards = (any(p.startswith(s) for p in published.files) for s in (BEST, CARDS))
+    if has_pages and has_cards != (rasteriser() is not None):
+        which = "with" if has_cards else "without"
+        raise click.ClickException(
+            f"The tree was exported {which} the extra `pictures` and a font, which shows in its "
+            f"pages: verify it {which} them."
+        )
 
 
 def _recompute(source: Path, rebuilt: Path, kept: Iterable[Head]) -> tuple[Proved, Store]:
