@@ -112,7 +112,7 @@ def month_files(
     ordered = tables.in_order(evidence.polls(lines))
     for table in tables.MONTHLY:
         name = table.name
-        count = sum(1 for _ in tables.monthly_rows(table, ordered))
+        count = len(ordered) if table is tables.POLLS else sum(len(p.ranking) for p in ordered)
         slim = formats.csv_bytes(table, tables.monthly_rows(table, ordered))
         yield f"csv/{name}/month={{}}/{name}.csv.gz", formats.packed(slim), count
         if parquet:
