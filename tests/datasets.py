@@ -1,17 +1,21 @@
-"""Small data directories with datasets, written where tests need them."""
+"""Small data directories with datasets, written where tests need them, and servers over them."""
 
 from __future__ import annotations
 
 import shutil
+import threading
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from builders import answered, failed, write_data
+from werkzeug.serving import make_server
 
 from store.dataset.writing import Source, Written, write
 from store.memory import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -45,3 +49,19 @@ def written(directory: Path, base_url: str | None = None, now: datetime = NOW) -
 def copied(directory: Path, to: Path) -> Path:
     """A copy in which files of several names are several files, as a download has them."""
     return shutil.copytree(directory, to)
+
+
+@contextmanager
+def running(make: Callable[[str], Any]) -> Iterator[str]:
+    """The address of a server that answers with what ``make`` gives for it."""
+    server = make_server("127.0.0.1", 0, lambda *_: [], threaded=True)
+    base = f"http://127.0.0.1:{server.port}"
+    server.app = make(base)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield base
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

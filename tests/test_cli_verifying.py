@@ -6,22 +6,20 @@ import hashlib
 import json
 import re
 import shutil
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import BASE_URL, app_over, command
-from datasets import copied, small_data, written
+from datasets import copied, running, small_data, written
 from flask import request
-from werkzeug.serving import make_server
 
+from store.cli import verifying
 from store.cli.downloading import Download, Refused
 from store.dataset.writing import sums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from click.testing import Result
 
@@ -58,22 +56,6 @@ def mend(tree: Path) -> None:
     (tree / "SHA256SUMS").write_bytes(sums(found))
 
 
-@contextmanager
-def running(make: Callable[[str], Any]) -> Iterator[str]:
-    """The address of a server that answers with what ``make`` gives for it."""
-    server = make_server("127.0.0.1", 0, lambda *_: [], threaded=True)
-    base = f"http://127.0.0.1:{server.port}"
-    server.app = make(base)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield base
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def test_a_data_directory_is_verified(data: Path) -> None:
     """Its lines, its proof and its dataset; what the root is, to keep."""
     done = verify(data)
@@ -100,6 +82,18 @@ def test_a_dataset_and_an_exported_tree_are_verified(data: Path, tree: Path) -> 
     done = verify(tree)
     assert done.exit_code == 0, done.output
     assert re.match(r"verified: 19 lines, 2 heads, every table and \d+ answers; ", done.stdout)
+
+
+def test_whoever_verifies_needs_pictures_where_there_are_any(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages name them; they need not be the same, as they depend on fonts, and nor is it silent."""
+    has_cards = (tree / "current/cards").is_dir()
+    monkeypatch.setattr(verifying, "rasteriser", lambda: None if has_cards else bytes)
+    done = verify(tree)
+    which = "with" if has_cards else "without"
+    assert done.exit_code == 1
+    assert done.stderr.endswith(f"shows in its pages: verify it {which} them.\n")
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ from __future__ import annotations
 import logging
 import re
 import shutil
+from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from datasets import NOW
+from builders import app_over
+from datasets import NOW, running
 
 from store.dataset.writing import Source, write
 from store.memory import Store
@@ -79,6 +81,36 @@ def test_duckdb_finds_our_scores_and_mentions(scores: Rows, mentions: Rows) -> N
     same = "IS NOT DISTINCT FROM"
     query = MENTIONS.format(picks="'picks/*/*.parquet'", names="'names.parquet'", same=same)
     assert sorted(duckdb.sql(query).fetchall()) == mentions
+
+
+def test_duckdb_counts_over_http_by_reading_little(store: Store) -> None:
+    """As `/data` says: the end of each month's file alone, less than 15 KB of it."""
+    duckdb = pytest.importorskip("duckdb", reason=NEEDED)
+    extensions = pytest.importorskip("duckdb_extensions", reason=NEEDED)
+    extensions.import_extension("httpfs")
+    app, sent = app_over(store.directory), dict[str, int]()
+
+    def counting(environ: Any, respond: Any) -> Any:
+        parts = list(app.wsgi_app(environ, respond))
+        if environ["REQUEST_METHOD"] == "GET":
+            path = environ["PATH_INFO"]
+            sent[path] = sent.get(path, 0) + sum(map(len, parts))
+        return parts
+
+    with running(lambda _: counting) as base:
+        page = unescape(app.test_client().get("/data").text)
+        shown = page.partition("disable_parquet_prefetching")[2]
+        files = shown.partition("read_parquet(")[2].partition(")")[0]
+        connection = duckdb.connect()
+        connection.execute("LOAD httpfs; SET disable_parquet_prefetching = true")
+        for table in ("picks", "polls"):
+            there = files.replace("https://rankings.example", base).replace("picks", table)
+            query = f"SELECT count(*) FROM read_parquet({there})"  # noqa: S608 - our own page
+            (found,) = connection.execute(query).fetchone()
+    assert found == sum(len(each.models) for each in store.snapshot.line_indexes.values())
+    print(sent)  # noqa: T201 - what `-s` is for
+    assert len(sent) == 2 * len(files.split(","))
+    assert max(sent.values()) < 15_000
 
 
 @pytest.mark.usefixtures("dataset")

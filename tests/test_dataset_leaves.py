@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -130,12 +131,19 @@ def test_a_list_that_is_gone_is_missed(data: Path) -> None:
         listed.extend(NOW)
 
 
-def test_what_a_crash_left_of_a_line_is_written_again(data: Path) -> None:
-    """A torn end is no damage: it was not acknowledged, and follows from history."""
-    listed = LeafList(data)
-    listed.extend(NOW)
-    path = data / "proof/2026-11.leaves"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-40])
-    listed.extend(NOW)
-    assert path.read_bytes() == whole
+def test_whatever_a_crash_left_is_made_whole(data: Path, tmp_path: Path) -> None:
+    """Files are appended one after the other: cut anywhere, the next run gives the same bytes."""
+    LeafList(data).extend(NOW)
+    names = ["2026-10.leaves", "2026-11.leaves", "heads.jsonl"]
+    whole = [(data / "proof" / name).read_bytes() for name in names]
+    shutil.copytree(data, tmp_path / "crashed")
+    home = tmp_path / "crashed/proof"
+    for cut in range(0, len(b"".join(whole)), 37):
+        left = cut
+        for name, body in zip(names, whole, strict=True):
+            (home / name).unlink(missing_ok=True)
+            if left > 0:
+                (home / name).write_bytes(body[:left])
+            left -= len(body)
+        LeafList(tmp_path / "crashed").extend(NOW)
+        assert [(home / name).read_bytes() for name in names] == whole, cut

@@ -16,7 +16,7 @@ from datasets import NOW, SLUGS, small_data, written
 
 from store.dataset import formats, tables
 from store.dataset.leaves import ProofError
-from store.dataset.manifest import versions
+from store.dataset.manifest import problems, versions
 from store.dataset.writing import DatasetError
 from store.files import Files
 from store.history import History
@@ -236,12 +236,94 @@ def test_a_published_catalogue_writes_nowhere_else(tmp_path: Path, file: str) ->
         catalogue.restore(line, tmp_path / "again")
 
 
-def test_a_dataset_whose_manifest_is_broken_is_left_alone(data: Path) -> None:
-    """Nobody can say what it held; the sentence says what to do."""
+def contents(data: Path) -> dict[str, bytes]:
+    home = data / "dataset"
+    return {str(f.relative_to(home)): f.read_bytes() for f in home.rglob("*") if f.is_file()}
+
+
+PICKS = "csv/picks/month=2026-10/picks.csv.gz"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("dataset.json", "dataset/dataset.json:1:1: it is no manifest: "),
+        ("v/2026.11.9.json", "dataset/v/2026.11.9.json:1:1: it is no manifest: "),
+        (PICKS, f"{PICKS} of version 2026.11.9 cannot be read: No such file or directory"),
+        ("rankings.csv", "rankings.csv of version 2026.11.9 cannot be read: No such file"),
+        ("heads.jsonl", "heads.jsonl of version 2026.11.9 cannot be read: No such file"),
+        ("SHA256SUMS", ""),
+    ],
+)
+def test_whatever_is_lost_of_the_newest_version_is_named_and_made_again(
+    data: Path, name: str, said: str
+) -> None:
+    """`flask check` says where and what to do; the next run gives the same bytes, the same version.
+
+    A named file is lost with the object that it is.
+    """
+    found = written(data).manifest
+    before = contents(data)
+    (data / "dataset" / name).unlink()
+    if name in found.files:
+        (data / "dataset" / found.files[name].object(name)).unlink()
+    elif name.endswith(".json"):
+        (data / "dataset" / name).write_bytes(before[name][:-100])
+    told = list(map(str, problems(data / "dataset", older=True)))
+    if said:
+        assert [said in line for line in told] == [True], told
+        assert told[0].endswith("; `flask dataset` writes it again")
     written(data)
-    (data / "dataset/dataset.json").write_text("{")
-    with pytest.raises(DatasetError, match="put it back from a backup"):
+    assert contents(data) == before
+    assert list(problems(data / "dataset", older=True)) == []
+
+
+def test_a_file_with_other_bytes_is_made_again(data: Path) -> None:
+    """Of the same size too, which only reading it shows."""
+    found = written(data).manifest
+    before = contents(data)
+    for name in (PICKS, "names.csv"):
+        path = data / "dataset" / found.files[name].object(name)
+        body = path.read_bytes()
+        path.write_bytes(body[:-9] + bytes([body[-9] ^ 1]) + body[-8:])
+    assert written(data).new == 2
+    assert contents(data) == before
+
+
+def test_an_older_version_that_is_damaged_is_named_and_left_alone(data: Path) -> None:
+    """It cannot be made again, so its owner decides: put it back, or do without it."""
+    found = written(data).manifest
+    append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
+    written(data)
+    lost = found.files["rankings.csv"].object("rankings.csv")
+    (data / "dataset" / lost).unlink()
+    (told,) = problems(data / "dataset", older=True)
+    assert told.file == f"dataset/{lost}"
+    assert "put it back from a backup, or remove 2026.11.9.json" in told.message
+    assert list(problems(data / "dataset", older=False)) == []
+    old = data / "dataset/v/2026.11.9.json"
+    old.write_text("{")
+    with pytest.raises(DatasetError, match=r"2026\.11\.9\.json is no manifest; put it back"):
         written(data)
+    assert old.read_text() == "{"
+    old.unlink()
+    written(data)
+    assert list(versions(data / "dataset")) == ["v/2026.11.16.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"version": "x"}', "null", "\udc80"])
+def test_no_manifest_of_any_form_is_believed(data: Path, text: str) -> None:
+    """Nor does one that lists no heads break whoever reads it."""
+    written(data)
+    path = data / "dataset/dataset.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    (told,) = problems(data / "dataset", older=False)
+    assert told.message.startswith("it is no manifest: ")
+    said = json.loads((data / "dataset/v/2026.11.9.json").read_text())
+    del said["files"]["heads.jsonl"]
+    path.write_text(json.dumps(said))
+    (told,) = problems(data / "dataset", older=False)
+    assert told.message.startswith("it is no manifest: it lists no heads.jsonl; ")
 
 
 def test_heads_that_were_published_are_never_taken_back(data: Path) -> None:

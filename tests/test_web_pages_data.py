@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from builders import answered, app_over, append, write_json
+from builders import answered, app_over, append, command, write_json
 from datasets import small_data, written
 
 from store.dataset import formats
@@ -79,6 +79,11 @@ def test_a_part_of_a_file_can_be_had(reader: FlaskClient) -> None:
         assert beyond.status_code == 416
 
 
+def status_of(reader: FlaskClient, path: str) -> int:
+    with reader.get(path) as answer:
+        return answer.status_code
+
+
 @pytest.mark.parametrize(
     "name",
     ["nothing", "../site.json", "%2e%2e/site.json", "objects", "v/", "objects/..%2fdataset.json",
@@ -131,6 +136,40 @@ def test_without_a_dataset_the_page_says_so(tmp_path: Path) -> None:
     reader = app_over(small_data(tmp_path / "none")).test_client()
     assert "No dataset has been written yet" in reader.get("/data").text
     assert reader.get("/data/dataset.json").status_code == 404
+
+
+def test_damage_is_told_where_people_look(
+    data: Path, reader: FlaskClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On the page, at `/healthz`, in the log and by `flask check`; what is whole is still sent."""
+    files = json.loads(body_of(reader, "/data/dataset.json"))["files"]
+    digest = files["rankings.csv"]["sha256"]
+    (data / f"dataset/objects/{digest}.csv").unlink()
+    said = "rankings.csv of version 2026.11.9 cannot be read: No such file or directory"
+    assert said in reader.get("/data").text
+    assert status_of(reader, "/data/rankings.csv") == 503
+    assert status_of(reader, "/data/names.csv") == 200
+    health = reader.get("/healthz").json
+    assert health is not None
+    assert health["status"] == "degraded"
+    assert said in health["problems"][0]
+    assert said in caplog.text
+    assert said in command(data, "check").stdout
+    (data / "dataset/dataset.json").write_text("{")
+    said = "dataset/dataset.json:1:1: it is no manifest: "
+    assert said in reader.get("/data").text
+    assert status_of(reader, "/data/names.csv") == 200
+    (data / "dataset/v/2026.11.9.json").write_text("{")
+    (data / "dataset/dataset.json").write_text("{,")
+    text = reader.get("/data").text
+    assert "The dataset cannot be shown just now" in text
+    assert said in text
+    assert status_of(reader, "/data/names.csv") == 404
+    (data / "dataset/v/2026.11.9.json").unlink()
+    assert command(data, "dataset").exit_code == 0
+    assert status_of(reader, "/data/rankings.csv") == 200
+    assert "no manifest" not in reader.get("/data").text
+    assert reader.get("/healthz").json["status"] == "ok"  # type: ignore[index]
 
 
 def test_feeds_name_the_heads(reader: FlaskClient) -> None:

@@ -90,7 +90,7 @@ def unknown_category(slug: str, known: Iterable[str]) -> click.UsageError:
 
 def counted(count: int, noun: str) -> str:
     """A count and its noun, in the plural unless there is one."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 class Commands(AppGroup):

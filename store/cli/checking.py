@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from store.cli import alias_checks, app_settings, checks, counted, name_checks, with_data
+from store.dataset import manifest
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
@@ -107,6 +108,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     yield from mistakes(catalogue, files)
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
+    yield from manifest.problems(directory / manifest.FOLDER, older=True)
     yield from checks.advice(catalogue, files)
     yield from alias_checks.remarks(catalogue, files)
     try:

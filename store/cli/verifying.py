@@ -23,12 +23,14 @@ from werkzeug.utils import import_string
 from store.cli import counted
 from store.cli.downloading import Download, Refused
 from store.cli.exporting import MANIFEST, REDIRECTS, moved_paths, static_paths
+from store.cli.forking import in_processes
 from store.copies.trees import Manifest
 from store.dataset import leaves, manifest, verifying
 from store.dataset.leaves import Head, Heads
 from store.dataset.verifying import Difference, Proved, compare
 from store.files import DataDirectoryError
 from store.settings import Settings
+from store.web.pages.pictures import rasteriser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 DATA = "data"
 """Where the dataset is in an exported tree, and below a server's address."""
+
+BEST, CARDS = "/best/", "/cards/"
+"""Pages of rankings; pictures, which depend on fonts, and of which only checksums are compared."""
 
 
 @click.command()
@@ -81,14 +86,14 @@ def verify(
     kept = _kept_heads(against) if against else []
     try:
         if source.startswith(("https://", "http://")):
-            with _folder(keep) as folder:
-                bounds = Download(source.rstrip("/"), max_mb << 20, max_minutes * 60)
-                said, size = _verify_server(bounds, folder, kept)
+            server = Download(source.rstrip("/"), max_mb << 20, max_minutes * 60)
+            with TemporaryDirectory() as folder:
+                said, size = _verify_server(server, keep or Path(folder), kept)
         else:
             said, size = _verify_directory(Path(source), kept)
     except (Difference, Refused) as difference:
         raise click.ClickException(f"not verified: {difference}") from None
-    except DataDirectoryError as error:
+    except (DataDirectoryError, ChildProcessError) as error:
         raise click.ClickException(f"not verified: {error}") from None
     seconds = time.monotonic() - begun
     click.echo(f"verified: {said}; {size:,} bytes in {seconds:,.1f} s")
@@ -136,13 +141,13 @@ def _verify_data(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
     lines = verifying.check_history(source)
     size = _size(source / "history")
     if (source / leaves.FOLDER).is_dir():
-        hashes, heads = verifying.check_proof(source)
-        open_lines = verifying.unlisted(source, hashes)
-        said = f"{counted(lines, 'line')}, {counted(len(heads.closed), 'head')}"
-        said += f", {open_lines:,} not yet listed" if open_lines else ""
+        hashes, heads = verifying.check_proof(source, lines)
+        said = f"{counted(len(lines), 'line')}, {counted(len(heads.closed), 'head')}"
+        unlisted = len(lines) - len(hashes)
+        said += f", {unlisted:,} not yet listed" if unlisted else ""
     else:
         hashes, heads = _first_proof(source)
-        said = f"{counted(lines, 'line')}"
+        said = counted(len(lines), "line")
     verifying.check_against(kept, hashes)
     if (source / manifest.FOLDER / manifest.MANIFEST).is_file():
         inner, inner_size = _verify_directory(source / manifest.FOLDER, kept)
@@ -165,6 +170,7 @@ def _verify_tree(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
     with _bar("checking files", _size(source)) as progress:
         size = verifying.check_sums(source, progress)
     published = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
+    _check_pictures(published)
     if not (source / DATA / manifest.MANIFEST).is_file():
         raise Difference(f"{DATA}/{manifest.MANIFEST} is not there: the tree has no dataset")
     with TemporaryDirectory() as folder:
@@ -174,6 +180,17 @@ def _verify_tree(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
         (rebuilt / manifest.FOLDER).symlink_to((source / DATA).resolve())
         count = _compare_tree(source, published, store, rebuilt)
     return f"{_counts(proved)}, every table and {counted(count, 'answer')}", size
+
+
+def _check_pictures(published: Manifest) -> None:
+    """Pages name the cards where there are any, so they can be recomputed only by who has them."""
+    has_pages, has_cards = (any(p.startswith(s) for p in published.files) for s in (BEST, CARDS))
+    if has_pages and has_cards != (rasteriser() is not None):
+        which = "with" if has_cards else "without"
+        raise click.ClickException(
+            f"The tree was exported {which} the extra `pictures` and a font, which shows in its "
+            f"pages: verify it {which} them."
+        )
 
 
 def _recompute(source: Path, rebuilt: Path, kept: Iterable[Head]) -> tuple[Proved, Store]:
@@ -188,21 +205,26 @@ def _compare_tree(source: Path, published: Manifest, store: Store, rebuilt: Path
     """Compare every answer of a tree with what follows; the number of answers."""
     client = _client(store, rebuilt)
     with client.application.app_context():
-        paths = list(static_paths(store.snapshot))
+        paths = [path for path in static_paths(store.snapshot) if not path.startswith(CARDS)]
         moved = list(moved_paths(store.snapshot))
-    expected: set[str] = set()
+
+    def follows(path: str) -> str | None:
+        """A path whose answer is published as it follows, if it has one."""
+        with client.get(path) as answer:
+            if answer.status_code != 200 or answer.cache_control.no_store:  # noqa: PLR2004
+                return None
+            _compare_answer(source, published, path, answer.get_data())
+            return path
+
+    expected: set[str | None] = set()
     with _bar("recomputing answers", len(paths)) as progress:
-        for path in paths:
+        for found in in_processes(follows, paths):
             progress(1)
-            with client.get(path) as answer:
-                if answer.status_code != 200 or answer.cache_control.no_store:  # noqa: PLR2004
-                    continue
-                expected.add(path)
-                _compare_answer(source, published, path, answer.get_data())
-    data = {path for path in published.files if path.startswith(f"/{DATA}/")}
-    for path in sorted(expected ^ (published.files.keys() - data)):
-        which = "is published and does not follow" if path not in expected else "is not published"
-        raise Difference(f"{path} {which}")
+            expected.add(found)
+    expected.discard(None)
+    known = {p for p in published.files if not p.startswith((f"/{DATA}/", CARDS))}
+    for path in sorted(known - expected):
+        raise Difference(f"{path} is published and does not follow")
     redirects = {path: client.get(path).headers.get("Location") for path in moved}
     follow = {old: new for old, new in redirects.items() if new}
     compare(MANIFEST, _encoded(follow), _encoded(published.redirects))
@@ -228,7 +250,7 @@ def _verify_server(server: Download, folder: Path, kept: Iterable[Head]) -> tupl
         found = manifest.decode(data)
     except msgspec.MsgspecError as error:
         raise Difference(f"/{DATA}/{manifest.MANIFEST} is no manifest: {error}") from None
-    (folder / manifest.MANIFEST).write_bytes(data)
+    _store(folder, manifest.MANIFEST, data)
     with _bar("downloading", sum(file.bytes for file in found.files.values())) as progress:
         for name, file in found.files.items():
             _store(folder, name, server.get(f"/{DATA}/{file.object(name)}", most=file.bytes))
@@ -282,7 +304,7 @@ def _store(folder: Path, name: str, data: bytes) -> None:
 
 def _counts(proved: Proved) -> str:
     found = [
-        counted(proved.polls, "line"),
+        counted(len(proved.hashes), "line"),
         counted(len(proved.heads.closed), "head"),
         *(f"{n:,} {what}" for n, what in (
             (proved.damaged, "damaged"), (len(proved.withheld), "withheld"), (proved.gone, "gone"),
@@ -306,13 +328,3 @@ def _bar(label: str, length: int) -> Iterator[Callable[[int], None]]:
         length=length, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
         yield bar.update
-
-
-@contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
-    if keep:
-        keep.mkdir(parents=True, exist_ok=True)
-        yield keep
-        return
-    with TemporaryDirectory() as folder:
-        yield Path(folder)

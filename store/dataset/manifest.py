@@ -8,13 +8,17 @@ so a version is whole at every moment.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from store.dataset.leaves import HEADS
+from store.records import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 FOLDER = "dataset"
@@ -50,7 +54,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     older version when a poll was withheld, because they cannot be made again.
     """
 
-    version: str
+    version: Annotated[str, Meta(pattern=r"^\d{4}\.\d\d?\.\d\d?(\+\d+)?$")]
     date: str
     title: str
     licence: str
@@ -76,7 +80,10 @@ def decode(data: bytes) -> Manifest:
     Raises:
         msgspec.MsgspecError: it is none.
     """
-    return _DECODER.decode(data)
+    found = _DECODER.decode(data)
+    if HEADS not in found.files:
+        raise msgspec.ValidationError(f"it lists no {HEADS}")
+    return found
 
 
 def encode(manifest: Manifest) -> bytes:
@@ -85,12 +92,69 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def versions(directory: Path) -> dict[str, Manifest]:
-    """Every version in a dataset by the name of its manifest, the newest last."""
-    found = {
-        f"{VERSIONS}/{path.name}": decode(path.read_bytes())
-        for path in (directory / VERSIONS).glob("*.json")
-    }
+    """Every version whose manifest can be read, by the manifest's name, the newest last."""
+    every = map(read, [*_versions(directory), directory / MANIFEST])
+    found = {f"{VERSIONS}/{m.version}.json": m for m in every if isinstance(m, Manifest)}
     return dict(sorted(found.items(), key=lambda item: version_key(item[1].version)))
+
+
+def kept(directory: Path, name: str, file: File) -> bytes | None:
+    """A version's file, ``None`` if it is lost or is not what it was."""
+    try:
+        body = (directory / file.object(name)).read_bytes()
+    except OSError:
+        return None
+    return body if sha256(body).hexdigest() == file.sha256 else None
+
+
+def problems(directory: Path, *, older: bool) -> Iterator[Problem]:
+    """What is wrong in the dataset of a data directory, as far as names and sizes tell.
+
+    Of versions before the newest only if they are asked for, since there may be thousands.
+    """
+    others = _versions(directory)
+    if not others and not (directory / MANIFEST).exists():
+        return
+    newest, seen = {MANIFEST}, set[str]()
+    for path in [directory / MANIFEST, *(others if older else ())]:
+        mend = f"put it back from a backup, or remove {path.name}, and that version is gone"
+        if path.name in newest:
+            mend = "`flask dataset` writes it again"
+        found = read(path)
+        if isinstance(found, str):
+            where = path.relative_to(directory).as_posix()
+            yield Problem(f"{FOLDER}/{where}", 1, 1, f"it is no manifest: {found}; {mend}")
+            continue
+        if path.name == MANIFEST:
+            newest.add(f"{found.version}.json")
+        for name, file in found.files.items():
+            place = file.object(name)
+            if place not in seen and (fault := _fault(directory / place, file.bytes)):
+                why = f"{name} of version {found.version} {fault}; {mend}"
+                yield Problem(f"{FOLDER}/{place}", 1, 1, why)
+            seen.add(place)
+
+
+def _versions(directory: Path) -> list[Path]:
+    return sorted((directory / VERSIONS).glob("*.json"))
+
+
+def read(path: Path) -> Manifest | str:
+    """A manifest, or why it is none."""
+    try:
+        return decode(path.read_bytes())
+    except OSError as error:
+        return str(error.strerror)
+    except msgspec.MsgspecError as error:
+        return str(error)
+
+
+def _fault(path: Path, size: int) -> str | None:
+    try:
+        found = path.stat().st_size
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return None if found == size else f"has {found:,} bytes, not {size:,}"
 
 
 def version_key(version: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
 from store.dataset.leaves import Head, Heads, ProofError, check_grown, parse, parse_heads
@@ -21,7 +21,7 @@ from store.line_codec import decode_line, has_valid_checksum, has_valid_id, id_o
 from store.memory import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from store.dataset.leaves import Leaf
@@ -37,18 +37,17 @@ class Difference(Exception):
     """What is there is not what follows; the sentence names the file, the byte and both texts."""
 
 
-class Proved(Struct, frozen=True):
+class Proved(Struct):
     """What the evidence proves: leaf hashes in order, and the heads that follow.
 
     ``damaged`` lines count nowhere, ``withheld`` and ``gone`` ones are known by their hash.
     """
 
-    hashes: list[bytes]
-    heads: Heads
-    polls: int
-    damaged: int
-    withheld: tuple[bytes, ...]
-    gone: int
+    hashes: list[bytes] = []
+    heads: Heads = field(default_factory=Heads)
+    damaged: int = 0
+    withheld: list[bytes] = []
+    gone: int = 0
 
 
 def compare(name: str, expected: bytes, found: bytes) -> None:
@@ -139,17 +138,16 @@ def prove(directory: Path, found: Manifest, rebuilt: Path) -> Proved:
     Raises:
         Difference: a line, a hash, a head or a row is not what follows.
     """
-    proved = Proved([], Heads(), 0, 0, (), 0)
-    months = sorted(found.months)
+    proved = Proved()
     every: list[tuple[Sequence[Leaf], Sequence[bytes]]] = []
-    for month in months:
+    for month in sorted(found.months):
         name = manifest.LEAVES.format(month)
         try:
             listed = list(parse(_bytes(directory, name), month, name))
         except ProofError as error:
             raise Difference(str(error)) from None
         lines = _unpacked(directory, manifest.EVIDENCE.format(month)).splitlines()
-        proved = _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
+        _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
         _check_rows(directory, found, month, lines)
         every.append((listed, lines))
     _check_heads(_bytes(directory, leaves.HEADS), proved.heads, leaves.HEADS)
@@ -157,33 +155,22 @@ def prove(directory: Path, found: Manifest, rebuilt: Path) -> Proved:
     return proved
 
 
-def _prove_month(
-    name: str, listed: Sequence[Leaf], lines: Sequence[bytes], so_far: Proved
-) -> Proved:
+def _prove_month(name: str, listed: Sequence[Leaf], lines: Sequence[bytes], proved: Proved) -> None:
     """Check the lines of a month against its leaves, and go on with the tree."""
     if len(listed) != len(lines):
         raise Difference(f"{name} has {len(lines):,} lines, and its proof {len(listed):,} leaves")
-    damaged = gone = offset = 0
-    withheld: list[bytes] = []
+    offset = 0
     for number, (leaf, line) in enumerate(zip(listed, lines, strict=True), start=1):
-        so_far.heads.add(leaf.day, leaf.hash)
-        so_far.hashes.append(leaf.hash)
+        proved.heads.add(leaf.day, leaf.hash)
+        proved.hashes.append(leaf.hash)
         if line == evidence.GONE:
-            gone += 1
+            proved.gone += 1
         elif evidence.is_withheld(line):
-            withheld.append(line)
+            proved.withheld.append(line)
         else:
             check_line(f"{name}: line {number}, byte {offset:,} unpacked", line, leaf.hash)
-            damaged += evidence.read(line) is None
+            proved.damaged += evidence.read(line) is None
         offset += len(line) + 1
-    return Proved(
-        so_far.hashes,
-        so_far.heads,
-        so_far.polls + len(lines),
-        so_far.damaged + damaged,
-        (*so_far.withheld, *withheld),
-        so_far.gone + gone,
-    )
 
 
 def check_line(where: str, line: bytes, digest: bytes) -> None:
@@ -299,61 +286,53 @@ def rebuild(directory: Path, found: Manifest, proved: Proved, rebuilt: Path) -> 
     return store
 
 
-def lines_in(directory: Path) -> Iterator[tuple[str, int, bytes]]:
-    """File, offset and text of every line of a data directory's history."""
-    for path in sorted((directory / "history").glob("*.jsonl")):
-        start = 0
-        for line in _bytes(directory, f"history/{path.name}").removesuffix(b"\n").split(b"\n"):
-            if line or start:
-                yield f"history/{path.name}", start, line
-            start += len(line) + 1
+def check_history(directory: Path) -> dict[tuple[str, int], bytes]:
+    """See that every line of a data directory is sealed and whole.
 
-
-def check_history(directory: Path) -> int:
-    """See that every line of a data directory is sealed and whole; the number of lines.
+    Returns the leaf hash of each by the slug that names its file and the offset there.
 
     Raises:
         Difference: one is not.
     """
-    number = 0
-    for name, start, line in lines_in(directory):
-        try:
-            decode_line(line)
-        except ValueError as error:
-            raise Difference(
-                f"{name}: byte {start:,}: {error}\n  there:   {_shown(line[: 2 * _AROUND])}"
-            ) from None
-        number += 1
-    return number
+    found: dict[tuple[str, int], bytes] = {}
+    for path in sorted((directory / "history").glob("*.jsonl")):
+        name, start = f"history/{path.name}", 0
+        data = _bytes(directory, name).removesuffix(b"\n")
+        for line in data.split(b"\n") if data else ():
+            try:
+                decode_line(line)
+            except ValueError as error:
+                shown = _shown(line[: 2 * _AROUND])
+                raise Difference(f"{name}: byte {start:,}: {error}\n  there:   {shown}") from None
+            found[path.stem, start] = leaf_hash(line)
+            start += len(line) + 1
+    return found
 
 
-def check_proof(directory: Path) -> tuple[list[bytes], Heads]:
-    """See that a data directory's leaf list names the lines that are there, and its heads follow.
+def check_proof(
+    directory: Path, lines: Mapping[tuple[str, int], bytes]
+) -> tuple[list[bytes], Heads]:
+    """See that a data directory's leaf list names lines that are there, and its heads follow.
+
+    ``lines`` are those of :func:`check_history`.
 
     Raises:
         Difference: a line or a head is another.
     """
     listed = leaves.LeafList(directory)
     hashes, heads = [], Heads()
-    lines = {(name, start): line for name, start, line in lines_in(directory)}
     try:
         for leaf in listed.leaves():
-            name = f"history/{leaf.slug}.jsonl"
-            check_line(
-                f"{name}: byte {leaf.start:,}", lines.get((name, leaf.start), b""), leaf.hash
-            )
+            if lines.get((leaf.slug, leaf.start)) != leaf.hash:
+                name = f"history/{leaf.slug}.jsonl"
+                there = _bytes(directory, name)[leaf.start :].partition(b"\n")[0]
+                check_line(f"{name}: byte {leaf.start:,}", there, leaf.hash)
             heads.add(leaf.day, leaf.hash)
             hashes.append(leaf.hash)
         check_grown(listed.heads(), heads.closed, f"{leaves.FOLDER}/{leaves.HEADS}")
     except ProofError as error:
         raise Difference(str(error)) from None
     return hashes, heads
-
-
-def unlisted(directory: Path, hashes: Iterable[bytes]) -> int:
-    """How many sealed lines the leaf list of a data directory does not have yet."""
-    known = set(hashes)
-    return sum(leaf_hash(line) not in known for _, _, line in lines_in(directory))
 
 
 def _bytes(directory: Path, name: str) -> bytes:
@@ -369,8 +348,3 @@ def _unpacked(directory: Path, name: str) -> bytes:
         return formats.unpacked(_bytes(directory, name))
     except ValueError as error:
         raise Difference(f"{name}: {error}") from None
-
-
-def files_of(found: Manifest) -> Mapping[str, int]:
-    """The size of every file of a version by name."""
-    return {name: file.bytes for name, file in found.files.items()}

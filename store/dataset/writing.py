@@ -61,40 +61,46 @@ def write(target: Path, source: Source, now: datetime) -> Written:
     """Bring the dataset in ``target`` up to date; the same data writes no new version.
 
     Raises:
-        DatasetError: an earlier dataset there cannot be read, or had Parquet.
+        DatasetError: an earlier version there cannot be read, or had Parquet.
         ProofError: the proof is not what was written before.
         OSError: it could not be written.
     """
     target.mkdir(parents=True, exist_ok=True)
     leaf_list = LeafList(source.directory)
     with _locked(target):
-        before = read(target)
+        older = read(target)
         heads = leaf_list.extend(now)
-        if before:
-            known = (target / leaves.HEADS).read_bytes()
-            leaves.check_grown(leaves.parse_heads(known, leaves.HEADS), heads, leaves.HEADS)
-        writer = _Writer(target, source, before, has_parquet=_with_parquet(before))
+        _check_published(target, older, heads)
+        writer = _Writer(target, source, older)
         writer.months(leaf_list)
         writer.rest(heads)
         written = writer.publish()
     return Written(written, writer.new, tuple(heads))
 
 
-def read(target: Path) -> Manifest | None:
-    """The newest version in a dataset's directory, if there is one.
+def read(target: Path) -> dict[str, Manifest]:
+    """Every version in a dataset's directory by the name of its manifest, the newest last.
 
     Raises:
-        DatasetError: there is one, and its manifest cannot be read.
+        DatasetError: a manifest cannot be read, and is not that of the newest version.
     """
-    try:
-        return manifest.decode((target / manifest.MANIFEST).read_bytes())
-    except FileNotFoundError:
-        return None
-    except msgspec.MsgspecError as error:
-        raise DatasetError(
-            f"{target / manifest.MANIFEST} cannot be read: {error}; put it back from a backup, or "
-            "remove the directory to begin anew"
-        ) from None
+    found = manifest.versions(target)
+    for path in (target / manifest.VERSIONS).glob("*.json"):
+        if f"{manifest.VERSIONS}/{path.name}" not in found:
+            raise DatasetError(
+                f"{path} is no manifest; put it back from a backup, or remove it, and that version "
+                "is gone"
+            )
+    return found
+
+
+def _check_published(target: Path, older: dict[str, Manifest], heads: Sequence[Head]) -> None:
+    """See that no head is taken back that the newest of these versions published."""
+    for version in reversed(older.values()):
+        name = leaves.HEADS
+        if known := manifest.kept(target, name, version.files[name]):
+            leaves.check_grown(leaves.parse_heads(known, name), heads, name)
+            return
 
 
 def month_files(
@@ -106,7 +112,7 @@ def month_files(
     ordered = tables.in_order(evidence.polls(lines))
     for table in tables.MONTHLY:
         name = table.name
-        count = sum(1 for _ in tables.monthly_rows(table, ordered))
+        count = len(ordered) if table is tables.POLLS else sum(len(p.ranking) for p in ordered)
         slim = formats.csv_bytes(table, tables.monthly_rows(table, ordered))
         yield f"csv/{name}/month={{}}/{name}.csv.gz", formats.packed(slim), count
         if parquet:
@@ -142,14 +148,13 @@ def _with_parquet(before: Manifest | None) -> bool:
 class _Writer:
     """One version on its way; see :func:`write`."""
 
-    def __init__(
-        self, target: Path, source: Source, before: Manifest | None, *, has_parquet: bool
-    ) -> None:
+    def __init__(self, target: Path, source: Source, older: dict[str, Manifest]) -> None:
         self.new = 0
         self._target = target
         self._source = source
-        self._before = before
-        self._parquet = has_parquet
+        self._older = older
+        self._before = next(reversed(older.values()), None)
+        self._parquet = _with_parquet(self._before)
         self._files: dict[str, File] = {}
         self._months: dict[str, str] = {}
         (target / manifest.OBJECTS).mkdir(exist_ok=True)
@@ -158,19 +163,25 @@ class _Writer:
     def months(self, leaf_list: LeafList) -> None:
         """The files of every month, taken over where what they are made from is the same."""
         withheld = self._source.snapshot.catalogue.withheld
-        known = self._before.months if self._before else {}
         for month in leaf_list.months():
             text = leaf_list.month(month)
             key = sha256(b"%b%d" % (FORMAT, self._parquet) + text + _encoded(withheld)).hexdigest()
             self._months[month] = key
-            if self._before and known.get(month) == key:
-                part = f"/month={month}/"
-                self._files.update({n: f for n, f in self._before.files.items() if part in n})
+            if found := self._kept_month(month, key):
+                self._files.update(found)
                 continue
             listed = list(leaves.parse(text, month, manifest.LEAVES.format(month)))
             lines = evidence.lines(listed, self._source.directory / "history", withheld)
             for name, body, rows in month_files(text, lines, parquet=self._parquet):
                 self._place(name.format(month), body, rows)
+
+    def _kept_month(self, month: str, key: str) -> dict[str, File]:
+        """A month's files, if they were made from the same and are as they were; else none."""
+        if self._before is None or self._before.months.get(month) != key:
+            return {}
+        files = {n: f for n, f in self._before.files.items() if f"/month={month}/" in n}
+        lost = any(manifest.kept(self._target, name, file) is None for name, file in files.items())
+        return {} if lost else files
 
     def rest(self, heads: Sequence[Head]) -> None:
         """What is over everything."""
@@ -183,19 +194,19 @@ class _Writer:
 
     def publish(self) -> Manifest:
         """Put the version in place, and take what is withheld out of those before."""
-        made = self._manifest()
-        older = manifest.versions(self._target)
+        made, older = self._manifest(), self._older
         if self._before and _same(self._before, made):
             made = self._before
         else:
             made = replace(made, version=_next_version(made.date, older.values()))
             made = self._described(made)
         self._redact(older, made)
-        body = manifest.encode(made)
-        name = f"{manifest.VERSIONS}/{made.version}.json"
-        _put(self._target / name, body)
-        _put(self._target / manifest.MANIFEST, body)
-        self._clean({**older, name: made}, made)
+        older[f"{manifest.VERSIONS}/{made.version}.json"] = made
+        for name, version in older.items():
+            if manifest.read(self._target / name) != version:
+                atomic_write(self._target / name, manifest.encode(version))
+        _put(self._target / manifest.MANIFEST, manifest.encode(made))
+        self._clean(older, made)
         return made
 
     def _manifest(self) -> Manifest:
@@ -227,10 +238,9 @@ class _Writer:
 
     def _stored(self, name: str, body: bytes, rows: int | None = None) -> File:
         file = File(len(body), sha256(body).hexdigest(), rows)
-        path = self._target / file.object(name)
-        if not (path.is_file() and path.stat().st_size == len(body)):
+        if manifest.kept(self._target, name, file) is None:
             self.new += 1
-            atomic_write(path, body)
+            atomic_write(self._target / file.object(name), body)
         return file
 
     def _redact(self, older: dict[str, Manifest], made: Manifest) -> None:
@@ -248,7 +258,6 @@ class _Writer:
                 without = tuple(sorted({*version.without, *gone}))
                 bare = replace(version, files=files, withheld=withheld, without=without)
                 older[name] = self._described(bare)
-                atomic_write(self._target / name, manifest.encode(older[name]))
 
     def _redacted_month(self, month: str, version: Manifest) -> dict[str, File]:
         """The files of an older version's month that hold what is withheld now, without it."""

@@ -1,4 +1,4 @@
-"""Polling on schedule: one process of all, one APScheduler job for each assistant.
+"""Polling on schedule: one process of all, one APScheduler job for each assistant, and the proof.
 
 The process that holds the scheduler's lock runs the jobs; the others try the lock every second and
 take over when it falls free, as it does when its holder dies. Each job now and then polls a few of
@@ -30,6 +30,7 @@ from store.polls.batches.work import BatchWork, notes_of
 from store.polls.clocks import Clock
 from store.polls.due import Pair, Rounds, look
 from store.polls.leases import Leases, leased, locks_in
+from store.polls.proof import DailyProof
 from store.polls.runner import Dependencies, run
 from store.polls.spending import daily_account
 from store.rankings.poll_states import usd_on
@@ -109,6 +110,7 @@ class Schedule:
         self._elected = False
         self._unsettled: Problem | None = None
         self._batches = BatchSchedule(Batches(settings.data_dir), settings.poll_tick)
+        self._proof = DailyProof(settings.data_dir)
 
     def start(self) -> None:
         """Begin to stand for election, and to poll once elected."""
@@ -122,6 +124,7 @@ class Schedule:
             for name, pause in sorted(pauses.items())
         ]
         reasons += self._batches.reasons()
+        reasons += [self._proof.reason] if self._proof.reason else []
         if self._unlocked:
             reasons.append(
                 f"Nothing is polled on schedule, for the folder .locks {self._unlocked}."
@@ -194,6 +197,8 @@ class Schedule:
                 if time.monotonic() >= looked + self._settings.poll_tick:
                     looked = time.monotonic()
                     self._keep_jobs(scheduler)
+                    last_poll = self._store.snapshot.summary.last_poll
+                    self._proof.look(last_poll, self._clock.now())
                 self._wait_a_second()
         finally:
             self._elected = False

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from store.counting import latest_time
+from store.dataset import manifest
 from store.rankings.poll_states import outage, usd_on
 from store.records import Problem
 from store.times import rfc3339
@@ -156,7 +157,8 @@ class Health(Struct, frozen=True, rename="camel"):
 def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -> Health:
     """The health of a store at ``now``, in Unix seconds."""
     snapshot, time = store.snapshot, datetime.fromtimestamp(now, UTC)
-    problems = [*store.problems, *_ahead(snapshot, time)]
+    dataset = manifest.problems(store.directory / manifest.FOLDER, older=False)
+    problems = [*store.problems, *dataset, *_ahead(snapshot, time)]
     looked_ago = int(now - store.looked_at)
     damaged = [
         found for slug, found in snapshot.damage.items() if found and slug in snapshot.line_indexes

@@ -7,16 +7,16 @@ the next is written.
 
 from __future__ import annotations
 
+import logging
 import threading
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from flask import send_file
 from msgspec import Struct
 
 from store.dataset import leaves, manifest, metadata, tables
-from store.listing import Signature, signature_of
+from store.listing import MISSING, Signature, signature_of
 from store.web.errors import ProblemResponse
 from store.web.http_responses import CACHE_CONTROL
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
     from store.dataset.leaves import Head
     from store.dataset.manifest import Manifest
+    from store.records import Problem
     from store.web.snapshot_view import SnapshotView
+
+log = logging.getLogger(__name__)
 
 FOR_GOOD = "public, max-age=31536000, immutable"
 """What bears its digest in its name may be kept for good."""
@@ -38,44 +41,46 @@ HEADS_SHOWN = 5
 
 
 class Published(Struct, frozen=True):
-    """A dataset as it is on disk: its newest version, what is sent for each path, newest heads."""
+    """A dataset as it is on disk: its newest version, what is sent for each path, newest heads.
 
-    manifest: Manifest
+    ``problems`` say what is wrong with it; ``manifest`` is none where no version can be read.
+    """
+
+    manifest: Manifest | None
     paths: Mapping[str, str]
     heads: tuple[Head, ...]
-    signature: Signature
+    problems: tuple[Problem, ...]
+    signatures: tuple[Signature, ...]
 
     @property
     def modified(self) -> int:
         """When the newest version was written, in ns."""
-        return self.signature[0]
+        return self.signatures[0][0]
 
 
 class DataFiles:
-    """The dataset of one data directory, read again when its manifest is another."""
+    """The dataset of one data directory, read again when its manifests or objects are others."""
 
     def __init__(self, directory: Path) -> None:
         self._home = directory / manifest.FOLDER
         self._known: Published | None = None
         self._lock = threading.Lock()
 
-    def published(self) -> Published | None:
-        """The dataset as it is now; ``None`` if there is none, or none that can be read."""
-        try:
-            signature = signature_of((self._home / manifest.MANIFEST).stat())
-            known = self._known
-            if known is None or known.signature != signature:
-                with self._lock:
-                    self._known = known = self._read(signature)
-        except (OSError, msgspec.MsgspecError, leaves.ProofError):
-            return None
+    def published(self) -> Published:
+        """The dataset as it is now."""
+        places = (manifest.MANIFEST, manifest.VERSIONS, manifest.OBJECTS)
+        signatures = tuple([_signature(self._home / place) for place in places])
+        known = self._known
+        if known is None or known.signatures != signatures:
+            with self._lock:
+                self._known = known = self._read(signatures)
         return known
 
     def send(self, name: str) -> Response:
         """``/data/<name>``: a file, or the part of it that was asked for."""
         known = self.published()
-        path = known.paths.get(name) if known else None
-        if known is None or path is None:
+        path = known.paths.get(name)
+        if path is None:
             why = f'The dataset has no file "{name[:100]}". /data lists them.'
             return ProblemResponse(HTTPStatus.NOT_FOUND, why)
         digest = path.rpartition("/")[2][:64] if path.startswith(manifest.OBJECTS) else None
@@ -88,26 +93,41 @@ class DataFiles:
                 etag=digest or True,
             )
         except FileNotFoundError:
-            why = f"{name} was taken out of the dataset just now; /data lists what it holds."
-            return ProblemResponse(HTTPStatus.NOT_FOUND, why)
+            why = f"{name} is listed and not there: taken out just now, or lost; see /data."
+            return ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, why)
         response.headers["Cache-Control"] = FOR_GOOD if path == name and digest else CACHE_CONTROL
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Access-Control-Expose-Headers"] = EXPOSED
         return response
 
-    def _read(self, signature: Signature) -> Published:
-        found = manifest.decode((self._home / manifest.MANIFEST).read_bytes())
-        paths = manifest.published_paths(manifest.versions(self._home), found)
-        heads = found.files[leaves.HEADS].object(leaves.HEADS)
-        known = leaves.parse_heads((self._home / heads).read_bytes(), leaves.HEADS)
-        return Published(found, paths, tuple(known[-HEADS_SHOWN:]), signature)
+    def _read(self, signatures: tuple[Signature, ...]) -> Published:
+        versions = manifest.versions(self._home)
+        problems = tuple(manifest.problems(self._home, older=False))
+        for problem in problems:
+            log.warning("%s", problem)
+        if not versions:
+            return Published(None, {}, (), problems, signatures)
+        latest = manifest.read(self._home / manifest.MANIFEST)
+        if isinstance(latest, str):  # it is damaged, and stands among the versions too
+            latest = list(versions.values())[-1]
+        heads = manifest.kept(self._home, leaves.HEADS, latest.files[leaves.HEADS]) or b""
+        known = leaves.parse_heads(heads, leaves.HEADS)[-HEADS_SHOWN:]
+        paths = manifest.published_paths(versions, latest)
+        return Published(latest, paths, tuple(known), problems, signatures)
 
 
-def context(known: Published | None, view: SnapshotView) -> dict[str, Any]:
+def _signature(path: Path) -> Signature:
+    try:
+        return signature_of(path.stat())
+    except OSError:
+        return MISSING
+
+
+def context(known: Published, view: SnapshotView) -> dict[str, Any]:
     """What the page shows: tables with their files, copyable lines, proof and structured data."""
-    if known is None:
-        return {"dataset": None}
     found, at = known.manifest, view.at.page("data/")
+    if found is None:
+        return {"dataset": None, "problems": known.problems}
     suffix = ".parquet" if found.tables(tables.POLLS.name) else ".csv"
     shown = [
         {
@@ -123,6 +143,7 @@ def context(known: Published | None, view: SnapshotView) -> dict[str, Any]:
     ]
     return {
         "dataset": found,
+        "problems": known.problems,
         "at_data": at,
         "tables": shown,
         "evidence": [

@@ -249,10 +249,10 @@ class Pages:
 
         def make() -> EncodedBody:
             body = self._maker.renderer.render("data.html", view, **data.context(known, view))
-            files = [known.modified] if known else []
-            return EncodedBody(body, max(last_modified(files, None), view.snapshot.modified))
+            modified = last_modified([known.modified], None)
+            return EncodedBody(body, max(modified, view.snapshot.modified))
 
-        path = f"data?{known.signature if known else None}"
+        path = f"data?{known.signatures}"
         return Resource(path, view.snapshot.generations.summary, make, HTML, page_link(view))
 
     def changes(self, view: SnapshotView) -> Resource:

@@ -1,0 +1,52 @@
+"""The proof, kept by the server that polls: what history holds is listed once each UTC day.
+
+It is done at the day's first poll, which closes the day before; ``flask dataset`` does the same
+when it is run. Each line is appended under a lock, and a kill leaves at most a torn one, which the
+next run writes again (:mod:`store.dataset.leaves`).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from store.dataset.leaves import LeafList, ProofError
+from store.times import rfc3339
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+
+class DailyProof:
+    """Extends the leaf list of a data directory on each new day; ``reason`` says why it cannot."""
+
+    def __init__(self, directory: Path) -> None:
+        self.reason: str | None = None
+        self._leaves = LeafList(directory)
+        self._listed = ""
+
+    def look(self, last_poll: str | None, now: datetime) -> None:
+        """List what is new if the newest poll, not beyond ``now``, is of a day not yet begun.
+
+        What failed is tried again every hour.
+        """
+        moment = rfc3339(now)
+        day = min(last_poll or "", moment)[:10]
+        due = f"{day} {moment[11:13]}" if self.reason else day
+        if self._listed.startswith(due):
+            return
+        before, self.reason = self.reason, None
+        try:
+            heads = self._leaves.extend(now)
+        except (ProofError, OSError) as error:
+            why = error if isinstance(error, ProofError) else error.strerror
+            self.reason = f"The proof is not extended: {why}."
+            if self.reason != before:
+                log.error("%s", self.reason)  # noqa: TRY400 - a sentence, not a trace
+        else:
+            newest = f"; head of {heads[-1].date}: {heads[-1].root}" if heads else ""
+            log.info("the proof has all lines%s", newest)
+        self._listed = f"{day} {moment[11:13]}"
