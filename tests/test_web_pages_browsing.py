@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -124,6 +125,33 @@ def test_an_address_of_an_assistant_does_not_die(tmp_path: Path) -> None:
     )
     assert client.get("/models/retired").status_code == 410
     assert client.get("/models/nobody").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "sections"),
+    [
+        ("/", "agreement certainty changes mentions polls"),
+        ("/best/crm-software", "agreement certainty polls scoring staleness ties"),
+        ("/best/crm-software/changes", "past scoring"),
+        ("/product/alpha", "agreement certainty mentions scoring"),
+        ("/product/alpha/polls", "mentions names quotes"),
+        ("/compare?a=alpha&b=beta", "certainty comparing mentions scoring"),
+        ("/compare?a=models/a&b=models/b", "agreement scoring"),
+        ("/models", "agreement assistants noise polls scoring"),
+        ("/models/a", "assistants certainty changes noise polls scoring"),
+        ("/topics/drinks", "agreement certainty"),
+        ("/changes", "changes"),
+        ("/mentions", "mentions"),
+        ("/search?q=alpha", "search"),
+    ],
+)
+def test_figures_are_one_click_from_their_sentence(
+    reader: FlaskClient, path: str, sections: str
+) -> None:
+    """Each kind of page leads to what the methodology says of its figures, and nowhere else."""
+    told = set(re.findall(r'<h2 id="([a-z-]+)"', reader.get("/methodology").text))
+    linked = set(re.findall(r'/methodology#([a-z-]+)"', reader.get(path).text))
+    assert set(sections.split()) <= linked <= told
 
 
 def test_pages_without_data_say_so(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from functools import cached_property
 from operator import attrgetter
+from statistics import fmean
 from typing import TYPE_CHECKING, get_args
 
 from msgspec import Struct
@@ -103,6 +104,15 @@ class SiteSummary(Struct, frozen=True, dict=True):
         return {
             model: assistants.profile(model, self.ranked, self.aggregates) for model in self.models
         }
+
+    @cached_property
+    def overlaps(self) -> dict[tuple[str, ...], tuple[float, int]]:
+        """The mean overlap of each two assistants' lists, and in how many categories both count."""
+        found: dict[tuple[str, ...], list[float]] = {}
+        for board in self.ranked:
+            for key, overlap in (board.agreement.overlaps if board.agreement else {}).items():
+                found.setdefault(key, []).append(overlap)
+        return {key: (fmean(each), len(each)) for key, each in found.items()}
 
     @cached_property
     def topics_of(self) -> dict[str, list[tuple[RankedTopic, RankedPart]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from store.rankings.assistants import AssistantProfile
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
-    from store.rankings.site_summary import SiteSummary
     from store.records import FailureKind
     from store.web.snapshot_view import SnapshotView
 
@@ -81,7 +79,7 @@ def assistant(model: str, slug: str, view: SnapshotView) -> dict[str, Any]:
 def matrix(view: SnapshotView) -> list[tuple[str, str, list[Cell]]]:
     """Per assistant, the mean overlap of its lists with each other assistant's."""
     slugs = {model: slug for slug, model in view.snapshot.summary.model_slugs.items()}
-    means = overlaps(view.snapshot.summary)
+    means = view.snapshot.summary.overlaps
     return [
         (
             model,
@@ -97,15 +95,6 @@ def matrix(view: SnapshotView) -> list[tuple[str, str, list[Cell]]]:
         )
         for model in slugs
     ]
-
-
-def overlaps(summary: SiteSummary) -> dict[tuple[str, ...], tuple[float, int]]:
-    """The mean overlap of each two assistants' lists, and in how many categories both count."""
-    found: dict[tuple[str, ...], list[float]] = {}
-    for board in summary.ranked:
-        for key, overlap in (board.agreement.overlaps if board.agreement else {}).items():
-            found.setdefault(key, []).append(overlap)
-    return {key: (fmean(each), len(each)) for key, each in found.items()}
 
 
 def _profiles(view: SnapshotView) -> Iterable[tuple[str, str, AssistantProfile]]:

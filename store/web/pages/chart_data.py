@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from store.web import resolution
 from store.web.cache import EncodedBody
-from store.web.pages import assistants
 from store.web.pages.evidence import Evidence
 from store.web.pages.rendering import page_link
 from store.web.parameters import path_slug
@@ -86,9 +85,7 @@ class ChartData:
         """``/models.csv``: the mean overlap of each two assistants' lists."""
 
         def rows() -> Iterable[Sequence[str | float | None]]:
-            for pair, (overlap, boards) in sorted(
-                assistants.overlaps(view.snapshot.summary).items()
-            ):
+            for pair, (overlap, boards) in sorted(view.snapshot.summary.overlaps.items()):
                 yield *pair, overlap, boards
 
         return _over_all("models.csv", ("assistant", "other", "overlap", "categories"), rows, view)
