@@ -9,7 +9,7 @@ An import may only point down this list, and modules on one line do not import e
     tuning | watcher | copies
     dataset
     memory
-    edits
+    edits | rebuilding
     snapshot
     counting
     files | history | rankings

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -420,8 +421,14 @@ def _problem_in(
     message: str,
     severity: Severity = "error",
 ) -> Problem:
-    offset = json_positions.parse(text).offsets.get(path, 0)
+    offset = _offsets(text).get(path, 0)
     return Problem(name, *json_positions.line_and_column(text, offset), message, severity)
+
+
+@lru_cache(maxsize=1)
+def _offsets(text: str) -> Mapping[json_positions.JsonPath, int]:
+    """Where everything stands in a text; kept because one file can have a thousand problems."""
+    return json_positions.parse(text).offsets
 
 
 def load(path: Path, name: str) -> Loaded | None:

@@ -71,11 +71,18 @@ logger_class = Lines
 tuning.send_in_one_piece()
 
 
+def on_starting(server: Any) -> None:
+    """Keep gunicorn from telling systemd that it is ready; a worker does, once it can answer."""
+    server.notify_socket = os.environ.pop("NOTIFY_SOCKET", None)
+
+
 def post_fork(server: Any, worker: Any) -> None:
     """Let the application know its settings: those of ``.env``, and where it listens.
 
     The address is for links when BASE_URL is not set.
     """
+    if server.notify_socket:
+        os.environ["NOTIFY_SOCKET"] = server.notify_socket
     _read_dotenv(server)
     tuning.loading()
     listener = worker.sockets[0].getsockname()

@@ -122,7 +122,7 @@ class History:
                 found = os.fstat(handle)
                 data = os.pread(handle, found.st_size, 0)
         except FileNotFoundError:
-            return self._log_without_file(slug)
+            return self._log_without_file(slug, mark)
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
             return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
@@ -186,13 +186,13 @@ class History:
             raise HistoryError(f".last-good cannot be written: {error.strerror}") from error
         return logs
 
-    def _log_without_file(self, slug: str) -> Log:
+    def _log_without_file(self, slug: str, mark: Checkpoint | None) -> Log:
         """What a file that is not there amounts to: nothing, unless it or all of them were there.
 
-        When all are away, as with a disk that is not mounted, no other may be begun.
+        When all are away, as with a disk that is not mounted, no other may be begun. What was
+        there is asked before the look at the disk: another thread may begin files between the two.
         """
-        mark = self._checkpoints.of(slug)
-        if not any(self._directory.glob("*.jsonl")) and self._checkpoints.slugs():
+        if self._checkpoints.slugs() and not any(self._directory.glob("*.jsonl")):
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Log(slug, problems=(Problem("history", 1, 1, message + _accept("--all")),))
         if mark and mark.end:

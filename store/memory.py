@@ -19,8 +19,8 @@ from store.history import History, HistoryError
 from store.last_good import LastGood
 from store.rankings import aggregates
 from store.rankings.names import Names
+from store.rebuilding import rebuild, with_summary
 from store.records import Problem
-from store.snapshot import rebuild, with_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,9 +11,11 @@ In a test's own process ``broken`` makes every answer a 503, and ``dated`` is th
     looks      how often a batch is looked at before it has ended (0)
     create     "drop" (made, then the line is dropped), "lose" (not made, dropped),
                "500" (made), "void" (not made), or a status with which it is refused
+    why        what is said to that
     lag        how often the list of batches is read before a new one is on it (0)
     unknown    how often a new batch is answered with 404 (0)
-    end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled), "stuck"
+    end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled),
+               "stuck", "revert" (hangs; once cancelled it says so for a look, then is answered)
     answered   how many items are answered before it ends so (all)
     results    "shuffled", "missing", "doubled", "differing", "foreign", "endless", "garbled",
                "none"
@@ -21,7 +23,8 @@ In a test's own process ``broken`` makes every answer a 503, and ``dated`` is th
     elsewhere  a results_url at another host
     pause      seconds before any reply of a named step: {"create": 0.5}
 
-``{"clock": {"at": seconds}}`` sets its clock. Batches end though nobody looks at them: a list of
+``{"clock": {"at": seconds}}`` sets its clock, ``{"list": {"endless": true}}`` gives every page of
+a list another one behind it. Batches end though nobody looks at them: a list of
 them counts as a look.
 
 ``GET /told`` says what it knows: bills by question, batches, and every request so far.
@@ -33,14 +36,19 @@ import json
 import random
 import re
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from email.parser import BytesParser
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from replaying import Handler as DirectHandler
 from replaying import Replaying, answer_text, envelope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Told = dict[str, Any]
 STATES = {"expired": "EXPIRED", "cancelled": "CANCELLED", "failed": "FAILED"}
@@ -55,8 +63,15 @@ class Batching(Replaying):
         self.file = file
         self.broken = False
         self.dated: str | None = None
-        empty: Told = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
-        self.book: Told = json.loads(file.read_text()) if file and file.exists() else empty
+        self.book: Told = {}
+        self.emptied()
+        if file and file.exists():
+            self.book = json.loads(file.read_text())
+
+    def emptied(self) -> Batching:
+        """Itself, and it knows nothing any more."""
+        self.book = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
+        return self
 
     def keep(self) -> None:
         """Write down what it knows; whoever calls holds the lock."""
@@ -75,6 +90,17 @@ class Batching(Replaying):
         """Write a bill for an answer; its number."""
         self.book["bills"].append([model, question, how])
         return len(self.book["bills"])
+
+
+@contextmanager
+def serving() -> Iterator[Batching]:
+    """The provider, on a thread of the test's own process."""
+    with Batching() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
 
 
 class Handler(DirectHandler):
@@ -162,6 +188,8 @@ class Handler(DirectHandler):
     def _made(self, path: str, body: Told) -> tuple[Told, Told | None]:
         """A batch as it is kept, and what its model is told; ``None`` if it is not made."""
         api, items, label = self._items(path, body)
+        if self.server_.file:
+            self._forget_bodies(items, body.get("input_file_id"))
         model = items[0]["model"]
         told = self.step_of(model)
         create = told.get("create")
@@ -186,6 +214,13 @@ class Handler(DirectHandler):
         self.server_.keep()
         return told, batch
 
+    def _forget_bodies(self, items: list[Told], file: str | None) -> None:
+        """Keep no more than what is answered: the file is written at every request."""
+        if file:
+            self.book["files"][file] = ""
+        for item in items:
+            item["body"] = None
+
     def _items(self, path: str, body: Told) -> tuple[str, list[Told], str | None]:
         if "requests" in body:
             items = [_item("messages", r["custom_id"], r["params"]) for r in body["requests"]]
@@ -208,7 +243,8 @@ class Handler(DirectHandler):
         if create in ("drop", "lose"):
             self.close_connection = True
         elif isinstance(create, int):
-            self._json(create, {"error": {"message": "no batches of this model"}})
+            why = told.get("why", "no batches of this model")
+            self._json(create, {"error": {"message": why}})
         elif create in ("500", "void") or batch is None:
             self._json(500, {"error": {"message": "oops"}})
         else:
@@ -227,8 +263,9 @@ class Handler(DirectHandler):
         after = next(iter(query.get("after", query.get("after_id", ["0"]))), "0")
         ids = [one.get("id") for one in seen]
         start = ids.index(after) + 1 if after in ids else 0
-        page = seen[start : start + 2]
-        more = start + 2 < len(seen)
+        endless = self.step_of("list").get("endless", False)
+        page = seen[:2] if endless else seen[start : start + 2]
+        more = endless or start + 2 < len(seen)
         if "pageSize" in self.path:
             token = int(query.get("pageToken", ["0"])[0])
             page = seen[token : token + 2]
@@ -261,12 +298,14 @@ class Handler(DirectHandler):
 
     def _pass_time(self, batch: Told) -> None:
         """Let a batch end if it was looked at as often as it takes."""
-        if batch["status"] != "in_progress" or batch["end"] in ("hang", "stuck"):
+        reverts = batch["end"] == "revert" and batch["status"] == "cancelled"
+        lasts = batch["status"] != "in_progress" or batch["end"] in ("hang", "stuck", "revert")
+        if lasts and not reverts:
             return
         if batch["looks"]:
             batch["looks"] -= 1
         else:
-            self._finish(batch, batch["end"])
+            self._finish(batch, "completed" if reverts else batch["end"])
 
     def _cancel(self, known: str) -> None:
         batch = self.book["batches"].get(known)
@@ -274,6 +313,7 @@ class Handler(DirectHandler):
             return self._json(404, {"error": {"message": "no such batch"}})
         if batch["status"] == "in_progress" and batch["end"] != "stuck":
             self._finish(batch, "cancelled")
+            batch["looks"] = 1
             self.server_.keep()
         return self._json(200, self._seen(batch))
 
@@ -332,12 +372,16 @@ class Handler(DirectHandler):
                 seen |= {"done": True, "response": listed}
             return seen
         if batch["api"] == "xai":
-            pending = 0 if ended else total
-            return {
-                "batch_id": batch["id"],
-                "name": batch["label"],
-                "state": {"num_requests": total, "num_pending": pending},
+            has_failed = batch["status"] == "failed"
+            cancelled = sum(kind == "cancelled" for _, kind, _ in batch["results"] or [])
+            counts = {
+                "num_requests": 0 if has_failed else total,
+                "num_pending": 0 if ended else total,
+                "num_cancelled": cancelled,
             }
+            why = "JSONL file validation failed: line 1: no" if has_failed else None
+            named = {"batch_id": batch["id"], "name": batch["label"], "state": counts}
+            return {**named, "cancel_by_xai_message": why}
         is_there = ended and results and told.get("results") != "none"
         return {
             "id": batch["id"],
@@ -471,7 +515,7 @@ def _xai(known: str, kind: str, said: Any) -> Told:
     if kind == "answer":
         result: Told = {"response": {"chat_get_completion": said}}
     else:
-        result = {"error": {"code": 1 if kind == "cancelled" else 13, "message": "no"}}
+        result = {"error": "Batch cancelled" if kind == "cancelled" else "no"}
     return {"batch_request_id": known, "batch_result": result}
 
 

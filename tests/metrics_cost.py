@@ -1,9 +1,10 @@
 """What metrics cost: CPU per request of ``best`` with METRICS_PORT and without, in turn.
 
-    python tests/metrics_cost.py [--rounds 8] [--scrapes 0]
+    python tests/metrics_cost.py [--rounds 8] [--scrapes 0] [--every 0]
 
-With ``--scrapes N`` the metrics are then scraped N times, one after the other, and what the
-process's memory grew by is printed: 3,600 are what an hour of Prometheus at one a second asks.
+With ``--scrapes N`` the metrics are then scraped N times, ``--every`` so many seconds and with a
+request each, and what the process's memory grew by is printed: 3,600 are what an hour of
+Prometheus at one a second asks.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import time
 import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,6 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--scrapes", type=int, default=0)
+    parser.add_argument("--every", type=float, default=0)
     asked = parser.parse_args()
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -47,15 +50,17 @@ def main() -> None:
         more = median(b.cpu / a.cpu for a, b in pairs) - 1
         print(f"{without:.1f} µs without, {with_:.1f} µs with metrics: {more:+.1%}")  # noqa: T201
         if asked.scrapes:
-            scrape(counted, port, asked.scrapes)
+            scrape(counted, port, asked.scrapes, asked.every)
 
 
-def scrape(server: servers.Server, port: int, times: int) -> None:
+def scrape(server: servers.Server, port: int, times: int, every: float) -> None:
     """Scrape again and again; what memory grew by after the first tenth."""
     before = 0.0
     for n in range(times):
         if n == times // 10:
             before = server.memory()
+        time.sleep(every)
+        server.get("/api/v1/best/crm-software.json")
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
             answer.read()
     print(f"{times} scrapes: {server.memory() - before:+.1f} MB")  # noqa: T201

@@ -112,6 +112,8 @@ wait_for 60 "the S3 server" curl -sf "$AWS_ENDPOINT_URL"
 curl -sf -X PUT "$AWS_ENDPOINT_URL/story" >/dev/null
 (while true; do best "$WEB" crm-software; done >/dev/null) & PIDS+=($!); LOAD=$!
 flask backup s3://story/backup
+idle() { [ -z "$(curl -sf "http://127.0.0.1:$METRICS/metrics" | grep -E '^consensus_due_polls.* [1-9]')" ]; }
+wait_for 120 "the end of the round" idle
 flask backup s3://story/backup
 kill "$LOAD"
 for slug in crm-software vpn-service; do best "$APP" $slug >"$HOME_OF/$slug.before"; done

@@ -79,6 +79,17 @@ def evaluate(index: Index, names: dict[str, str], queries: Iterable[Judged]) -> 
     return outcomes
 
 
+def count_labels(outcomes: Iterable[Outcome]) -> dict[str, tuple[int, int]]:
+    """Return how many first hits of each label are right, and how many there are."""
+    right, said = Counter[str](), Counter[str]()
+    for outcome in outcomes:
+        first = outcome.hits[0] if outcome.targets and outcome.hits else outcome.best
+        if first:
+            said[first.match] += 1
+            right[first.match] += first.slug in outcome.targets
+    return {label: (right[label], count) for label, count in said.items()}
+
+
 def report(outcomes: Sequence[Outcome], *, errors: bool) -> None:
     """Print recall by class, the share of negatives answered, and the precision of each label."""
     groups = defaultdict(list)
@@ -98,14 +109,8 @@ def report(outcomes: Sequence[Outcome], *, errors: bool) -> None:
         ]
         figures = "  ".join(f"{share / len(members):9.3f}" for share in shares)
         print(f"  {name:28} {len(members):4}  {figures}")
-    right, said = Counter[str](), Counter[str]()
-    for outcome in outcomes:
-        first = outcome.hits[0] if outcome.targets and outcome.hits else outcome.best
-        if first:
-            said[first.match] += 1
-            right[first.match] += first.slug in outcome.targets
-    for label in sorted(said):
-        print(f"  first hits called {label:8} {right[label]}/{said[label]} right")
+    for label, (right, said) in sorted(count_labels(outcomes).items()):
+        print(f"  first hits called {label:8} {right}/{said} right")
     for o in outcomes if errors else ():
         if o.rank(related=True) != 1 if o.targets else o.is_answered:
             shown = ", ".join(f"{h.slug} {h.score} {h.match}" for h in o.hits[:3])

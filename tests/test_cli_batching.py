@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from batching import Batching
+from batching import Batching, serving
 from builders import command, write_json
 from processes import environment, polls, write_real
 
@@ -27,12 +26,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def served() -> Iterator[Batching]:
     """The provider, on a thread of the test's own process."""
-    with Batching() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
@@ -63,7 +58,7 @@ def test_batches_are_sent_seen_and_collected(data: Path, served: Batching) -> No
     first = poll(data, "--due", "--batch")
     assert first.exit_code == 0, first.output
     assert first.stdout.splitlines()[-2:] == [
-        f"{name}: 1 sent in batches; the first batch, of one question, is on its way; the others "
+        f"{name}: 1 sent in batches: the first batch, of one question, is on its way; the others "
         f"can be sent when it is collected"
         for name in ("GPT", "Claude")
     ]
@@ -94,6 +89,8 @@ def test_batches_are_sent_seen_and_collected(data: Path, served: Batching) -> No
     assert len(served.book["bills"]) == 9
     assert poll(data, "--due", "--batch").stdout == "Nothing is due.\n"
     assert poll(data, "--collect").stdout == "No batch is on its way.\n"
+    named = poll(data, "--collect", "--model", "GPT", "--model", "Claude").stdout
+    assert named == "No batch of Claude or GPT is on its way.\n"
 
 
 def test_a_named_category_in_a_batch_is_not_asked_beside_it(data: Path, served: Batching) -> None:
@@ -124,11 +121,20 @@ def test_a_dry_run_names_both_prices(data: Path) -> None:
     done = poll(data, "--due", "--dry-run", "--model", "GPT")
     assert "3 calls, at most " in done.stdout
     assert "0.12 USD (0.06 USD in batches)" in done.stdout
+    assert "At most 0.12 USD (0.06 USD with batches), if no question" in done.stdout
+    both = poll(data, "--due", "--dry-run", "--model", "GPT", "--model", "Gemini")
+    assert "At most 0.25 USD (0.19 USD with batches), if" in both.stdout
+    direct = poll(data, "--due", "--dry-run", "--model", "Gemini")
+    assert "At most 0.12 USD, if no question" in direct.stdout
 
 
 def test_a_call_that_makes_no_sense_is_refused(data: Path) -> None:
     """Batches of who takes none, or while waiting for clarity."""
+    alone = "--collect and --cancel look after what was asked, and go with --model alone."
     for arguments, sentence in (
+        (("a", "--collect"), alone),
+        (("--due", "--cancel"), alone),
+        (("--collect", "--dry-run"), alone),
         (("a", "--batch", "--model", "Gemini"), 'Gemini: models.json does not say "batch": true.'),
         (("--until-clear", "2", "--batch"), "--until-clear waits for answers"),
         (("--collect", "--at", "2026-11-02T06:00:00Z"), "--at is for sample assistants"),
@@ -138,11 +144,22 @@ def test_a_call_that_makes_no_sense_is_refused(data: Path) -> None:
         assert sentence in refused.stderr
 
 
+def test_one_assistant_that_takes_none_needs_a_person(data: Path, served: Batching) -> None:
+    """The others are sent; the command ends with 1 whichever comes first."""
+    served.tell(gpt={"create": 400}, claude={"looks": 9})
+    sent = poll(data, "a", "--batch")
+    assert sent.exit_code == 1
+    assert sent.stdout.splitlines()[-2:] == [
+        'GPT: 0 sent in batches: The provider answered HTTP 400: "no batches of this model"',
+        "Claude: 1 sent in batches",
+    ]
+
+
 def test_a_batch_costs_no_more_than_it_may(data: Path, served: Batching) -> None:
     """`--max-usd` shrinks a batch, or forbids it."""
     refused = poll(data, "a", "--batch", "--model", "GPT", "--max-usd", "0.001")
     assert refused.exit_code == 1
-    assert "GPT: 0 sent in batches; --max-usd 0.001 leaves too little" in refused.stdout
+    assert "GPT: 0 sent in batches: --max-usd 0.001 leaves too little" in refused.stdout
     assert served.book["batches"] == {}
 
 
@@ -183,16 +200,18 @@ def test_a_file_that_was_deleted_by_hand_is_named(data: Path, served: Batching) 
 
 def test_two_commands_do_not_work_on_the_same_batches(data: Path, served: Batching) -> None:
     """The second says that another process is at it, and sends nothing."""
-    served.tell(gpt={"looks": 9})
-    poll(data, "a", "--batch", "--model", "GPT")
+    (data / ".locks").mkdir()
     with leased(data / ".locks" / f"{hashlib.sha256(b'GPT').hexdigest()[:8]}.batch.lock"):
         refused = poll(data, "b", "--batch", "--model", "GPT")
         assert refused.stdout.splitlines()[-1] == (
-            "GPT: 0 sent in batches; another process is at its batches"
+            "GPT: 0 sent in batches: another process is at its batches"
         )
+        assert served.book["batches"] == {}
+    served.tell(gpt={"looks": 9})
+    poll(data, "a", "--batch", "--model", "GPT")
+    with leased(data / ".locks" / f"{hashlib.sha256(b'GPT').hexdigest()[:8]}.batch.lock"):
         collected = poll(data, "--collect")
-        assert "Another process is at the batches of GPT." in collected.stderr
-    assert len(served.book["batches"]) == 1
+        assert "Another process is at the batches of GPT." in collected.stderr.splitlines()
 
 
 def test_without_its_key_a_batch_is_not_cancelled(data: Path, served: Batching) -> None:
@@ -223,9 +242,11 @@ def test_a_person_may_try_again_what_was_refused(data: Path, served: Batching) -
     refused = poll(data, "a", "b", "--batch", "--model", "GPT")
     assert refused.exit_code == 1
     assert "no batches of this model" in refused.stdout
+    off = "batches are off, for the first was refused: The provider answered HTTP 400"
+    assert f"GPT: 3 of 3 due, {off}" in poll(data, "--status").stdout
     served.tell(gpt={"looks": 9})
     tried = poll(data, "a", "b", "--batch", "--model", "GPT")
     assert tried.exit_code == 0
-    assert "GPT: 1 sent in batches; batches are off, for the first was refused" in tried.stdout
+    assert "GPT: 1 sent in batches: batches are off, for the first was refused" in tried.stdout
     again = poll(data, "a", "b", "--batch", "--model", "GPT")
-    assert "GPT: 0 sent in batches; the first batch, of one question, is on its way" in again.stdout
+    assert "GPT: 0 sent in batches: the first batch, of one question, is on its way" in again.stdout

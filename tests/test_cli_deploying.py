@@ -322,7 +322,7 @@ def paths(client: FlaskClient) -> list[str]:
     documents = ("categories", "changes", "mentions", "labs", "openapi", "best/crm-software")
     found = [*(f"/api/v1/{name}.json" for name in documents), "/api/v1/product/product-a.json"]
     found += ["/api/v1/README.md"]
-    return [path for path in [*found, *pages] if path != "/search"]
+    return [*found, *pages]
 
 
 @needs_nginx
@@ -363,8 +363,13 @@ class TestNginxAlone:
     def test_what_needs_a_process_says_that_there_is_none(self, alone: Alone) -> None:
         """Search, history, past days, tables and unknown paths are the application's, now away."""
         for path in (
+            "/search?q=crm",
+            "/search/suggest?q=crm",
             "/api/v1/search?q=crm",
+            "/api/v1/search",
             "/api/v1/history?slug=crm-software",
+            "/healthz",
+            "/mcp",
             "/api/v1/best/crm-software.json?asOf=2026-11-02",
             "/best/crm-software?utm=x&asOf=2026-11-02",
             "/best/crm-software/changes",

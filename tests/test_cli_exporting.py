@@ -11,6 +11,7 @@ import pytest
 from builders import BASE_URL, answered, app_over, append, command, write_data, write_json
 
 from store.last_good import FOLDER
+from store.web.pages import pictures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,10 +91,12 @@ def test_a_tree_without_last_good_versions_is_published_with_a_warning(
 
 
 def test_nothing_that_needs_a_process_is_in_it(data: Path, tmp_path: Path) -> None:
-    """Search, history and health would be wrong as soon as they are written."""
+    """What was searched, history and health would be wrong as soon as they are written."""
     export(data, tmp_path / "tree")
     paths = manifest(tmp_path / "tree")["files"]
-    assert not [p for p in paths if "search" in p or "history" in p or "health" in p]
+    words = ("search", "history", "health", "livez", "readyz")
+    assert [p for p in paths if any(word in p for word in words)] == ["/search"]  # the list of all
+    assert "/mcp" not in paths
 
 
 def test_old_addresses_are_in_it(data: Path, tmp_path: Path) -> None:
@@ -130,6 +133,32 @@ def test_only_what_changed_is_written(data: Path, tmp_path: Path) -> None:
     export(data, tree)
     assert not old.exists()
     assert len(list((tree / "trees").iterdir())) == 2
+
+
+def test_a_picture_is_drawn_again_only_when_it_shows_something_else(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last tree's card stands, byte for byte, unless what it is drawn from has changed."""
+    drawn: list[bytes] = []
+
+    def draw(source: bytes) -> bytes:
+        drawn.append(source)
+        return b"%d " % len(drawn) + source
+
+    monkeypatch.setattr(pictures, "rasteriser", lambda: draw)
+    tree = tmp_path / "tree"
+    export(data, tree)
+    first = manifest(tree)
+    export(data, tree)
+    assert (len(drawn), manifest(tree)) == (len(SLUGS), first)
+    append(data, [answered("A", ["Product E"], "2026-11-09T06:00:00Z")])
+    export(data, tree)
+    assert len(drawn) == len(SLUGS) + 1
+    assert (tree / "current/cards/best/crm-software.png").read_bytes() == b"3 " + drawn[2]
+    assert manifest(tree)["headers"] == first["headers"]
+    (tree / "current/cards/best/crm-software.png").unlink()
+    export(data, tree)
+    assert (tree / "current/cards/best/crm-software.png").read_bytes() == b"4 " + drawn[2]
 
 
 def test_what_is_gone_is_not_in_the_next_tree(data: Path, tmp_path: Path) -> None:

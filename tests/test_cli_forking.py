@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork")  # of a process with th
 @pytest.fixture(autouse=True)
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forking, "FEW", 3)
+    monkeypatch.setattr(forking, "CHUNK", 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
 
 

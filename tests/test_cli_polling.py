@@ -511,6 +511,7 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
         "running": 0,
         "paused": f"until {rest}: It failed: auth.",
         "batches": None,
+        "noBatches": None,
         "usdToday": 0,
         "lastSuccess": at(days=2),
         "wrong": ["GPT: the environment variable that its key_env names is not set."],

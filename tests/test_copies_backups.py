@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import shutil
@@ -69,15 +70,15 @@ def test_only_what_changed_is_written(data: Path, tmp_path: Path) -> None:
     """A second backup adds the objects of changed files; the one before can still be read."""
     place = Folder(tmp_path / "there")
     backups.back_up(data, place, NOW, "1")
-    assert backups.back_up(data, place, NOW, "1").written == 0
+    assert backups.back_up(data, place, NOW, "1")[1] == 0
     append(data, [answered("A", ["X"], "2026-11-19T06:00:00Z")])
-    assert backups.back_up(data, place, NOW, "1").written == 1
+    assert backups.back_up(data, place, NOW, "1")[1] == 1
     for n in range(3):
         (data / "LICENSE").write_text(f"{n}")
         backups.back_up(data, place, NOW, "1")
     found = backups.last(place)
     assert found
-    objects = {name.removeprefix("objects/") for name in place.names("objects")}
+    objects = {path.name for path in (tmp_path / "there" / "objects").iterdir()}
     assert objects == found[0].objects | set(found[0].before), "older ones are taken away"
 
 
@@ -110,6 +111,25 @@ def test_a_line_that_is_being_written_waits(data: Path, tmp_path: Path) -> None:
     run(data, "backup", tmp_path / "there")
     run(tmp_path / "new", "restore", tmp_path / "there")
     assert (tmp_path / "new" / "history" / "crm-software.jsonl").read_bytes() == whole
+
+
+def test_a_backup_is_not_kept_in_what_it_is_of(data: Path) -> None:
+    """It would be lost with it, and the next would hold it too."""
+    assert "would be lost with it" in run(data, "backup", data / "backup", fails=True)
+    assert not (data / "backup").exists()
+
+
+def test_a_full_disk_is_named(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed write itself does not say where."""
+    run(data, "backup", tmp_path / "there")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(type(tmp_path), "write_bytes", full)
+    new = tmp_path / "new"
+    assert f"{new}: No space left on device" in run(new, "restore", tmp_path / "there", fails=True)
+    assert not list(new.iterdir()), "nothing was put in place"
 
 
 def test_a_directory_with_other_data_is_left_alone(data: Path, tmp_path: Path) -> None:

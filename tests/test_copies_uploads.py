@@ -9,8 +9,10 @@ import random
 import subprocess
 import sys
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from builders import answered, append, command, write_data
@@ -168,12 +170,82 @@ def test_an_address_that_is_none_is_refused(where: str) -> None:
         ("response error, after 1 retries: status: 503 Service Unavailable", "503"),
         ("HTTP error: error sending request for url (http://x/?X-Amz-Signature=abc)",
          "it cannot be reached"),
+        ("in 31 s, after 10 retries  - HTTP error: request or response body error\n\nDebug http://x/?abc",
+         "request or response body error"),
+        ("Error performing PUT http://169.254.169.254/latest/api/token in 5 ms - 403 Forbidden",
+         "its credentials are not set"),
+        ("Generic GCS error: Unable to open service account file from /x: No such file\n\nDebug",
+         "Unable to open service account file from /x"),
     ],
 )  # fmt: skip
 def test_what_a_cloud_says_is_told_without_signatures(text: str, said: str) -> None:
     """The library's own text has addresses that may be signed."""
     assert _reason(ValueError(text)).startswith(said)
     assert "abc" not in _reason(ValueError(text))
+
+
+class Generations(BaseHTTPRequestHandler):
+    """Google's object storage as far as conditions go: XML API, x-goog-if-generation-match.
+
+    They are conditions on a number that every write makes anew; ETags are digests, and none.
+    """
+
+    protocol_version = "HTTP/1.1"
+    objects: ClassVar[dict[str, tuple[int, bytes]]] = {}
+
+    def do_GET(self) -> None:
+        """Answer with an object."""
+        found = self.objects.get(self.path)
+        self._answer(200 if found else 404, *(found or (0, b"<Code>NoSuchKey</Code>")))
+
+    do_HEAD = do_GET  # noqa: N815 - its base calls it so
+
+    def do_PUT(self) -> None:
+        """Take an object, if the condition holds."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        now = self.objects.get(self.path, (0, b""))[0]
+        if int(self.headers.get("x-goog-if-generation-match", now)) != now:
+            return self._answer(412)
+        self.objects[self.path] = now + 1, body
+        return self._answer(200, now + 1)
+
+    def do_DELETE(self) -> None:
+        """Remove an object that is there."""
+        self._answer(204 if self.objects.pop(self.path, None) else 404)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def _answer(self, status: int, generation: int = 0, body: bytes = b"") -> None:
+        self.send_response(status)
+        for name, value in (("ETag", '"same"'), ("x-goog-generation", generation),
+                            ("Last-Modified", "Fri, 20 Nov 2026 06:00:00 GMT"),
+                            ("Content-Length", len(body))):  # fmt: skip
+            self.send_header(name, str(value))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+@pytest.mark.skipif(not find_spec("obstore"), reason="clouds need: pip install '.[cloud]'")
+def test_google_replaces_only_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its conditions name generations; and what is not there does not keep the rest from going."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Generations) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("GOOGLE_BASE_URL", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("GOOGLE_BEARER_TOKEN", "x")
+        bucket = place("gs://site/x")
+        first = bucket.replace(Item("m", lambda: b"1"), None)
+        with pytest.raises(PlaceError, match="somebody else"):
+            bucket.replace(Item("m", lambda: b"2"), None)
+        second = bucket.replace(Item("m", lambda: b"3"), first)
+        assert (bucket.read("m"), bucket.tag("m")) == ((b"3", second), second)
+        with pytest.raises(PlaceError, match="somebody else"):
+            bucket.replace(Item("m", lambda: b"4"), first)
+        bucket.write(Item(name, lambda: b"") for name in "abc")
+        bucket.remove(["none", *"abc"])
+        assert [bucket.read(name) for name in "abc"] == [None] * 3
+        server.shutdown()
 
 
 has_moto = find_spec("moto") and find_spec("obstore")

@@ -11,7 +11,8 @@ import random
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, failed, line_of
@@ -23,7 +24,6 @@ from store.line_codec import encode_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from conftest import Report
 
@@ -53,6 +53,35 @@ def polls(*models: str) -> list[Poll]:
 def log(tmp_path: Path) -> History:
     (tmp_path / "history").mkdir()
     return History(tmp_path / "history")
+
+
+@pytest.mark.parametrize("looked", ["for the file", "for any"])
+def test_a_file_that_another_thread_begins_meanwhile_is_not_lost(
+    log: History, monkeypatch: pytest.MonkeyPatch, looked: str
+) -> None:
+    """Who looked just before finds nothing, and not that something is gone."""
+
+    def begin() -> None:
+        monkeypatch.undo()
+        log.append(polls("A"), NOW)
+        assert len(log.read(SLUG).polls) == 1
+
+    def too_early(_path: Path) -> Any:
+        begin()
+        raise FileNotFoundError
+
+    def glob(self: Path, pattern: str) -> list[Path]:
+        found = list(self.iterdir())
+        assert pattern
+        begin()
+        return found
+
+    if looked == "for any":
+        monkeypatch.setattr(Path, "glob", glob)
+        assert log.read("vpn") == history.Log("vpn")
+    else:
+        monkeypatch.setattr(history, "opened", too_early)
+        assert log.read(SLUG) == history.Log(SLUG)
 
 
 def written(log: History) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import shutil
-import threading
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from batch_desk import APIS, NOW, STEPS, Desk, poll_of
-from batching import Batching
+from batching import Batching, serving
 from builders import category
 from faults import failing_names
 
@@ -37,19 +36,14 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Batching]:
     """The provider, on a thread of the test's own process."""
-    with Batching() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
 def desk(tmp_path: Path, served: Batching) -> Desk:
     """A fresh data directory and a provider that does as it should."""
-    served.book = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
-    return Desk(tmp_path / "data", served)
+    return Desk(tmp_path / "data", served.emptied())
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -207,20 +201,26 @@ def test_what_was_answered_before_the_end_is_not_lost(
     (batch,) = desk.work().files.all()
     assert batch.late
     assert standing(batch.assistant, [batch], desk.now) == Standing(
-        0, "batches rest for a day, for one came late"
+        0, "batches rest for a day, for one came late or was cancelled"
     )
 
 
-@pytest.mark.parametrize("api", ["responses", "gemini"])
+@pytest.mark.parametrize("api", ["responses", "gemini", "xai"])
 def test_a_batch_that_failed_before_it_ran_asks_nothing(desk: Desk, api: str) -> None:
     """Its pairs are free again, nothing is recorded or paid, and it is said why."""
     desk.server.tell(**{api: {"end": "failed"}})
     desk.submit(desk.calls(3, api))
-    (sentence,) = desk.follow(api).wrong
-    assert "The provider's batch failed before it ran (" in sentence
+    why = "token_limit_exceeded: too many"
+    said = {"gemini": "it gave no reason", "xai": "JSONL file validation failed: line 1: no"}
+    sentence = f"The provider's batch failed before it ran ({said.get(api, why)})."
+    assert desk.follow(api).wrong == [f"{api.title()}: {sentence}"]
     assert desk.states() == ["void"]
     assert desk.polls() == []
     assert desk.taken() == 0
+    (batch,) = desk.work().files.all()
+    desk.later(days=20)
+    off = standing(batch.assistant, [batch], desk.now)
+    assert off == Standing(0, f"batches are off, for the first was refused: {sentence}")
 
 
 def test_a_completed_batch_without_files_is_waited_for(desk: Desk) -> None:
@@ -279,7 +279,7 @@ def test_a_batch_whose_making_had_no_answer_is_found(desk: Desk, api: str, creat
     desk.server.tell(**{api: {}})
     desk.submit(desk.calls(1, api)[:1])
     desk.follow(api)
-    desk.server.tell(**{api: {"create": create, "looks": 1}})
+    desk.server.tell(**{api: {"create": create, "looks": 2}})
     came = desk.submit(desk.calls(4, api)[1:])
     assert came.why == "The provider did not say whether it took the batch; it is looked for."
     assert desk.states() == ["collected", "intended"]
@@ -287,6 +287,9 @@ def test_a_batch_whose_making_had_no_answer_is_found(desk: Desk, api: str, creat
     if api == "messages":
         desk.follow(api)
         assert desk.states()[1] == "intended", "its ids can prove it only when it has ended"
+    else:
+        desk.follow(api)
+        assert desk.states()[1] == "submitted", "its label says at once whose it is"
     desk.follow(api)
     desk.follow(api)
     assert desk.states() == ["collected", "collected"]
@@ -343,6 +346,10 @@ def test_a_refused_first_batch_turns_batches_off(desk: Desk) -> None:
     assert "rest for an hour" in (standing(assistant, batches, NOW).why or "")
     desk.later(hours=2)
     assert standing(assistant, batches, desk.now) == Standing(1)
+    desk.server.tell(responses={"create": 400, "why": "API key not valid."})
+    desk.submit(desk.calls(1))
+    desk.later(hours=2)
+    assert standing(assistant, desk.work().files.all(), desk.now) == Standing(1)
     desk.server.tell(responses={"create": 400})
     desk.submit(desk.calls(1))
     batches = desk.work().files.all()
@@ -376,6 +383,39 @@ def test_a_late_batch_is_cancelled_and_collected(desk: Desk, api: str) -> None:
     assert wrong == f"A batch of {api.title()} is with its provider {since}."
     assert desk.states() == ["submitted"]
     assert dict(desk.follow(api).summary.outcomes) == {"answered": 1, "interrupted": 2}
+
+
+def test_what_was_cancelled_at_xai_may_be_answered_nonetheless(desk: Desk) -> None:
+    """It says that all is cancelled, and seconds later that it is answered and billed."""
+    desk.server.tell(xai={"end": "revert"})
+    desk.submit(desk.calls(2, "xai"))
+    desk.later(hours=26.1)
+    desk.follow("xai")
+    assert desk.follow("xai").summary.polled == 0
+    assert desk.states() == ["submitted"]
+    assert dict(desk.follow("xai").summary.outcomes) == {"answered": 2}
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_what_stays_cancelled_at_xai_is_interrupted(desk: Desk, *, by_hand: bool) -> None:
+    """A quarter of an hour after it was cancelled, here or in xAI's console."""
+    desk.server.tell(xai={"end": "cancelled" if by_hand else "hang"})
+    desk.submit(desk.calls(2, "xai"))
+    desk.later(hours=1 if by_hand else 26.1)
+    desk.follow("xai")
+    desk.later(minutes=14)
+    assert desk.follow("xai").summary.polled == 0
+    desk.later(minutes=1)
+    assert dict(desk.follow("xai").summary.outcomes) == {"interrupted": 2}
+    assert desk.taken() == 0
+
+
+def test_what_was_cancelled_at_xai_is_collected_however_late(desk: Desk) -> None:
+    """After 50 hours nothing settles any more: what can be read is recorded."""
+    desk.server.tell(xai={"end": "cancelled", "answered": 1})
+    desk.submit(desk.calls(2, "xai"))
+    desk.later(hours=51)
+    assert dict(desk.follow("xai").summary.outcomes) == {"answered": 1, "interrupted": 1}
 
 
 def test_a_stuck_batch_is_given_up(desk: Desk) -> None:
@@ -730,3 +770,6 @@ def test_how_far_a_batch_is_stays_written(desk: Desk) -> None:
         "2 batches: 4 asked 3 h ago, 2 done, direct after 11-21 08:00Z, at most 0.08 USD"
     )
     assert open_batches([], desk.now) is None
+    desk.server.book["batches"]["b1"]["end"] = "completed"
+    desk.follow()
+    assert [batch.done for batch in desk.work().files.all()] == [3, 0]

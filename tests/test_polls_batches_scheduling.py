@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from batch_desk import NOW, ROUNDS, Desk, poll_of
-from batching import Batching
+from batching import Batching, serving
 
 from store.polls.batches.files import Batches
-from store.polls.batches.scheduling import WORTH_IT, BatchSchedule, not_under_way
+from store.polls.batches.scheduling import BatchSchedule, not_under_way
 from store.polls.due import DuePolls, Pair, look
 from store.times import rfc3339
 
@@ -23,20 +22,15 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Batching]:
     """The provider, on a thread of the test's own process."""
-    with Batching() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 class Scheduled:
     """A schedule's batches, over sixty categories."""
 
     def __init__(self, directory: Path, server: Batching) -> None:
-        server.book = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
-        self.desk = Desk(directory, server)
+        self.desk = Desk(directory, server.emptied())
         self.elapsed = 0.0
         self.schedule = BatchSchedule(Batches(directory), 60.0, lambda: self.elapsed)
         self.calls = self.desk.calls(60)
@@ -88,13 +82,43 @@ def test_many_due_pairs_go_in_a_batch(at_work: Scheduled) -> None:
 def test_few_due_pairs_are_asked_directly_once_they_have_waited(at_work: Scheduled) -> None:
     """Within an hour others may fall due and fill a batch; what was never asked does not wait."""
     at_work.prove()
-    few = at_work.calls[1:WORTH_IT]
+    few = at_work.calls[1:50]
     assert at_work.left(few) == [pair.slug for pair in few]
     at_work.poll(few, NOW)
-    at_work.desk.later(days=7, minutes=30)
+    at_work.desk.later(days=7, minutes=59, seconds=59)
     assert at_work.left(few) == []
-    at_work.desk.later(minutes=30)
+    at_work.desk.later(seconds=1)
     assert at_work.left(few) == [pair.slug for pair in few]
+
+
+def test_what_was_sent_is_logged_each_time(
+    at_work: Scheduled, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Though it is the same again; fifty are worth a batch."""
+    caplog.set_level("INFO")
+    at_work.prove()
+    for count in (1, 2):
+        assert at_work.left(at_work.calls[1:51]) == []
+        at_work.desk.follow()
+        at_work.desk.later(days=7)
+        assert at_work.left(at_work.calls[51:53]) == ["c-51", "c-52"]
+        said = [(one.levelname, one.getMessage()) for one in caplog.records]
+        assert said == [
+            ("INFO", "Responses: 1 sent in a batch"),
+            *[("INFO", "Responses: 50 sent in a batch")] * count,
+        ]
+
+
+def test_a_batch_that_may_have_been_made_is_logged(
+    at_work: Scheduled, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the reason for which nobody knows."""
+    caplog.set_level("INFO")
+    at_work.desk.server.tell(responses={"create": "drop"})
+    at_work.left(at_work.calls)
+    why = "The provider did not say whether it took the batch; it is looked for."
+    said = f"Responses: 1 sent in a batch: {why}"
+    assert [one.getMessage() for one in caplog.records] == [said]
 
 
 def test_who_can_be_sent_no_batch_is_asked_directly(at_work: Scheduled) -> None:
@@ -111,8 +135,10 @@ def test_a_cap_that_leaves_nothing_sends_nothing(
     at_work.desk.cap = 0.001
     for _ in range(3):
         assert at_work.left(at_work.calls) == []
-    said = "no batch was sent: daily_usd 0.001 of site.json leaves too little"
-    assert caplog.text.count(said) == 1
+    said = (
+        "Responses: no batch was sent: daily_usd 0.001 of site.json leaves too little for a batch"
+    )
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [("WARNING", said)]
 
 
 def test_batches_are_looked_at_every_five_ticks(at_work: Scheduled) -> None:

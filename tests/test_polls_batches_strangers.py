@@ -1,7 +1,8 @@
 """Batches at mock servers that others wrote, and by the types of the vendors' own SDKs.
 
 The servers are aimock for OpenAI (``npm install @copilotkit/aimock@1.43.0``, its program ``llmock``
-named by ``AIMOCK``) and llmock for Anthropic; it and the SDKs are the extra ``sdk``.
+named by ``AIMOCK``) and llmock for Anthropic; it and the SDKs are the extra ``sdk``, but for
+xAI's, which has the types of its gRPC alone.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from batch_desk import Desk
+from batching import Batching, serving
 from processes import free_port, reached, until
 
 from store.polls.asking import body_of, read_reply
-from store.polls.batches.work import QUEUES
+from store.polls.batches.work import QUEUES, queue_of
 from store.polls.providers import Response
-from store.polls.providers.batches import Item, Remote
+from store.polls.providers.batches import Item, Remote, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,9 +91,9 @@ def test_llmock_takes_our_batches(tmp_path: Path) -> None:
     assert all(poll.usage and poll.served_model for poll in polls)
 
 
-def sdk(module: str) -> Any:
+def sdk(module: str, install: str = EXTRA) -> Any:
     """A module of a vendor's SDK."""
-    return pytest.importorskip(module, reason=f"{module} is not installed: {EXTRA}")
+    return pytest.importorskip(module, reason=f"{module} is not installed: {install}")
 
 
 def items(desk: Desk, api: str) -> list[Item]:
@@ -122,9 +124,15 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches(tmp_path: Path) -> None:
         endpoint="/v1/responses", input_file_id="file-1", status="completed",
         output_file_id="file-2", metadata={"consensus_batch": "label"},
     )  # fmt: skip
-    remote = queue.read_batch(sample.model_dump_json().encode())
+    remote = queue.read_batch(sample.model_dump(mode="json"))
     assert remote == Remote(
-        id="batch_1", state="ended", label="label", created=1_700_000_000, files=("file-2",)
+        id="batch_1",
+        state="ended",
+        label="label",
+        created=1_700_000_000,
+        asked=0,
+        done=0,
+        files=("file-2",),
     )
     content = {"type": "output_text", "text": "hello", "annotations": []}
     message = {
@@ -159,7 +167,7 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> Non
         "request_counts": counts, "created_at": "2026-11-20T06:00:00Z",
         "expires_at": "2026-11-21T06:00:00Z",
     })  # fmt: skip
-    remote = queue.read_batch(sample.model_dump_json().encode())
+    remote = queue.read_batch(sample.model_dump(mode="json"))
     assert remote
     assert (remote.id, remote.state, remote.asked, remote.done) == ("msgbatch_1", "open", 2, 1)
     message = types.Message.model_validate({
@@ -187,3 +195,95 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> Non
     assert outcomes.pop("succeeded") == "hello"
     kinds = {name: getattr(came, "kind", None) for name, came in outcomes.items()}
     assert kinds == {"errored": "rate_limited", "canceled": "interrupted", "expired": "timeout"}
+
+
+@pytest.mark.parametrize("api", ["chat", "xai"])
+def test_openai_sdk_reads_our_lines_of_chat(tmp_path: Path, api: str) -> None:
+    """They fit its parameter types; xAI takes the same, its own SDK has no such lines."""
+    completions = sdk("openai.types.chat.completion_create_params")
+    fits = sdk("pydantic").TypeAdapter(completions.CompletionCreateParamsNonStreaming)
+    desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
+    assistant = desk.assistant(api)
+    upload = queue_of(assistant).build_upload(assistant, items(desk, api), "key")
+    assert upload
+    lines = [msgspec.json.decode(line) for line in (upload.file or b"").splitlines()]
+    assert [line["url"] for line in lines] == ["/v1/chat/completions"] * 2
+    for line in lines:
+        fits.validate_python(line["body"])
+
+
+@pytest.fixture
+def served() -> Iterator[Batching]:
+    """Our own provider, for SDKs to talk to."""
+    with serving() as server:
+        yield server
+
+
+def test_google_sdk_sends_our_batch_and_reads_our_provider(
+    tmp_path: Path, served: Batching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its client makes the very lines that we send, and finds in the results what we find."""
+    genai, types = sdk("google.genai"), sdk("google.genai.types")
+    monkeypatch.setenv("NO_PROXY", "*")
+    options = types.HttpOptions(base_url=served.url, api_version="v1")
+    client = genai.Client(api_key="key", http_options=options)
+    batches = client.batches
+    desk = Desk(tmp_path / "data", served)
+    desk.submit(desk.calls(2, "gemini"))
+    (ours,) = served.book["batches"].values()
+    requests = [
+        types.InlinedRequest(
+            contents=item["body"]["contents"],
+            metadata={"key": item["id"]},
+            config={
+                **item["body"]["generationConfig"],
+                "systemInstruction": item["body"]["systemInstruction"],
+            },
+        )
+        for item in ours["items"]
+    ]
+    made = batches.create(model="gemini", src=requests, config={"display_name": ours["label"]})
+    theirs = served.book["batches"]["b2"]
+    assert (theirs["items"], theirs["label"]) == (ours["items"], ours["label"])
+    assert made.name == "batches/b2"
+    read = batches.get(name="batches/b1")
+    assert read.state.name == "JOB_STATE_SUCCEEDED"
+    assert [one.name for one in batches.list(config={"page_size": 100})] == [
+        "batches/b2", "batches/b1",
+    ]  # fmt: skip
+    desk.follow("gemini")
+    picks = {poll.notes[0]: poll.pick for poll in desk.polls()}
+    for one in read.dest.inlined_responses:
+        answer = msgspec.json.decode(one.response.text)
+        assert picks[f"batch {one.metadata['key']}"] == answer["picks"][0]["name"]
+
+
+def test_xai_sdk_takes_our_batch_and_we_read_its_own(tmp_path: Path) -> None:
+    """By the types of its gRPC, which name the same members; REST has the results one deeper."""
+    types = sdk("xai_sdk.proto", "pip install xai-sdk").batch_pb2
+    shapes, status = sdk("google.protobuf.json_format"), sdk("google.rpc.status_pb2")
+
+    def shown(message: Any) -> bytes:
+        text: str = shapes.MessageToJson(message, preserving_proto_field_name=True)
+        return text.encode()
+
+    desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
+    assistant = desk.assistant("xai")
+    queue = queue_of(assistant)
+    made = queue.build_batch(assistant, [], "label", "file-1", "key")
+    shapes.ParseDict(made.body, types.CreateBatchRequest())
+    state = types.BatchState(num_requests=3, num_pending=1, num_success=2)
+    batch = types.Batch(batch_id="b1", name="label", state=state)
+    assert queue.read_batch(opened(shown(batch))) == Remote(
+        id="b1", state="open", label="label", asked=3, done=2
+    )
+    more = {"pagination_token": "t"}
+    page = queue.read_list(shown(types.ListBatchesResponse(batches=[batch], **more)))
+    assert page
+    assert ([one.id for one in page.batches], page.following) == (["b1"], "t")
+    failed = types.BatchResult(batch_request_id="x", error=status.Status(code=8, message="slow"))
+    results = shown(types.ListBatchResultsResponse(results=[failed], **more))
+    ((identifier, came),) = queue.read_results(results)
+    assert isinstance(came, Response)
+    assert (identifier, came.status) == ("x", 429)
+    assert queue.next_file("b1", results) == "b1?t"

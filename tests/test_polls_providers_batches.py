@@ -19,6 +19,7 @@ from store.polls.providers.batches import (
     moment,
     number,
     openai,
+    opened,
     xai,
 )
 from store.records import Assistant, Failure
@@ -33,7 +34,7 @@ ODD = (b"", b"[]", b"null", b"<html>", b'{"id": "../x", "processing_status": "en
 def test_what_is_no_batch_is_none(name: str, body: bytes) -> None:
     """Nor is an id that would lead to another path; no page, and no results."""
     queue = QUEUES[name]
-    assert queue.read_batch(body) is None
+    assert queue.read_batch(opened(body)) is None
     assert queue.read_list(body) is None
     assert list(queue.read_results(body)) == [] or name in ("openai", "anthropic")
     assert queue.next_file("x", body) is None
@@ -90,10 +91,13 @@ def test_items_of_openai_that_have_no_response() -> None:
     assert found["d"].status == 0
 
 
-STATUSES = sorted(anthropic.STATUSES.items())
-
-
-@pytest.mark.parametrize(("kind", "status"), [*STATUSES, ("unheard_of", 500)])
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("invalid_request_error", 400), ("authentication_error", 401), ("billing_error", 402),
+     ("permission_error", 403), ("not_found_error", 404), ("request_too_large", 413),
+     ("rate_limit_error", 429), ("api_error", 500), ("timeout_error", 504),
+     ("overloaded_error", 529), ("unheard_of", 500)],
+)  # fmt: skip
 def test_errors_of_anthropic_have_the_status_of_their_type(kind: str, status: int) -> None:
     """Nested once or twice."""
     inner = {"type": kind, "message": "no"}
@@ -104,8 +108,10 @@ def test_errors_of_anthropic_have_the_status_of_their_type(kind: str, status: in
 
 def test_a_result_of_anthropic_of_no_known_kind() -> None:
     """It is a failure, not an answer."""
-    came = read(anthropic, {"custom_id": "a", "result": {"type": "new"}})["a"]
-    assert came == Failure("http", "The provider's batch gave a result of no known kind.")
+    kinds: tuple[Any, ...] = ("new", [], {}, None)
+    for kind in kinds:
+        came = read(anthropic, {"custom_id": "a", "result": {"type": kind}})["a"]
+        assert came == Failure("http", "The provider's batch gave a result of no known kind.")
 
 
 @pytest.mark.parametrize(
@@ -134,15 +140,22 @@ def test_results_of_gemini_stand_in_either_place() -> None:
 
 
 def test_results_of_xai_that_failed_or_have_more_pages() -> None:
-    """A gRPC code, and the token of the page that follows."""
+    """A gRPC code or a sentence, and the token of the page that follows."""
+    errors = {"a": {"code": 8}, "b": "max_tokens must be positive", "c": "Batch cancelled"}
     page = {
-        "results": [{"batch_request_id": "a", "batch_result": {"error": {"code": 8}}}],
+        "results": [
+            {"batch_request_id": name, "batch_result": {"error": error}}
+            for name, error in errors.items()
+        ],
         "pagination_token": "t&t",
     }
     body = json.dumps(page).encode()
-    ((_, came),) = xai.read_results(body)
-    assert isinstance(came, Response)
-    assert came.status == 429
+    found = dict(xai.read_results(body))
+    assert isinstance(found["a"], Response)
+    assert isinstance(found["b"], Response)
+    assert found["a"].status == 429
+    assert json.loads(found["b"].body)["error"]["message"] == "max_tokens must be positive"
+    assert found["c"] == UNASKED["cancelled"]
     following = xai.next_file("b1?s", body)
     assert following == "b1?t&t"
     url = xai.build_download(ASSISTANT, following, None).url
@@ -150,29 +163,35 @@ def test_results_of_xai_that_failed_or_have_more_pages() -> None:
 
 
 def test_a_batch_of_xai_has_not_ended_before_it_is_counted() -> None:
-    """0 of 0 is the beginning; a batch that xAI cancelled is over."""
+    """0 of 0 is the beginning; one that xAI cancels before it is counted has failed."""
     states: tuple[dict[str, int], ...] = (
         {},
         {"num_requests": 2, "num_pending": 1},
         {"num_requests": 2, "num_pending": 0},
     )
-    bodies = [json.dumps({"batch_id": "b", "state": state}).encode() for state in states]
+    bodies = [{"batch_id": "b", "state": state} for state in states]
     found = [xai.read_batch(body) for body in bodies]
     assert [remote.state for remote in found if remote] == ["open", "open", "ended"]
-    ended = xai.read_batch(b'{"batch_id": "b", "cancel_by_xai_message": "no"}')
+    body = {"batch_id": "b", "cancel_by_xai_message": "JSONL file validation failed"}
+    failed = xai.read_batch(body)
+    assert failed
+    assert (failed.state, failed.why) == ("failed", "JSONL file validation failed")
+    ended = xai.read_batch({**body, "state": states[1]})
     assert ended
     assert (ended.state, ended.unasked) == ("ended", UNASKED["cancelled"])
+    cut = xai.read_batch({"batch_id": "b", "state": {"num_requests": 2, "num_cancelled": 1}})
+    assert cut
+    assert (cut.is_settling, cut.unasked) == (True, UNASKED["cancelled"])
 
 
 @pytest.mark.parametrize("status", ["new", "", "in_progress", "cancelling", "finalizing"])
 def test_a_state_that_nobody_knows_is_open(status: str) -> None:
     """Until a provider says that a batch is over, it may cost."""
-    body = json.dumps({"id": "b", "status": status}).encode()
-    remote = openai.read_batch(body)
+    remote = openai.read_batch({"id": "b", "status": status})
     assert remote
     assert remote.state == "open"
     named = {"name": "batches/b", "metadata": {"state": f"BATCH_STATE_{status}"}}
-    other = gemini.read_batch(json.dumps(named).encode())
+    other = gemini.read_batch(named)
     assert other
     assert other.state == "open"
 
@@ -180,9 +199,7 @@ def test_a_state_that_nobody_knows_is_open(status: str) -> None:
 def test_why_a_batch_failed() -> None:
     """The first error's code and words."""
     errors = {"data": [{"code": "token_limit_exceeded", "message": "too many"}, {"code": "x"}]}
-    found = openai.read_batch(
-        json.dumps({"id": "b", "status": "failed", "errors": errors}).encode()
-    )
+    found = openai.read_batch({"id": "b", "status": "failed", "errors": errors})
     assert found
     assert (found.state, found.why) == ("failed", "token_limit_exceeded: too many")
 

@@ -118,6 +118,16 @@ def spent(given: Any, made: Any) -> bytes:
     return json.dumps(body).encode()
 
 
+@pytest.mark.parametrize(("total", "made"), [(12, 2), (19, 9), (3, 2), (None, 2), ("12", 2)])
+def test_reasoning_beside_the_answer_is_paid_too(desk: Desk, total: Any, made: int) -> None:
+    """They may stand in the total alone, as xAI's do; no total makes an answer cheaper."""
+    body = json.loads(spent(10, 2))
+    body["usage"]["total_tokens"] = total
+    poll, _ = desk.poll("chat", http(json.dumps(body).encode()))
+    assert poll.usage
+    assert (poll.usage.input_tokens, poll.usage.output_tokens) == (10, made)
+
+
 def test_a_year_that_no_calendar_has(desk: Desk) -> None:
     """A Retry-After beyond all dates is no hint, and no exception."""
     poll, summary = desk.poll(

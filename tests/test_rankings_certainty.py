@@ -121,6 +121,8 @@ SENTENCES = {
     "XYZ XYZ XYZ · XZY XYZ XYZ · XYZ XYZ XZY · XYZ XYZ XYZ": "Clear: over 12 answers X is ahead "
     "of every other product by more than chance. X comes first in 81 of 81 combinations of the "
     "assistants' last answers.",
+    "XY XY XY · XY XY XY": "Open: X and Y cannot be told apart (6 answers, 95 %). X comes first in "
+    "9 of 9 combinations of the assistants' last answers, but so few answers may all be luck.",
     "XY XY · XY XY": "Open: X and Y cannot be told apart (4 answers, 95 %).",
     "ABCDE BACDE · FGHAB GFHAB": "Open: A, B, F, G and 2 more cannot be told apart (4 answers, "
     "95 %).",

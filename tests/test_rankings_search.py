@@ -169,6 +169,46 @@ def test_a_hit_says_how_sure_it_is(index: Index, query: str, match: str) -> None
     assert max((*categories, *brands), key=lambda hit: hit.score).match == match
 
 
+@pytest.mark.parametrize(
+    ("query", "slug", "match"),
+    [
+        ("bike lock", "bike-lock", "exact"),
+        ("bike chain", "bike-lock", "likely"),
+        ("kayak rack for the roof", "roof-rack", "likely"),
+    ],
+)
+def test_what_is_guessed_is_not_exact(query: str, slug: str, match: str) -> None:
+    """A phrase in other order may mean another thing, one that is nearer in meaning."""
+    index = Index(
+        [
+            Document("bike-lock", ("Best bike lock",)),
+            Document("inflatable-kayak", ("Best inflatable kayak",)),
+            Document("roof-rack", ("Best roof rack",), None, ("a kayak on the car", "roof bars")),
+        ],
+        [],
+        [["bike lock", "chain up my bike"], ["inflatable kayak", "kayak on my roof rack"]],
+        [],
+    )
+    hit = index.search(query).categories[0]
+    assert (hit.slug, hit.match) == (slug, match)
+
+
+@pytest.mark.parametrize(
+    "query", ["air fryer cheap", "cheap air fryer", "a cheap air fryer, please"]
+)
+def test_a_price_tells_titles_apart(index: Index, query: str) -> None:
+    """Of two titles that answer a query alike, the one with its shopping words comes first."""
+    assert first(index.search(query))[0] == "cheap-air-fryer"
+
+
+def test_an_english_word_that_begins_a_name_is_not_it() -> None:
+    """What is only begun may be whole: a replica is hardly Replicate."""
+    hit = Index([], [Document("replicate", ("Replicate",))], [], ["replica"]).search("replica")[1][
+        0
+    ]
+    assert (hit.slug, hit.match) == ("replicate", "likely")
+
+
 def test_a_need_in_other_words_finds_by_its_situations(index: Index) -> None:
     """Words scattered over several situations add up, and enough of them are a likely match."""
     situations = ("clothes still wet after a day indoors", "black mould in the bathroom corners")

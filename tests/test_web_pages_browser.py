@@ -70,7 +70,8 @@ def paths(base: str, browser: Any) -> list[str]:
     return [
         "/", f"/best/{category}", f"/best/{category}?asOf={verdict['updated']}",
         f"/best/{category}/changes", f"/product/{product}", f"/product/{product}/polls", "/changes",
-        "/mentions", "/labs", "/labs/overlap-of-lists", "/methodology", f"/search?q={product}",
+        "/changes?since=2026-11-08", "/data", "/mentions", "/labs", "/labs/overlap-of-lists",
+        "/methodology", f"/search?q={product}",
         "/search", "/docs", "/best/crm-software", "/labs/how-noisy-is-one-answer", "/topics",
         "/topics/apps", "/compare", "/compare?a=models/model-a&b=models/model-b",
         f"/compare?a={product}&b={other}", f"/compare?a={product}&b=zzzz", "/models",

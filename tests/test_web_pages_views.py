@@ -159,6 +159,19 @@ def test_a_stale_answer_is_marked(directory: Path) -> None:
     assert text.count('<span class="tag">stale</span>') == 3
 
 
+def test_a_category_that_nobody_has_answered_for_long_says_so(directory: Path) -> None:
+    """As soon as a poll of another category is over the limit of days newer than its own."""
+    app = app_over(directory)
+    client, store = app.test_client(), app.extensions["store"]
+    for time, is_old in (("2026-11-18T06:00:00Z", False), ("2026-11-19T06:00:00Z", True)):
+        store.record([answered("B", ["Mullvad"], time, slug="vpn")], time)
+        store.flush()
+        page = client.get("/best/crm-software")
+        assert ("No assistant has answered this since 2026-10-19" in page.text) == is_old
+    assert "elsewhere polls go up to" in page.text
+    assert "No assistant has answered this" not in client.get("/best/vpn").text
+
+
 def test_a_category_without_a_poll_says_so(reader: FlaskClient) -> None:
     """Not yet ranked is 404 with a sentence, not an empty ranking."""
     answer = reader.get("/best/vpn")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,7 @@ from flask.cli import with_appcontext
 
 from store.cli import app_settings, counted, with_data
 from store.copies import backups
-from store.copies.places import PlaceError, place
+from store.copies.places import PlaceError, is_cloud, place
 from store.dataset.leaves import LeafList, ProofError
 from store.polls.leases import held, locks_in
 from store.polls.schedule import LOCK, other_owner
@@ -21,7 +22,6 @@ from store.web.openapi import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from store.settings import Settings
 
@@ -38,14 +38,18 @@ def backup(where: str) -> None:
     last backup stays. It refuses when history was lost since that one. Keys are no part of it.
     """
     settings = app_settings()
+    if not is_cloud(where) and Path(where).resolve().is_relative_to(settings.data_dir.resolve()):
+        raise click.ClickException(
+            f"{where} is inside the data directory, and would be lost with it; name another place."
+        )
     now = datetime.now(UTC)
     with _sentences("The backup was not made, the last one stays"):
         _list_lines(settings, now)
-        made = backups.back_up(settings.data_dir, place(where), rfc3339(now), VERSION)
-    lines, root = made.backup.head
+        made, new = backups.back_up(settings.data_dir, place(where), rfc3339(now), VERSION)
+    lines, root = made.head
     click.echo(
-        f"{counted(len(made.backup.files), 'file')}, {made.size / 1e6:,.1f} MB in {where}; "
-        f"{made.written:,} new. Proof: {lines:,} lines, root {root}"
+        f"{counted(len(made.files), 'file')}, {made.size / 1e6:,.1f} MB in {where}; "
+        f"{new:,} new. Proof: {lines:,} lines, root {root}"
     )
 
 
@@ -89,7 +93,7 @@ def _get(where: str, *, pull: bool) -> None:
             "set it to the directory that is to hold the data."
         )
     click.echo(f"Data: {directory.absolute()}", err=True)
-    with _sentences("Nothing was put in place"):
+    with _sentences(f"Nothing of {where} was put in place"):
         found, written = backups.restore(directory, place(where), pull=pull)
     lines, root = found.head
     click.echo(
@@ -112,4 +116,5 @@ def _sentences(otherwise: str) -> Iterator[None]:
     except (backups.BackupError, PlaceError, ProofError) as error:
         raise click.ClickException(f"{otherwise}: {error}.") from None
     except OSError as error:
-        raise click.ClickException(f"{otherwise}: {error.filename}: {error.strerror}.") from None
+        what = error.filename or app_settings().data_dir
+        raise click.ClickException(f"{otherwise}: {what}: {error.strerror}.") from None

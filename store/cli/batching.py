@@ -67,7 +67,7 @@ def _submit(context: PollContext, calls: Sequence[Pair], work: BatchWork, order:
             sent, why = sent + came.asked, came.why or stand.why
     if not had:
         why = "another process is at its batches"
-    click.echo(f"{assistant.name}: {sent} sent in batches" + (f"; {why}" if why else ""))
+    click.echo(f"{assistant.name}: {sent} sent in batches" + (f": {why}" if why else ""))
     return sent > 0 or why is None
 
 
@@ -83,7 +83,8 @@ def collect(context: PollContext, models: set[str], *, cancel: bool) -> bool:
         if batch.is_open and (not models or batch.name in models)
     ]
     if not wanted:
-        click.echo("No batch is on its way.")
+        of = f" of {' or '.join(sorted(models))}" if models else ""
+        click.echo(f"No batch{of} is on its way.")
         return True
     names = sorted({batch.name for batch in wanted})
     summaries: dict[str, RunSummary] = {}

@@ -28,16 +28,13 @@ from store.web.routes import ROUTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-WITH_ARGUMENTS = ("/search", "/search/suggest", "/api/v1/search", "/api/v1/history")
-"""Paths whose answers depend on the query: nginx never serves them from an exported tree."""
-
 OF_PAGES = {"a", "b", "since"}
 """Arguments that only pages take: the sides of a comparison, the day that changes begin with."""
 
 ARGUMENTS = tuple(
     sorted({p.name for route in ROUTES for p in route.parameters if p.place == "query"} | OF_PAGES)
 )
-"""Arguments that make any address one for the application, such as a past day."""
+"""Arguments with which an address is never answered from an exported tree."""
 
 
 def address(value: str, *, any_host: bool = False) -> str:
@@ -130,7 +127,6 @@ def nginx(
             **values,
             **places,
             listen=listen,
-            pages_with_arguments=WITH_ARGUMENTS,
             arguments=ARGUMENTS,
             headers=_headers(manifest) if manifest else {},
             odd_types=_odd_types(manifest) if manifest else {},

@@ -6,6 +6,7 @@ one rename of a link. Whoever reads ``DIR/current`` sees one whole state or the 
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import shutil
@@ -14,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -22,6 +23,8 @@ import click
 import msgspec
 from flask import current_app
 from werkzeug.http import parse_date
+from werkzeug.test import EnvironBuilder
+from werkzeug.wrappers import Response
 
 from store.cli import app_settings, with_data
 from store.cli.dataset import written_for
@@ -38,29 +41,24 @@ from store.polls.leases import leased, locks_in
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from collections.abc import Set as AbstractSet
-
-    from flask.testing import FlaskClient
-    from werkzeug.wrappers import Response
 
     from store.memory import Store
     from store.settings import Settings
     from store.snapshot import Snapshot
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
-NEEDS_A_PROCESS = (
-    "/search", "/best/<slug>/changes", "/api/v1/search", "/api/v1/history", "/mcp", "/healthz",
-    "/livez", "/readyz",
-)  # fmt: skip
-"""Rules, with what is below them, whose answers depend on a query or on the time."""
+LEFT_OUT = ("/best/<slug>/changes",)
+"""Rules not worth a file for each category: asked seldom, and mostly with arguments."""
 OF_ONE_ANSWER = (
-    "accept-ranges", "content-disposition", "content-length", "content-type", "date", "etag",
-    "last-modified", "vary",
+    "accept-ranges", "content-disposition", "content-encoding", "content-length", "content-type",
+    "date", "etag", "last-modified", "vary",
 )  # fmt: skip
 """Headers that a web server makes from a file itself."""
 BESIDE = ("/badge/", "/embed/", "/cards/", "/feeds/product/")
 """What comes and goes with the page that it belongs to."""
+WANTED = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
 FEW, SHARE = 20, 1000
 """Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
 DATA = "/data/"
@@ -144,7 +142,7 @@ def _upload(snapshot: Snapshot, where: str, even_if: int | None, *, take_over: b
     except (uploads.UploadError, PlaceError) as error:
         raise click.ClickException(f"The export did not end: {error}.") from None
     except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+        raise click.ClickException(f"{error.filename or gettempdir()}: {error.strerror}.") from None
     return f"{_counts(manifest)} in {where}; {changed:,} objects written."
 
 
@@ -227,26 +225,26 @@ class Tree:
 
     def fill(self, snapshot: Snapshot, data: Path) -> Manifest:
         """Ask the application for every path and write what it answers, and the dataset."""
-        client = current_app.test_client()
+        ask = _asker()
         files: dict[str, Exported] = {}
         redirects: dict[str, str] = {}
         shared = SharedHeaders()
         for path in static_paths(snapshot):
-            with client.get(path) as answer:
+            with ask(path, tag=self._kept_tag(path)) as answer:
                 if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                     _refuse([f"{path} cannot be made: {answer.status}"])
-                if answer.status_code == HTTPStatus.OK and not answer.cache_control.no_store:
-                    files[path] = self._write(path, answer, client)
-                    shared.meet(answer)
+                if answer.status_code in WANTED and not answer.cache_control.no_store:
+                    files[path] = self._write(path, answer)
+                    shared.meet(answer, files[path].media_type)
         for path in moved_paths(snapshot):
-            with client.get(path) as answer:
+            with ask(path) as answer:
                 if location := answer.headers.get("Location"):
                     redirects[path] = location
         files |= self._link(data)
         shared_by_data = SharedHeaders()
         for path in (p for p in files if p.startswith(DATA) and not p.startswith(OBJECTS)):
-            with client.head(path) as answer:
-                shared_by_data.meet(answer)
+            with ask(path, "HEAD") as answer:
+                shared_by_data.meet(answer, files[path].media_type)
         return Manifest(files, redirects, shared.found(shared_by_data))
 
     def publish(self, manifest: Manifest) -> int:
@@ -277,25 +275,34 @@ class Tree:
         shutil.rmtree(self._new, ignore_errors=True)
         (self._trees / ".current").unlink(missing_ok=True)
 
-    def _write(self, path: str, answer: Response, client: FlaskClient) -> Exported:
+    def _kept_tag(self, path: str) -> str:
+        """The tag of a picture that the last tree holds, else nothing."""
+        last = self.before.files.get(path)
+        return last.etag if last and (self._home / "current" / last.file).exists() else ""
+
+    def _write(self, path: str, answer: Response) -> Exported:
         """One answer, taken over from the last tree when it is the same."""
-        body = answer.get_data()
+        sent, type_ = answer.get_data(), answer.content_type or ""
+        if answer.status_code == HTTPStatus.NOT_MODIFIED:
+            last = self.before.files[path]
+            sent, type_ = (self._home / "current" / last.file).read_bytes(), last.type
+        gzipped = sent if answer.content_encoding == "gzip" else None
+        body = gzip.decompress(gzipped) if gzipped else sent
         date = parse_date(answer.headers.get("Last-Modified"))
-        with client.get(path, headers={"Accept-Encoding": "gzip"}) as packed:
-            gzipped = packed.get_data() if packed.content_encoding == "gzip" else None
         exported = Exported(
-            file=file_of(path, answer.mimetype or ""),
-            type=answer.content_type or "",
+            file=file_of(path, type_.partition(";")[0]),
+            type=type_,
             modified=int(date.timestamp()) if date else 0,
             size=len(body),
             sha256=hashlib.sha256(body).hexdigest(),
             gzip=gzipped is not None,
+            etag=answer.headers["ETag"] if type_ == "image/png" else "",
         )
         known = self.before.files.get(path) == exported
         self._written += not known
-        for suffix, data in (("", body), (".gz", gzipped)):
-            if data is not None:
-                self._place(f"{exported.file}{suffix}", data, exported.modified, known=known)
+        self._place(exported.file, body, exported.modified, known=known)
+        if gzipped:
+            self._place(f"{exported.file}.gz", gzipped, exported.modified, known=known)
         return exported
 
     def _link(self, data: Path) -> dict[str, Exported]:
@@ -333,6 +340,17 @@ class Tree:
                 os.utime(file, (modified, modified))
 
 
+def _asker() -> Callable[..., Response]:
+    """Asks the application for a path as a reader does who takes gzip; as quick as that can be."""
+    environ = EnvironBuilder(headers=[("Accept-Encoding", "gzip")]).get_environ()
+
+    def ask(path: str, method: str = "GET", tag: str = "") -> Response:
+        asked = {"PATH_INFO": path, "REQUEST_METHOD": method, "HTTP_IF_NONE_MATCH": tag}
+        return Response.from_app(current_app.wsgi_app, {**environ, **asked})
+
+    return ask
+
+
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -343,14 +361,14 @@ class SharedHeaders:
     def __init__(self) -> None:
         self._by_type: dict[str, dict[str, set[str]]] = {}
 
-    def meet(self, answer: Response) -> None:
+    def meet(self, answer: Response, media_type: str) -> None:
         """Intersect with the headers of one more answer."""
         headers = {
             name: set(value.split(", <") if name == "Link" else [value])
             for name, value in answer.headers
             if name.lower() not in OF_ONE_ANSWER
         }
-        known = self._by_type.setdefault(answer.mimetype or "", headers)
+        known = self._by_type.setdefault(media_type, headers)
         for name in list(known):
             known[name] &= headers.get(name, set())
 
@@ -367,7 +385,7 @@ class SharedHeaders:
 
 
 def static_paths(snapshot: Snapshot) -> Iterator[str]:
-    """Every path whose answer does not depend on the request, from the application's rules."""
+    """Every path that may have an answer without arguments, from the application's rules."""
     computed = {experiment.slug for experiment in snapshot.summary.experiments}
     static = Path(current_app.root_path, "store/web/static")
     values = {
@@ -396,7 +414,7 @@ def moved_paths(snapshot: Snapshot) -> Iterator[str]:
 def _paths(values: Mapping[str, Collection[str]]) -> Iterator[str]:
     """The paths of rules with one variable at most: the values of the word before ``<slug>``."""
     for rule in current_app.url_map.iter_rules():
-        if "GET" not in (rule.methods or ()) or rule.rule.startswith(NEEDS_A_PROCESS):
+        if "GET" not in (rule.methods or ()) or rule.rule in LEFT_OUT:
             continue
         if rule.rule.count("<") > 1:
             continue

@@ -5,22 +5,27 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, TypeVar
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from multiprocessing.connection import Connection
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FEW = 500
 """Items that are done in this process: a second or two of work, and forking takes a part of it."""
+CHUNK = 50
+"""Items that a process takes at a time: fewer cost more messages, more leave one working alone."""
+
+_work: list[Callable[[Any], Any]] = []
+"""In a forked process, what it does; so it need not be picklable."""
 
 
 def in_processes(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """What ``work`` makes of each item, as it comes; results and exceptions must be picklable.
+    """What ``work`` makes of each item, in order; results and exceptions must be picklable.
 
     Raises:
         Exception: ``work`` raised it.
@@ -30,36 +35,20 @@ def in_processes(work: Callable[[Item], Result], items: Sequence[Item]) -> Itera
     if len(items) <= FEW or processors == 1:
         yield from map(work, items)
         return
-    readers = [_begun(work, items[i::processors]) for i in range(processors)]
-    while readers:
-        ready = wait(readers)
-        for reader in [each for each in readers if each in ready]:
-            try:
-                said, found = reader.recv()
-            except EOFError:
-                raise ChildProcessError("a process was killed, maybe for want of memory") from None
-            if said == "failed":
-                raise found
-            if said == "done":
-                readers.remove(reader)
-            else:
-                yield found
-
-
-def _begun(work: Callable[[Item], object], items: Sequence[Item]) -> Connection:
-    """A process that does this work and tells what came of it."""
     fork = multiprocessing.get_context("fork")
-    reader, writer = fork.Pipe(duplex=False)
-    fork.Process(target=_do, args=(work, items, writer), daemon=True).start()
-    writer.close()
-    return reader
-
-
-def _do(work: Callable[[Item], object], items: Sequence[Item], writer: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that waits ends this one
+    pool = ProcessPoolExecutor(processors, fork, _begin, (work,))
     try:
-        for item in items:
-            writer.send(("made", work(item)))
-        writer.send(("done", None))
-    except Exception as error:  # noqa: BLE001 - whoever shared out the work raises it
-        writer.send(("failed", error))
+        yield from pool.map(_do, items, chunksize=CHUNK)
+    except BrokenProcessPool:
+        raise ChildProcessError("a process was killed, maybe for want of memory") from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin(work: Callable[[Any], Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that waits ends this one
+    _work.append(work)
+
+
+def _do(item: Any) -> Any:
+    return _work[-1](item)

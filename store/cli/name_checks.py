@@ -9,7 +9,7 @@ from store.counting import deleted_slugs, read_logs
 from store.edits import claimed_at
 from store.rankings import curation
 from store.rankings import names as naming
-from store.snapshot import rebuild
+from store.rebuilding import rebuild
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from store.polls import clarifying
 from store.polls.asking import cost_at_most, request_for
 from store.polls.assistant_checks import mistakes
 from store.polls.batches.files import Batches
-from store.polls.batches.standing import late_ones, open_batches
+from store.polls.batches.standing import late_ones, open_batches, why_none
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import DuePolls, Pair, Rounds
 from store.polls.leases import Leases, held, locks_in
@@ -179,8 +179,13 @@ def _check_call(given: Mapping[str, Any]) -> None:
         raise click.UsageError("--until-clear goes with neither --due nor --samples.")
     if given["until_clear"] and given["batch"]:
         raise click.UsageError("--until-clear waits for answers; it does not go with --batch.")
-    if given["at"] and (given["batch"] or given["collect"] or given["cancel"]):
+    looks = given["collect"] or given["cancel"]
+    if given["at"] and (given["batch"] or looks):
         raise click.UsageError("--at is for sample assistants, which take no batches.")
+    if looks and any(given[name] for name in ASKING):
+        raise click.UsageError(
+            "--collect and --cancel look after what was asked, and go with --model alone."
+        )
     if not any(given[name] for name in PURPOSES):
         what = "one or more SLUGs, --all, --due or --until-clear"
         raise click.UsageError(f"Say what to poll: {what}.")
@@ -188,6 +193,8 @@ def _check_call(given: Mapping[str, Any]) -> None:
 
 PURPOSES = ("slugs", "everything", "due", "until_clear", "show", "collect", "cancel")
 """Parameters of which a call has one at least."""
+ASKING = ("slugs", "everything", "due", "until_clear", "samples", "batch", "dry_run", "show")
+"""Parameters that say what to ask, or to ask nothing."""
 
 
 def context_at(at: datetime | None) -> PollContext:
@@ -305,7 +312,7 @@ def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> Iterable[str]:
 
 def _quote(pairs: Sequence[Pair]) -> None:
     """What asking these pairs may use and cost at most, and take at least, per assistant."""
-    total, known = 0.0, True
+    total, cheaper, known = 0.0, 0.0, True
     lanes: dict[str, list[Pair]] = {}
     for pair in pairs:
         lanes.setdefault(pair.assistant.name, []).append(pair)
@@ -319,16 +326,18 @@ def _quote(pairs: Sequence[Pair]) -> None:
         price = usd(assistant, most)
         known, total = known and price is not None, total + (price or 0)
         cost = "price unknown" if price is None else f"{price:.2f} USD"
-        if assistant.batch and price is not None:
-            cost += f" ({price * assistant.batch_price_factor:.2f} USD in batches)"
+        in_batch = (price or 0) * (assistant.batch_price_factor if assistant.batch else 1)
+        cheaper += in_batch
+        cost += f" ({in_batch:.2f} USD in batches)" if price and assistant.batch else ""
         minutes = math.ceil(len(lane) / assistant.rpm)
         click.echo(
             f"{name}: {len(lane)} calls, at most {most.input:,} input and {most.output:,} output "
             f"tokens, {cost}; at least {minutes} min at {assistant.rpm} a minute"
         )
+    saving = f" ({cheaper:.2f} USD with batches)" if cheaper < total else ""
     click.echo(
-        f"At most {total:.2f} USD{'' if known else ' and what has no price'}, if no question has "
-        "to be asked twice (an answer cut off, a fault of the line); nothing sent."
+        f"At most {total:.2f} USD{saving}{'' if known else ' and what has no price'}, if no "
+        "question has to be asked twice (an answer cut off, a fault of the line); nothing sent."
     )
 
 
@@ -370,6 +379,7 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
             capped=_capped(context, assistant, spent),
             batches=open_batches(batches.get(assistant.name, []), now),
             free=free_of(assistant),
+            no_batches=why_none(assistant, batches.get(assistant.name, []), now),
             wrong=late_ones(batches.get(assistant.name, []), now),
         )
         for assistant in chosen

@@ -32,7 +32,7 @@ from store.last_good import FOLDER as LAST_GOOD
 from store.last_good import MARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from store.copies.places import Place, Read
@@ -83,13 +83,10 @@ class Backup(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
         """The digests of all its files."""
         return {saved.sha256 for saved in self.files.values()}
 
-
-class Made(Struct, frozen=True):
-    """What came of a backup: the number of files, and of those objects that were written."""
-
-    backup: Backup
-    written: int
-    size: int
+    @property
+    def size(self) -> int:
+        """Of all its files, in bytes."""
+        return sum(saved.size for saved in self.files.values())
 
 
 _BACKUP = msgspec.json.Decoder(Backup)
@@ -107,17 +104,15 @@ def last(place: Place) -> tuple[Backup, Read] | None:
     try:
         backup = _BACKUP.decode(found.data)
     except msgspec.MsgspecError as error:
-        raise BackupError(f"{MANIFEST} cannot be read: {error}") from None
+        raise BackupError(f"{MANIFEST} is none that this version can read: {error}") from None
     for name in backup.files:
         if not _is_inside(name):
             raise BackupError(f"{MANIFEST} names {name!r}, which is no file of a data directory")
     return backup, found
 
 
-def back_up(
-    directory: Path, place: Place, now: str, version: str, done: Callable[[], None] = lambda: None
-) -> Made:
-    """Bring the backup in a place up to date with a data directory.
+def back_up(directory: Path, place: Place, now: str, version: str) -> tuple[Backup, int]:
+    """Bring the backup in a place up to date with a data directory; how many objects were written.
 
     Raises:
         BackupError: the directory has lost history that the backup has, or another backup to the
@@ -137,10 +132,12 @@ def back_up(
     def items() -> Iterator[Item]:
         nonlocal written
         for name in _names(directory):
-            found = _content(directory, name, ends.get(name))
-            if found is None:
-                continue
+            found = _read(directory / name)
+            if found is None or (name.startswith(f"{PROOF}/") and name not in ends):
+                continue  # it is gone, or was begun, since
             data, modified = found
+            if _grows(name):  # what is just being written of a line may yet be taken back
+                data = data[: ends.get(name, data.rfind(b"\n") + 1)]
             saved = Saved(len(data), hashlib.sha256(data).hexdigest(), modified)
             files[name] = saved
             if saved.sha256 not in there:
@@ -148,7 +145,7 @@ def back_up(
                 written += 1
                 yield Item(f"{OBJECTS}/{saved.sha256}", lambda data=data: data)  # type: ignore[misc]
 
-    place.write(items(), done)
+    place.write(items())
     heads = _head(directory, ends)
     old = tuple(sorted(known.objects)) if known else ()
     backup = Backup(1, now, version, heads, files, old)
@@ -158,12 +155,10 @@ def back_up(
     except Replaced:
         raise BackupError("another backup to the same place ended meanwhile; it stands") from None
     _sweep(place, backup, known)
-    return Made(backup, written, sum(saved.size for saved in files.values()))
+    return backup, written
 
 
-def restore(
-    directory: Path, place: Place, done: Callable[[], None] = lambda: None, *, pull: bool = False
-) -> tuple[Backup, int]:
+def restore(directory: Path, place: Place, *, pull: bool = False) -> tuple[Backup, int]:
     """Put a backup's files into a data directory; how many were written.
 
     The directory may hold files of the same backup, such as an interrupted restore left, and
@@ -178,10 +173,10 @@ def restore(
     """
     found = last(place)
     if not found:
-        raise BackupError("there is no backup")
+        raise BackupError("there is no backup there")
     backup = found[0]
     wanted = [name for name in backup.files if not (pull and _is_own(name))]
-    here = {name: _digest(directory, name) for name in _names(directory)}
+    here = {name: _digest(directory / name) for name in _names(directory)}
     extra = sorted(name for name in here.keys() - backup.files.keys() if not _is_own(name))
     other = {n for n in wanted if n in here and here[n] != backup.files[n].sha256}
     if (extra or other) and not (pull and (directory / PULLED).exists()):
@@ -197,7 +192,6 @@ def restore(
             atomic_write(directory / PULLED, b"")
         for name in changed:
             _put(directory, name, staged / backup.files[name].sha256, backup.files[name].modified)
-            done()
     for name in extra:
         (directory / name).unlink(missing_ok=True)
     return backup, len(changed)
@@ -274,34 +268,18 @@ def _in_order(names: Iterable[str]) -> list[str]:
 
 def _proof_ends(directory: Path) -> dict[str, int]:
     """How far each file of the proof goes now, in bytes, to the end of its last whole line."""
-    proof = directory / PROOF
-    found = {}
-    for path in sorted(proof.glob("*")) if proof.is_dir() else ():
-        with opened(path) as handle:
-            data = os.pread(handle, os.fstat(handle).st_size, 0)
-            found[f"{PROOF}/{path.name}"] = data.rfind(b"\n") + 1
-    return found
+    found = ((path, _read(path)) for path in (directory / PROOF).glob("*"))
+    return {f"{PROOF}/{path.name}": read[0].rfind(b"\n") + 1 for path, read in found if read}
 
 
-def _content(
-    directory: Path, name: str, end: int | None, *, whole: bool = False
-) -> tuple[bytes, int] | None:
-    """A file's bytes, and when it was modified; ``None`` if it is gone.
-
-    Of the proof, those up to ``end``, of history those up to the end of its last whole line, unless
-    the ``whole`` file is asked for: a line that is just being written may yet be taken back.
-    """
-    if not whole and name.startswith(f"{PROOF}/") and end is None:
-        return None  # begun since
+def _read(path: Path) -> tuple[bytes, int] | None:
+    """A file's bytes, and when it was modified, in Unix ns; ``None`` if it is gone."""
     try:
-        with opened(directory / name) as handle:
-            stat = os.fstat(handle)
-            data = b"".join(iter(lambda: os.read(handle, 1 << 24), b""))
+        with opened(path) as handle:
+            modified = os.fstat(handle).st_mtime_ns
+            return b"".join(iter(lambda: os.read(handle, 1 << 24), b"")), modified
     except FileNotFoundError:
         return None
-    if not whole and _grows(name):
-        data = data[: data.rfind(b"\n") + 1 if end is None else end]
-    return data, stat.st_mtime_ns
 
 
 def _head(directory: Path, ends: Mapping[str, int]) -> tuple[int, str]:
@@ -337,12 +315,12 @@ def _check_extends(directory: Path, backup: Backup, staged: Path, other: Iterabl
     """See that what only grows is, in a copy, the beginning of what takes its place."""
     for name in other:
         if _grows(name):
-            data = _content(directory, name, None, whole=True)
+            here = _read(directory / name)
             new = (staged / backup.files[name].sha256).read_bytes()
-            if data and not new.startswith(data[0]):
+            if here and not new.startswith(here[0]):
                 raise BackupError(
-                    f"{name} does not begin with what is here; nothing was changed. If the backup "
-                    "is right, move the directory away and pull again"
+                    f"{name} in the backup does not begin with what is here; nothing was changed. "
+                    "If the backup is right, move the directory away and pull again"
                 )
 
 
@@ -351,8 +329,8 @@ def _grows(name: str) -> bool:
     return (folder == HISTORY and file.endswith(".jsonl")) or folder == PROOF
 
 
-def _digest(directory: Path, name: str) -> str | None:
-    found = _content(directory, name, None, whole=True)
+def _digest(path: Path) -> str | None:
+    found = _read(path)
     return hashlib.sha256(found[0]).hexdigest() if found else None
 
 

@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -23,6 +23,18 @@ if TYPE_CHECKING:
 AT_ONCE = 32
 """Objects on their way at once: 9,000 take 3.5 s; with more, servers begin to refuse some."""
 CLOUDS = ("s3", "gs", "az")
+NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+"""What Amazon and Google, and Azure, say when there is no object because there is no bucket."""
+REASONS = (
+    (r"//169\.254\.|//metadata\.|Account must be specified", "its credentials are not set"),
+    (r"Unable to open [^\n]+", r"\g<0>"),
+    (r"<Code>(\w+)</Code>", r"\1"),
+    (r"\bstatus(?: code)?: ([45]\d\d[ \w]*)", r"\1"),
+    (r"error sending request", "it cannot be reached"),
+    (r"builder error", "http:// needs AWS_ALLOW_HTTP=true (for Azure AZURE_ALLOW_HTTP)"),
+    (r"HTTP error: ([\w ]+)", r"\1"),
+)
+"""What obstore's texts mean, the first that fits; without keys it asks a machine of that cloud."""
 
 
 class PlaceError(Exception):
@@ -54,6 +66,9 @@ class Place(Protocol):
     def read(self, name: str) -> Read | None:
         """An object, or ``None`` if there is none."""
 
+    def tag(self, name: str) -> str | None:
+        """The tag of an object's version, or ``None`` if there is none."""
+
     def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
         """Write objects in any order, many at once; ``done`` is called after each."""
 
@@ -63,9 +78,6 @@ class Place(Protocol):
         Raises:
             Replaced: it has another.
         """
-
-    def names(self, folder: str) -> set[str]:
-        """The names of all objects below a folder."""
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove objects, be they there or not."""
@@ -108,6 +120,11 @@ class Folder:
             raise PlaceError(f"{self._home / name} cannot be read: {error.strerror}") from None
         return Read(data, _tag(data))
 
+    def tag(self, name: str) -> str | None:
+        """See :class:`Place`."""
+        found = self.read(name)
+        return found.tag if found else None
+
     def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
         """See :class:`Place`."""
         for item in items:
@@ -122,16 +139,10 @@ class Folder:
     def replace(self, item: Item, tag: str | None) -> str:
         """See :class:`Place`."""
         with self._locked():
-            before = self.read(item.name)
-            if (before.tag if before else None) != tag:
+            if self.tag(item.name) != tag:
                 raise Replaced(f"{self._home / item.name} was written by somebody else meanwhile")
             self.write([item])
         return _tag(item.data())
-
-    def names(self, folder: str) -> set[str]:
-        """See :class:`Place`."""
-        found = (self._home / folder).rglob("*")
-        return {str(path.relative_to(self._home)) for path in found if path.is_file()}
 
     def remove(self, names: Iterable[str]) -> None:
         """See :class:`Place`."""
@@ -150,10 +161,9 @@ class Folder:
 
 
 class Bucket:
-    """Objects of a cloud; credentials and endpoint come from the environment as its tools have it.
+    """Objects of a cloud; credentials and endpoint come from the environment.
 
-    For S3 these are ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_REGION`` and, for
-    other servers, ``AWS_ENDPOINT_URL`` (with ``AWS_ALLOW_HTTP=true`` if it has no TLS).
+    store/cli/README.md (Backup and restore) says which variables each cloud reads.
     """
 
     def __init__(self, address: str) -> None:
@@ -164,6 +174,8 @@ class Bucket:
             raise PlaceError("object storage needs: pip install '.[cloud]'") from None
         self._obstore: Any = obstore
         self._address = address
+        # Google's conditions name generations, the others' ETags
+        self._condition = "version" if address.startswith("gs:") else "e_tag"
         with self._told():
             self._bucket = obstore.store.from_url(address)
 
@@ -172,7 +184,17 @@ class Bucket:
         with self._told():
             try:
                 found = self._obstore.get(self._bucket, name)
-                return Read(bytes(found.bytes()), str(found.meta["e_tag"]))
+                return Read(bytes(found.bytes()), str(found.meta[self._condition]))
+            except FileNotFoundError as error:
+                if _reason(error) in NO_BUCKET:
+                    raise
+                return None
+
+    def tag(self, name: str) -> str | None:
+        """See :class:`Place`."""
+        with self._told():
+            try:
+                return str(self._obstore.head(self._bucket, name)[self._condition])
             except FileNotFoundError:
                 return None
 
@@ -184,28 +206,29 @@ class Bucket:
     def replace(self, item: Item, tag: str | None) -> str:
         """See :class:`Place`."""
         errors = self._obstore.exceptions
-        mode = {"e_tag": tag} if tag else "create"
+        gone = (FileNotFoundError,) if tag else ()  # where nothing was, the bucket is missing
+        changed = (errors.AlreadyExistsError, errors.PreconditionError, *gone)
+        mode = {self._condition: tag} if tag else "create"
         with self._told():
             try:
                 put = self._obstore.put(
                     self._bucket, item.name, item.data(), attributes=dict(item.headers), mode=mode
                 )
-            except (errors.AlreadyExistsError, errors.PreconditionError, FileNotFoundError):
+            except changed:
                 why = f"{self._address}/{item.name} was written by somebody else meanwhile"
                 raise Replaced(why) from None
-            return str(put["e_tag"])
-
-    def names(self, folder: str) -> set[str]:
-        """See :class:`Place`."""
-        with self._told():
-            batches = self._obstore.list(self._bucket, folder)
-            return {found["path"] for batch in batches for found in batch}
+            return str(put[self._condition])
 
     def remove(self, names: Iterable[str]) -> None:
         """See :class:`Place`."""
-        if listed := list(names):
-            with self._told():
+        listed = list(names)
+        with self._told():
+            try:
                 self._obstore.delete(self._bucket, listed)
+            except FileNotFoundError:  # but for Amazon, clouds stop at the first that is not there
+                for name in listed:
+                    with suppress(FileNotFoundError):
+                        self._obstore.delete(self._bucket, name)
 
     async def _write(self, items: Iterator[Item], done: Callable[[], None]) -> None:
         async def work() -> None:
@@ -236,13 +259,9 @@ class Bucket:
 
 def _reason(error: BaseException) -> str:
     """What the other end said, or that there is none; the whole text may hold a signature."""
-    text = str(error)
-    if code := re.search(r"<Code>(\w+)</Code>", text):
-        return code[1]
-    if status := re.search(r"\bstatus(?: code)?: ([45]\d\d[ \w]*)", text):
-        return status[1].strip()
-    if "error sending request" in text:
-        return "it cannot be reached"
+    for pattern, meaning in REASONS:
+        if found := re.search(pattern, str(error)):
+            return found.expand(meaning).strip()
     return type(error).__name__.removesuffix("Error")
 
 

@@ -6,7 +6,10 @@ from msgspec import Struct
 
 
 class Exported(Struct, frozen=True):
-    """One file of the tree: ``modified`` in Unix seconds, ``size`` in bytes."""
+    """One file of the tree: ``modified`` in Unix seconds, ``size`` in bytes.
+
+    ``etag`` is that of a picture, by which it need not be drawn again.
+    """
 
     file: str
     type: str
@@ -14,6 +17,12 @@ class Exported(Struct, frozen=True):
     size: int
     sha256: str
     gzip: bool
+    etag: str = ""
+
+    @property
+    def media_type(self) -> str:
+        """The content type without its parameters."""
+        return self.type.partition(";")[0]
 
 
 class Manifest(Struct, frozen=True):
@@ -33,5 +42,4 @@ class Manifest(Struct, frozen=True):
 
     def cache_control(self, path: str) -> str:
         """What caches may do with the answer at a path."""
-        media_type = self.files[path].type.partition(";")[0]
-        return self.headers.get("Cache-Control", {}).get(media_type, "")
+        return self.headers.get("Cache-Control", {}).get(self.files[path].media_type, "")

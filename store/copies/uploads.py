@@ -158,8 +158,7 @@ class Uploader:
 
     def _check_ours(self) -> None:
         """Stop if somebody took over."""
-        found = self._place.read(MANIFEST)
-        if found is None or found.tag != self._tag:
+        if self._place.tag(MANIFEST) != self._tag:
             raise UploadError("another exporter took over meanwhile; nothing more was written")
 
 

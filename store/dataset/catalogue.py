@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from store.files import FOLDERS, SINGLE
-from store.records import Assistant, DataFile, Models, Synonyms, Withheld, Words
+from store.records import Assistant, DataFile, Models, Synonyms, Topics, Withheld, Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +81,8 @@ def _files(catalogue: Catalogue, base_url: str | None) -> Iterator[tuple[str, Da
         "words.json",
         Words(version=1, source=catalogue.words_from or "none given", words=catalogue.words),
     )
+    if catalogue.topics:
+        yield "topics.json", Topics(version=1, topics=catalogue.topics)
     for folder, records in (
         ("categories", catalogue.categories),
         ("products", catalogue.products),

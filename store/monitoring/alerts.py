@@ -14,7 +14,6 @@ import shlex
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from store.times import rfc3339
 from store.web.health import examine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from store.memory import Store
     from store.settings import Settings
@@ -88,7 +87,8 @@ class Alerts:
         state = self._schedule() if self._schedule else None
         if state and state.alive and not state.polling:
             return
-        with self._leased() as had:
+        self._locks.mkdir(exist_ok=True)
+        with leased(self._locks / LOCK) as had:
             if had:
                 self._look()
 
@@ -147,12 +147,6 @@ class Alerts:
 
     def _keep(self, told: frozenset[str]) -> None:
         atomic_write(self._locks / TOLD, msgspec.json.encode(sorted(told)))
-
-    @contextmanager
-    def _leased(self) -> Iterator[bool]:
-        self._locks.mkdir(exist_ok=True)
-        with leased(self._locks / LOCK) as had:
-            yield had
 
 
 def begin(store: Store, settings: Settings, schedule: Callable[[], Schedule] | None) -> None:

@@ -110,10 +110,6 @@ class Requests:
             durations.add_metric([route], buckets, row[-1])
         yield from (requests, durations)
 
-    def describe(self) -> Iterable[Metric]:
-        """Nothing; see :meth:`Collector.describe`."""
-        return ()
-
 
 class Collector:
     """Reads the health of a store at each scrape."""
@@ -121,10 +117,6 @@ class Collector:
     def __init__(self, app: Flask, clock: Callable[[], float] = time.time) -> None:
         self._extensions = app.extensions
         self._clock = clock
-
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: what there is shows at a scrape, and the data need not be read before."""
-        return ()
 
     def collect(self) -> Iterator[Metric]:
         """Every figure as it is now."""

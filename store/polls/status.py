@@ -21,7 +21,8 @@ class Status(Struct, frozen=True, rename="camel"):
     """One assistant's state. Times are RFC 3339; ``usd_today`` is what today's polls cost.
 
     ``open_rounds`` of its pairs have some of the answers that their rounds take: together
-    ``open_answers`` of ``open_wanted``. ``wrong`` says in sentences what needs a person.
+    ``open_answers`` of ``open_wanted``. ``no_batches`` is why what is
+    due goes in none, where batches are wanted. ``wrong`` says in sentences what needs a person.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Status(Struct, frozen=True, rename="camel"):
     running: int
     paused: str | None
     batches: OpenBatches | None
+    no_batches: str | None
     usd_today: float
     last_success: str | None
     wrong: tuple[str, ...]
@@ -46,6 +48,7 @@ class Status(Struct, frozen=True, rename="camel"):
             parts.append(f"{self.open_rounds} {rounds} under way ({answers})")
         parts += [f"{self.running} running"] if self.running else []
         parts += [str(self.batches)] if self.batches else []
+        parts += [self.no_batches] if self.no_batches else []
         parts += [f"spent today {self.usd_today:.2f} USD"] if self.usd_today else []
         parts.append(f"last success {self.last_success or 'never'}")
         parts += [f"paused {self.paused}"] if self.paused else []
@@ -91,6 +94,7 @@ def status(  # noqa: PLR0913 - what is known of an assistant
     unready: str | None = None,
     capped: str | None = None,
     batches: OpenBatches | None = None,
+    no_batches: str | None = None,
     free: Sequence[Pair] | None = None,
     wrong: Sequence[str] = (),
 ) -> Status:
@@ -120,6 +124,7 @@ def status(  # noqa: PLR0913 - what is known of an assistant
         running=running,
         paused=paused,
         batches=batches,
+        no_batches=no_batches,
         usd_today=round(sum(s.usd for s in states if s.polled_at[:10] == today), 6),
         last_success=answered,
         wrong=tuple(filter(None, (unready, f"{name} {silent}." if silent else None, *wrong))),

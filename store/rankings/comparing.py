@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings.certainty import PointTable
+from store.rankings.certainty import PointTable, Share, presence
 from store.rankings.timelines import places
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Meeting(Struct, frozen=True):
     """A ranking that holds two products; ``places`` are theirs, a tie's best rank for both.
 
+    ``named`` is how many of the assistants' last answers name either.
+
     ``ahead`` is the one that the assistants' last answers put ahead by more than chance; ``None``
     with ``measured`` says that they cannot be told apart.
     """
@@ -29,6 +31,7 @@ class Meeting(Struct, frozen=True):
     board: Leaderboard
     entries: tuple[Entry, Entry]
     places: tuple[int, int]
+    named: tuple[Share, Share]
     ahead: ProductId | None
     measured: bool
 
@@ -55,22 +58,27 @@ class AssistantPair(Struct, frozen=True):
     furthest: tuple[tuple[Leaderboard, float], ...]
 
 
-def meet(
-    shared: Iterable[tuple[Leaderboard, Entry, Entry]],
-) -> list[Meeting]:
+def meet(shared: Iterable[tuple[Leaderboard, Entry, Entry]]) -> list[Meeting]:
     """How two products stand to each other on the leaderboards that hold both."""
     return [_meeting(board, first, second) for board, first, second in shared]
 
 
 def _meeting(board: Leaderboard, first: Entry, second: Entry) -> Meeting:
-    measured = board.certainty.level != "unmeasured"
-    table = PointTable(board.answers, board.slugs) if measured else None
+    measured, answers = board.certainty.level != "unmeasured", board.answers
+    table = PointTable(answers, board.slugs) if measured else None
     ahead = None
     for one, other in ((first.product, second.product), (second.product, first.product)):
         if table and {one, other} <= table.mean.keys() and table.is_ahead(one, other):
             ahead = one
     at = places(board.entries)
-    return Meeting(board, (first, second), (at[first.product], at[second.product]), ahead, measured)
+    return Meeting(
+        board=board,
+        entries=(first, second),
+        places=(at[first.product], at[second.product]),
+        named=(presence(answers, first.product), presence(answers, second.product)),
+        ahead=ahead,
+        measured=measured,
+    )
 
 
 def preferences(

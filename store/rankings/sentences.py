@@ -195,7 +195,12 @@ def certainty(
         )
     else:
         told = f"Open: {_some(leading)} cannot be told apart ({answers} answers, 95 %)."
-    return f"{told} {_combined(names[found.first], share, len(windows))}" if share else told
+    if share is None:
+        return told
+    told = f"{told} {_combined(names[found.first], share, len(windows))}"
+    if found.level == "open" and share.first_in == share.combinations:
+        return f"{told}, but so few answers may all be luck."
+    return f"{told}."
 
 
 def version_change(change: VersionChange) -> str:
@@ -244,7 +249,7 @@ def _combined(product: str, share: FirstShare, assistants: int) -> str:
     whose = "assistant's" if assistants == 1 else "assistants'"
     return (
         f"{product} comes first in {share.first_in} of {share.combinations} combinations of the "
-        f"{whose} last answers."
+        f"{whose} last answers"
     )
 
 

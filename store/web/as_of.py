@@ -45,6 +45,12 @@ def newest_day(snapshot: Snapshot, slug: str) -> str:
     return max(snapshot.summary.last_poll or "", own or "")[:10]
 
 
+def is_old(board: Leaderboard, newest: str, limit: int) -> bool:
+    """Whether a category's newest answer is over ``limit`` days older than the ``newest`` day."""
+    behind = dt.date.fromisoformat(newest) - dt.date.fromisoformat(board.updated)
+    return behind.days > limit
+
+
 def first_day(snapshot: Snapshot, slug: str) -> str:
     """The UTC day from which on a ranked category has a ranking: its first counted answer's."""
     first = snapshot.aggregates[slug].first_answers

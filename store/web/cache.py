@@ -30,23 +30,44 @@ BESIDE = 1024
 """Bytes that a kept body takes beside its key, itself and its compressed form: objects, validator,
 entries in three mappings."""
 
+DRAWN = 80 << 10
+"""Bytes that a drawn picture takes: no card of the shipped data takes more than 76 KB."""
+
 
 class EncodedBody:
     """A body and when it was modified, in Unix seconds.
 
     Validator and compressed form are made when they are first sent, and kept. ``level`` is that of
-    the compression: 1 for what may never be asked for again.
+    the compression: 1 for what may never be asked for again. What ``draw`` makes of the source is
+    made when it is first sent, too: whoever has the picture of the same source needs no other.
     """
 
-    def __init__(self, body: bytes, modified: int, level: int = 6) -> None:
-        self.body = body
+    def __init__(
+        self,
+        source: bytes,
+        modified: int,
+        level: int = 6,
+        draw: Callable[[bytes], bytes] | None = None,
+    ) -> None:
         self.modified = modified
+        self._source = source
         self._level = level
+        self._draw = draw
+
+    @cached_property
+    def body(self) -> bytes:
+        """What is sent."""
+        return self._draw(self._source) if self._draw else self._source
 
     @cached_property
     def etag(self) -> str:
         """What tells this body from any other of its resource."""
-        return f'W/"{blake2b(self.body, digest_size=8).hexdigest()}"'
+        return f'W/"{blake2b(self._source, digest_size=8).hexdigest()}"'
+
+    @property
+    def size(self) -> int:
+        """Bytes that it may come to take with its compressed form; gzip halves text at least."""
+        return 3 * len(self._source) // 2 + (DRAWN if self._draw else 0)
 
     @cached_property
     def gzipped(self) -> bytes:
@@ -97,7 +118,7 @@ class BodyCache:
         return made
 
     def _keep(self, path: str, generation: int, body: EncodedBody) -> None:
-        size = sys.getsizeof(path) + 3 * len(body.body) // 2 + BESIDE  # gzip halves text at least
+        size = sys.getsizeof(path) + body.size + BESIDE
         with self._lock, suppress(ValueError):  # larger than the whole budget: it is not kept
             kept = self._kept.get(path)
             if kept is None or kept.generation < generation:

@@ -16,8 +16,8 @@ Match = Annotated[
     Label,
     Meta(
         description="How sure the hit is: exact or likely may be acted on, related is worth asking "
-        "back. Of first hits on 448 queries that nobody had seen before, 107 of 111 called exact "
-        "and 112 of 119 called likely were right; see the methodology page."
+        "back. Of first hits on 243 queries that nobody had searched for before, 53 of 53 called "
+        "exact and 44 of 46 called likely were right; see the methodology page."
     ),
 ]
 

@@ -193,7 +193,7 @@ def _seal(batch: Batch) -> str:
 def _names(folder: Path) -> Iterator[str]:
     try:
         with os.scandir(folder) as entries:
-            yield from [e.name for e in entries if e.name.endswith(".json") and e.name[0] != "."]
+            yield from [entry.name for entry in entries if entry.name.endswith(".json")]
     except (FileNotFoundError, NotADirectoryError):
         return
 
@@ -233,7 +233,7 @@ def with_reserves(batches: Batches, usd_on: Callable[[str], float]) -> Callable[
         held = (
             batch.reserved
             for batch in batches.all()
-            if batch.is_open or (batch.state == "lost" and (batch.over_at or "")[:10] == day)
+            if batch.is_open or (batch.state == "lost" and str(batch.over_at)[:10] == day)
         )
         return usd_on(day) + sum(held) / 1e6
 

@@ -13,6 +13,7 @@ from store.polls.batches.collecting import Unread, collect, results_of
 from store.polls.batches.submitting import is_well, said
 from store.polls.batches.work import ProviderLine
 from store.polls.providers import Response
+from store.polls.providers.batches import opened
 from store.polls.runner import RunSummary
 from store.settings import SettingsError
 from store.times import rfc3339
@@ -31,7 +32,8 @@ LOST = 50 * HOUR
 """Seconds after which a batch that neither ends nor can be cancelled is given up: Gemini's end
 after 48 hours."""
 SURE = 900.0
-"""Seconds between two searches in vain that say that a batch was never made."""
+"""Seconds between two searches in vain that say that a batch was never made, and for which what was
+cancelled may still turn out to be answered (xAI's did within 20 seconds)."""
 LAGGING = 26 * HOUR
 """Seconds for which one that was never made is looked for all the same, where its name is kept."""
 EARLY = 600.0
@@ -87,7 +89,7 @@ def _follow_one(batch: Batch, work: BatchWork, came: Followed) -> None:
 
 def _may_appear(batch: Batch, now: datetime) -> bool:
     """Whether a batch that was not found may still come to light, in a list that lags behind."""
-    unseen = batch.state == "void" and batch.missed_at is not None
+    unseen = batch.state == "void" and batch.remote is None and batch.missed_at is not None
     return unseen and batch.age(now) < LAGGING
 
 
@@ -165,7 +167,7 @@ def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Follo
     """Ask how a batch stands, and do what follows from that."""
     assert batch.remote is not None  # noqa: S101 - it was found
     answered = line.call(line.queue.build_look(batch.assistant, batch.remote, line.key))
-    remote = line.queue.read_batch(answered.body) if is_well(answered) else None
+    remote = line.queue.read_batch(opened(answered.body)) if is_well(answered) else None
     if fault := work.polling.clock.fault():
         came.wrong.append(fault)
     elif remote is None or remote.id != batch.remote:
@@ -181,9 +183,12 @@ def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Follo
 
 
 def _is_whole(batch: Batch, remote: Remote, work: BatchWork) -> bool:
-    """Whether a batch that ended says where its results are, or is not going to any more."""
+    """Whether a batch that ended says where its results are, and says the same tomorrow."""
+    now = work.polling.clock.now()
+    if remote.is_settling and batch.age(now) <= LOST:
+        return batch.cancelled_at is not None and _since(batch.cancelled_at, now) >= SURE
     has_none = not remote.files and remote.unasked.kind == "http"
-    return not has_none or batch.age(work.polling.clock.now()) > FALLBACK
+    return not has_none or batch.age(now) > FALLBACK
 
 
 def _end(batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came: Followed) -> None:
@@ -207,9 +212,11 @@ def _wait(
 ) -> None:
     """Note how far it is; cancel it when it is late, and give it up when even that is of no use."""
     now = work.polling.clock.now()
-    if remote.done != batch.done:
-        batch = msgspec.structs.replace(batch, done=remote.done)
-        work.files.write(batch)
+    cancelled_at = batch.cancelled_at or (rfc3339(now) if remote.is_settling else None)
+    seen = msgspec.structs.replace(batch, done=remote.done, cancelled_at=cancelled_at)
+    if seen != batch:
+        work.files.write(seen)
+    batch = seen
     if batch.age(now) > FALLBACK:
         came.wrong.append(stuck(batch))
         if not _give_up(batch, "It neither ended nor could be cancelled.", work):

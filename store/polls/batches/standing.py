@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -49,13 +50,19 @@ def standing(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> S
         since = _ago(batch.over_at, now)
         if batch.refused and not proven:
             return Standing(0, f"batches are off, for the first was refused: {batch.why}")
-        if since is not None and batch.late and since < LATE_REST:
-            return Standing(0, "batches rest for a day, for one came late")
-        if since is not None and batch.state in ("void", "lost") and since < REST:
+        if batch.late and since < LATE_REST:
+            return Standing(0, "batches rest for a day, for one came late or was cancelled")
+        if batch.state in ("void", "lost") and since < REST:
             return Standing(0, f"batches rest for an hour: {batch.why}")
     if proven:
         return Standing(min(MOST_ITEMS, queue_of(assistant).MOST))
     return Standing(1)
+
+
+def why_none(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> str | None:
+    """Why what is due goes in no batch, where that is wanted and none shows whether it works."""
+    stand = standing(assistant, batches, now)
+    return stand.why if assistant.batch and not stand.waits else None
 
 
 def _same(one: Assistant, other: Assistant) -> bool:
@@ -68,8 +75,8 @@ def _same(one: Assistant, other: Assistant) -> bool:
     )
 
 
-def _ago(time: str | None, now: datetime) -> float | None:
-    return (now - datetime.fromisoformat(time)).total_seconds() if time else None
+def _ago(time: str | None, now: datetime) -> float:
+    return (now - datetime.fromisoformat(time)).total_seconds() if time else math.inf
 
 
 class OpenBatches(Struct, frozen=True, rename="camel"):

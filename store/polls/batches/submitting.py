@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -100,14 +101,14 @@ def cost_at_most(assistant: Assistant, question: str) -> int:
 def _reserved(batch: Batch, work: BatchWork) -> tuple[Batch, str | None]:
     """The batch, shrunk to what the caps leave, with all that it may cost taken from them."""
     accounts = work.polling.accounts
-    left = min((account.left() for account in accounts), default=None)
+    left = min((account.left() for account in accounts), default=math.inf)
     items, total = [], 0
     for item in batch.items:
-        total += cost_at_most(batch.assistant, item.question)
-        if left is not None and total > left:
-            total -= cost_at_most(batch.assistant, item.question)
+        cost = cost_at_most(batch.assistant, item.question)
+        if total + cost > left:
             break
         items.append(item)
+        total += cost
     names = " and ".join(account.name for account in accounts)
     refusal = f"{names} leaves too little for a batch"
     if not items:
@@ -173,7 +174,7 @@ def _sent(batch: Batch, work: BatchWork, line: ProviderLine) -> Submitted:
         if not file:
             return _refused(batch, came, work)
     came = line.call(line.queue.build_batch(batch.assistant, items, batch.key, file, line.key))
-    if is_well(came) and (remote := line.queue.read_batch(came.body)):
+    if is_well(came) and (remote := line.queue.read_batch(opened(came.body))):
         work.files.write(msgspec.structs.replace(batch, state="submitted", remote=remote.id))
         return Submitted(len(items))
     if is_certain(came):
@@ -194,16 +195,14 @@ def is_certain(came: Response | Lost) -> bool:
     return 300 <= came.status < 500 and came.status not in AMBIGUOUS  # noqa: PLR2004 - HTTP's own
 
 
-PASSING = frozenset({401, 402, 403, 408, 409, 429})
-"""Statuses of 4xx that say nothing of batches: a key, money or rate is at fault."""
-
-
 def _refused(batch: Batch, came: Response | Lost, work: BatchWork) -> Submitted:
-    """A batch that was not made, and why: nothing of it is under way, nothing is paid."""
+    """A batch that was not made, and why: nothing of it is under way, nothing is paid.
+
+    It is refused as a batch unless a key, money or rate is at fault, or what was sent got lost.
+    """
     why = said(came)
-    status = came.status if isinstance(came, Response) else 0
-    refused = 300 <= status < 500 and status not in PASSING  # noqa: PLR2004 - HTTP's own
-    work.close(batch, "void", why=why, refused=refused)
+    kind = getattr(_failure(came), "kind", None)
+    work.close(batch, "void", why=why, refused=is_certain(came) and kind == "http")
     return Submitted(why=why)
 
 
@@ -211,7 +210,13 @@ def said(came: Response | Lost) -> str:
     """What a request came to that was of no use, in a sentence."""
     if isinstance(came, Lost):
         return came.sentence
-    reply = wire.opened(came)
-    if isinstance(reply, Reply) and isinstance(reply.outcome, Failure):
-        return clean(reply.outcome.error)[:SHOWN]
+    if failure := _failure(came):
+        return clean(failure.error)[:SHOWN]
     return f"The provider answered HTTP {came.status}, but nothing that could be used."
+
+
+def _failure(came: Response | Lost) -> Failure | None:
+    reply = None if isinstance(came, Lost) else wire.opened(came)
+    return (
+        reply.outcome if isinstance(reply, Reply) and isinstance(reply.outcome, Failure) else None
+    )

@@ -47,10 +47,20 @@ def read_reply(response: Response) -> Reply:
         request_id=wire.identity(request_id, envelope.get("id")),
         tokens=wire.counted(
             usage.get("prompt_tokens"),
-            usage.get("completion_tokens"),
+            _produced(usage),
             usage.get("num_search_queries"),
         ),
     )
+
+
+# https://docs.x.ai/docs/key-information/consumption-and-rate-limits
+def _produced(usage: dict[str, Any]) -> Any:
+    """The output tokens: xAI counts those of reasoning in the total alone."""
+    made: Any = usage.get("completion_tokens")
+    total, given = usage.get("total_tokens"), usage.get("prompt_tokens")
+    if not (isinstance(total, int) and isinstance(given, int) and isinstance(made, int)):
+        return made
+    return max(total - given, made)
 
 
 def _outcome(envelope: dict[str, Any]) -> str | Failure:

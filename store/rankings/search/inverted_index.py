@@ -1,7 +1,7 @@
 """The inverted index of one array of titles.
 
 A title has postings for its words, for adjacent words written as one, for its initials, its domain
-and the synonym groups it mentions. Each `Place` is one posting and says which words of the title
+and the synonym groups it mentions. A posting says which words of the title
 are meant. They are many and live long, so the garbage collector skips them (`gc=False`, tuples).
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from store.rankings.search.synonyms import Synonyms
 
-Kind = Literal["word", "singular", "part", "joined", "initials", "domain", "group"]
+TermKind = Literal["word", "singular", "part", "joined", "initials", "domain", "group"]
 
 FUNCTION_WORD_SHARE = 0.1
 """Share of its weight that a title's function word keeps. At 1, 1 right hit is lost."""
@@ -100,7 +100,7 @@ class InvertedIndex:
         self.idf = _idfs((slug, words) for slug, words, _ in named)
         self.titles = [self._title(slug, words) for slug, words, _ in named]
         self._by_text = sorted((title.text, number) for number, title in enumerate(self.titles))
-        postings: defaultdict[Kind, defaultdict[str, list[Posting]]]
+        postings: defaultdict[TermKind, defaultdict[str, list[Posting]]]
         postings = defaultdict(lambda: defaultdict(list))
         spans: dict[tuple[int, ...], tuple[int, ...]] = {}
         for number, (_, words, domain) in enumerate(named):
@@ -110,7 +110,7 @@ class InvertedIndex:
                 if place is None:
                     place = shared[span] = Posting(number, spans.setdefault(span, span))
                 postings[kind][term].append(place)
-        self._places: dict[Kind, dict[str, tuple[Posting, ...]]] = {
+        self._places: dict[TermKind, dict[str, tuple[Posting, ...]]] = {
             kind: {term: tuple(found) for term, found in terms.items()}
             for kind, terms in postings.items()
         }
@@ -133,7 +133,7 @@ class InvertedIndex:
         """Tell whether a word alone may mean anything: plain English, a number, a letter."""
         return word.isdecimal() or len(word) == 1 or self.is_ordinary(word)
 
-    def postings(self, kind: Kind, term: str) -> tuple[Posting, ...]:
+    def postings(self, kind: TermKind, term: str) -> tuple[Posting, ...]:
         """Return the postings of a term of one kind, in the order of the titles."""
         return self._places.get(kind, {}).get(term, ())
 
@@ -191,7 +191,7 @@ def _idfs(named: Iterable[tuple[str, Words]]) -> dict[str, float]:
 
 def _terms(
     words: Words, domain: str, synonyms: Synonyms | None
-) -> Iterator[tuple[Kind, str, tuple[int, ...]]]:
+) -> Iterator[tuple[TermKind, str, tuple[int, ...]]]:
     """Yield each term of a title: its kind, the term, the positions of the words it stands for."""
     everything = tuple(range(len(words)))
     for i, word in enumerate(words):

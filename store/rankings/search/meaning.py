@@ -98,7 +98,11 @@ class MeaningIndex:
 
 
 def _asked(words: Words) -> dict[str, float]:
-    """Return the root of each word of a query that counts, with its share of the full weight."""
+    """Return the root of each word of a query that counts, with its share of the full weight.
+
+    >>> _asked(("what", "makes", "cheap", "chips"))
+    {'cheap': 0.5, 'chip': 1.0}
+    """
     return {
         root(word): FILLER_WEIGHT if word in FILLERS else 1.0
         for word in words

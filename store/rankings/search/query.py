@@ -11,6 +11,7 @@ from store.rankings.search.words import (
     BEFORE_NAMES,
     FILLERS,
     FUNCTION_WORDS,
+    SHOPPING_WORDS,
     Words,
     singular,
 )
@@ -18,9 +19,9 @@ from store.rankings.search.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from store.rankings.search.inverted_index import InvertedIndex, Kind, Posting
+    from store.rankings.search.inverted_index import InvertedIndex, Posting, TermKind
 
-LIKENESS: Final[dict[Kind, float]] = {
+LIKENESS: Final[dict[TermKind, float]] = {
     "word": 1.0,
     "joined": 0.97,
     "domain": 0.97,
@@ -58,19 +59,28 @@ MOST_WORDS = 40
 
 
 class TermCandidate(Struct, frozen=True, gc=False):
-    """A term that a word may mean, and its likeness to the word, 0..1."""
+    """A term that a word may mean, and its likeness to the word, 0..1.
+
+    It is `guessed` where the word only begins it.
+    """
 
     likeness: float
-    kind: Kind
+    kind: TermKind
     term: str
+    guessed: bool = False
 
 
 class Match(Struct, frozen=True, gc=False):
-    """Some words of a query, by position, and the postings they lead to."""
+    """Some words of a query, by position, and the postings they lead to.
+
+    They are `guessed` where a word is only begun, or they mention a phrase, maybe scattered, that
+    may describe the thing or one beside it ("chain my bike": a bike lock).
+    """
 
     asked: tuple[int, ...]
     postings: tuple[Posting, ...]
     likeness: float
+    guessed: bool = False
 
 
 class ParsedQuery(NamedTuple):
@@ -78,7 +88,8 @@ class ParsedQuery(NamedTuple):
 
     That of `fillers` is reduced. `head` is the position of the head noun of keywords, which says
     what is asked for. Sentences and names have none. `bare` are the positions of words used like
-    names, `nouns` of those after an article in a sentence.
+    names, `nouns` of those after an article in a sentence, `qualifiers` of shopping words, which
+    tell apart what titles are alike in otherwise ("cheap", "free").
     """
 
     text: str
@@ -88,6 +99,7 @@ class ParsedQuery(NamedTuple):
     head: int | None
     bare: list[int]
     nouns: list[int]
+    qualifiers: list[int]
     matches: list[Match]
 
 
@@ -104,7 +116,7 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
         likeness, weight = 0.0, 1.0
         for meaning in meanings:
             if postings := index.postings(meaning.kind, meaning.term):
-                matches.append(Match((i,), postings, meaning.likeness))
+                matches.append(Match((i,), postings, meaning.likeness, meaning.guessed))
                 if meaning.likeness > likeness and meaning.kind in ("word", "singular"):
                     likeness, weight = meaning.likeness, index.idf[singular(meaning.term)]
         weights.append(weight * (FILLER_WEIGHT if word in fillers else 1))
@@ -119,8 +131,9 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
                 weights[i] *= UNPLACED_WEIGHT
     nouns = [i for i in range(1, len(words)) if sentence and words[i - 1] in ARTICLES]
     aside = frozenset(range(len(words))).difference(telling)
-    text = " ".join(words)
-    return ParsedQuery(text, weights, sentence, aside, head, _bare(words), nouns, matches)
+    qualifiers = [i for i in aside if words[i] in SHOPPING_WORDS and index.synonyms]
+    text, bare = " ".join(words), _bare(words)
+    return ParsedQuery(text, weights, sentence, aside, head, bare, nouns, qualifiers, matches)
 
 
 def _is_finished(words: Words, index: InvertedIndex, *, sentence: bool) -> bool:
@@ -168,7 +181,8 @@ def _meanings(word: str, index: InvertedIndex, unfinished: bool) -> Iterator[Ter
     if unfinished:
         for whole in index.words_beginning(word):
             typed = len(word) / len(whole)
-            yield TermCandidate(PREFIX_LIKENESS + (1 - PREFIX_LIKENESS) * typed, "word", whole)
+            likeness = PREFIX_LIKENESS + (1 - PREFIX_LIKENESS) * typed
+            yield TermCandidate(likeness, "word", whole, guessed=whole != word)
     if not index.is_ordinary(word) and not index.postings("singular", singular(word)):
         for near, likeness in index.mistyped(word):
             yield TermCandidate(likeness, "word", near)
@@ -176,7 +190,7 @@ def _meanings(word: str, index: InvertedIndex, unfinished: bool) -> Iterator[Ter
 
 def _together(words: Words, index: InvertedIndex) -> Iterator[Match]:
     """Yield what adjacent words mean together: a split word, joined words, a domain."""
-    aggregates: tuple[tuple[Kind, str, range], ...] = (
+    aggregates: tuple[tuple[TermKind, str, range], ...] = (
         ("joined", "", range(1, 4)),
         ("word", "", range(2, 4)),
         ("domain", " ", range(2, 5)),
@@ -193,4 +207,4 @@ def _in_other_words(words: Words, index: InvertedIndex) -> Iterator[Match]:
     """Yield what the words mean through synonyms."""
     for group, positions in index.synonyms.mentioned(words) if index.synonyms else ():
         if postings := index.postings("group", str(group)):
-            yield Match(positions, postings, LIKENESS["group"])
+            yield Match(positions, postings, LIKENESS["group"], len(positions) > 1)

@@ -45,10 +45,14 @@ def citation(verdict: CategoryVerdict, day: str, view: SnapshotView) -> Citation
     return Citation(day, address, text, f"@misc{{{verdict.slug}-{day},\n{lines}}}")
 
 
+def began_at(day: str) -> int:
+    """When a UTC day began, in Unix seconds."""
+    return int(dt.datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp())
+
+
 def closed_at(day: str) -> int:
     """When a UTC day ended, in Unix seconds; no page cites it before."""
-    midnight = dt.datetime.fromisoformat(f"{day}T00:00:00+00:00") + dt.timedelta(days=1)
-    return int(midnight.timestamp())
+    return began_at(day) + 86_400
 
 
 def _tex(text: str) -> str:

@@ -213,6 +213,7 @@ def product(
         "best_of": len(best[0].slugs) if best else 0,
         "bars": charts.bars(charts.with_gaps(mentions, 2 * view.site.poll_every_days)),
         "rivals": comparisons.rivals(named, view),
+        "has_card": pictures.rasteriser() is not None,
     }
 
 

@@ -95,8 +95,8 @@ class Drawing:
 
         def make() -> EncodedBody:
             context = pictures.card(board, self._maker.decoded(found, _VERDICTS), view)
-            drawn = draw(self._drawn("card.svg", view, context).decode())
-            return EncodedBody(drawn, self._maker.responder.body(found).modified)
+            source = self._drawn("card.svg", view, context)
+            return EncodedBody(source, self._maker.responder.body(found).modified, draw=draw)
 
         return msgspec.structs.replace(page, make=make, media_type=PNG)
 

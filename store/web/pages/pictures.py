@@ -43,8 +43,8 @@ _COLOURS = {"clear": "#0b6a63", "contradicted": "#8a4b00"}
 """The colours of a badge, by how sure a #1 is; the page's own."""
 
 _PROBE = (
-    '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">'
-    '<text y="15" font-family="sans-serif">{}</text></svg>'
+    b'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">'
+    b'<text y="15" font-family="sans-serif">%s</text></svg>'
 )
 
 
@@ -139,14 +139,14 @@ def card(board: Leaderboard, verdict: CategoryVerdict, view: SnapshotView) -> di
 
 
 @cache
-def rasteriser() -> Callable[[str], bytes] | None:
+def rasteriser() -> Callable[[bytes], bytes] | None:
     """What turns SVG into PNG: resvg, where it is installed and finds a font to draw with."""
     try:
         from resvg_py import svg_to_bytes  # noqa: PLC0415 - the extra "pictures"
     except ImportError:
         return None
 
-    def draw(svg: str) -> bytes:
-        return bytes(svg_to_bytes(svg_string=svg))
+    def draw(svg: bytes) -> bytes:
+        return bytes(svg_to_bytes(svg_string=svg.decode()))
 
-    return draw if draw(_PROBE.format("A")) != draw(_PROBE.format("")) else None
+    return draw if draw(_PROBE % b"A") != draw(_PROBE % b"") else None

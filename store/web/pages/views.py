@@ -155,19 +155,25 @@ class Pages:
         found = resolution.verdict_as_of(current, day, view, store.lines)
         if isinstance(found, Absent):
             return found
-        is_closed = day is not None and day < as_of.newest_day(snapshot, slug)
-        cited = day if is_closed else as_of.closed_day(snapshot, slug)
+        newest = as_of.newest_day(snapshot, slug)
+        cited = day if day and day < newest else as_of.closed_day(snapshot, slug)
+        behind = (
+            None if day or not as_of.is_old(current, newest, view.site.stale_after_days) else newest
+        )
 
         def context() -> dict[str, Any]:
             verdict = self._maker.decoded(found, _VERDICTS)
             board = as_of.leaderboard(snapshot, slug, day, store.lines) if day else current
             days = Evidence(store, snapshot).days(slug, day)
             citation = citations.citation(verdict, cited, view) if cited else None
-            return {**contexts.category(board, verdict, days, view), "citation": citation}
+            shown = contexts.category(board, verdict, days, view)
+            return {**shown, "citation": citation, "behind": behind}
 
-        path = f"best/{slug}?asOf={day or ''}&cited={cited or ''}"
+        path = f"best/{slug}?asOf={day or ''}&cited={cited or ''}&behind={behind or ''}"
         page = self._maker.page(view, path, "category.html", context, about=found)
-        return _not_before(citations.closed_at(cited), page) if cited else page
+        since = [citations.closed_at(cited)] if cited else []
+        since += [citations.began_at(behind)] if behind else []
+        return _not_before(max(since), page) if since else page
 
     def differences(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>/changes``: what differs between two days of a category."""

@@ -20,7 +20,7 @@ from store.polls.providers import envelopes as wire
 from store.records import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from store.records import Assistant
 
@@ -47,17 +47,19 @@ class Remote(Struct, frozen=True, kw_only=True):
 
     ``label`` is ours, where the provider keeps one; ``created`` is in Unix seconds. ``asked`` and
     ``done`` count items. ``files`` name what its results are read from. An item without a result
-    comes to ``unasked``. ``why`` says why it failed.
+    comes to ``unasked``. ``is_settling`` is set where cancelled items may still turn out to be
+    answered for a while. ``why`` says why it failed.
     """
 
     id: str
     state: Literal["open", "ended", "failed"]
+    asked: int
+    done: int
     label: str | None = None
     created: float | None = None
-    asked: int = 0
-    done: int = 0
     files: tuple[str, ...] = ()
     unasked: Failure = UNASKED["missing"]
+    is_settling: bool = False
     why: str | None = None
 
 
@@ -103,7 +105,7 @@ class Queue(Protocol):
     def build_download(self, assistant: Assistant, file: str, key: str | None) -> Request:
         """The request for one of :attr:`Remote.files`."""
 
-    def read_batch(self, body: bytes) -> Remote | None:
+    def read_batch(self, found: dict[str, Any]) -> Remote | None:
         """A batch from what the provider says of it; ``None`` if it says nothing of the kind."""
 
     def read_list(self, body: bytes) -> Page | None:
@@ -118,7 +120,7 @@ class Queue(Protocol):
 
 def get(assistant: Assistant, path: str, headers: dict[str, str]) -> Request:
     """A GET below the base URL."""
-    return Request(f"{(assistant.base_url or '').rstrip('/')}/{path}", headers, {}, "GET")
+    return msgspec.structs.replace(post(assistant, path, headers), method="GET")
 
 
 def post(
@@ -139,6 +141,16 @@ def opened(body: bytes) -> dict[str, Any]:
 def lines(body: bytes) -> Iterator[dict[str, Any]]:
     """The JSON objects of JSON Lines; what is none is left out."""
     return filter(None, map(opened, body.splitlines()))
+
+
+def page_by_id(
+    found: dict[str, Any], read: Callable[[dict[str, Any]], Remote | None]
+) -> Page | None:
+    """A page of a list whose last id leads to the next one."""
+    if not isinstance(found.get("data"), list):
+        return None
+    there = tuple(filter(None, map(read, wire.items(found["data"]))))
+    return Page(there, there[-1].id if found.get("has_more") is True and there else None)
 
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
@@ -178,8 +190,8 @@ def moment(value: Any) -> float | None:
         return None
 
 
-GRPC = {3: 400, 9: 400, 4: 504, 5: 404, 7: 403, 8: 429, 13: 500, 14: 503, 16: 401}
-"""The HTTP status for a code of gRPC, as google.rpc.Code documents it."""
+GRPC = {3: 400, 9: 400, 4: 504, 5: 404, 7: 403, 8: 429, 14: 503, 16: 401}
+"""The HTTP status for a code of gRPC, as google.rpc.Code documents it; 500 for any other."""
 CANCELLED = 1
 """The code of gRPC for what was cancelled."""
 

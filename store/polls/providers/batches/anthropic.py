@@ -27,11 +27,10 @@ STATUSES = {
     "not_found_error": 404,
     "request_too_large": 413,
     "rate_limit_error": 429,
-    "api_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status of each kind of error; https://docs.claude.com/en/api/errors."""
+"""The status of each kind of error, 500 for any other; https://docs.claude.com/en/api/errors."""
 
 
 def build_upload(_assistant: Assistant, _items: Sequence[Item], _key: str | None) -> None:
@@ -71,12 +70,8 @@ def build_download(assistant: Assistant, file: str, key: str | None) -> Request:
 DONE = ("succeeded", "errored", "canceled", "expired")
 
 
-def read_batch(body: bytes) -> Remote | None:
+def read_batch(found: dict[str, Any]) -> Remote | None:
     """A batch."""
-    return _batch(batches.opened(body))
-
-
-def _batch(found: dict[str, Any]) -> Remote | None:
     known = batches.identity(found.get("id"))
     if known is None or "processing_status" not in found:
         return None
@@ -95,19 +90,16 @@ def _batch(found: dict[str, Any]) -> Remote | None:
 
 def read_list(body: bytes) -> Page | None:
     """A page of batches."""
-    found = batches.opened(body)
-    if not isinstance(found.get("data"), list):
-        return None
-    there = tuple(filter(None, map(_batch, wire.items(found["data"]))))
-    return Page(there, there[-1].id if found.get("has_more") is True and there else None)
+    return batches.page_by_id(batches.opened(body), read_batch)
 
 
 # https://docs.claude.com/en/api/retrieving-message-batch-results
 def read_results(body: bytes) -> Iterator[Result]:
     """Each line's result; an error is the whole body that its status would have come with."""
+    odd = Failure("http", "The provider's batch gave a result of no known kind.")
     for line in batches.lines(body):
         identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
-        kind = result.get("type")
+        kind = wire.text(result.get("type"))
         if kind == "succeeded":
             yield identifier, batches.response(200, result.get("message"))
         elif kind == "errored":
@@ -115,13 +107,9 @@ def read_results(body: bytes) -> Iterator[Result]:
             inner = wire.members(error.get("error")) or error
             status = STATUSES.get(wire.text(inner.get("type")), 500)
             yield identifier, batches.response(status, {"error": inner})
-        elif kind in ("canceled", "expired"):
-            yield identifier, UNASKED["expired" if kind == "expired" else "cancelled"]
         else:
-            yield (
-                identifier,
-                Failure("http", "The provider's batch gave a result of no known kind."),
-            )
+            kinds = {"canceled": UNASKED["cancelled"], "expired": UNASKED["expired"]}
+            yield identifier, kinds.get(kind, odd)
 
 
 def next_file(_file: str, _body: bytes) -> None:

@@ -59,12 +59,8 @@ def build_download(assistant: Assistant, file: str, key: str | None) -> Request:
     return build_look(assistant, file, key)
 
 
-def read_batch(body: bytes) -> Remote | None:
+def read_batch(found: dict[str, Any]) -> Remote | None:
     """A batch; a state that nobody knows is taken to be open."""
-    return _batch(batches.opened(body))
-
-
-def _batch(found: dict[str, Any]) -> Remote | None:
     name = wire.text(found.get("name"))
     known = batches.identity(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
     if known is None:
@@ -91,7 +87,7 @@ def read_list(body: bytes) -> Page | None:
     found = batches.opened(body)
     if not (found or body.strip() == b"{}") or found.keys() - {"operations", "nextPageToken"}:
         return None
-    there = tuple(filter(None, map(_batch, wire.items(found.get("operations")))))
+    there = tuple(filter(None, map(read_batch, wire.items(found.get("operations")))))
     return Page(there, wire.text(found.get("nextPageToken")) or None)
 
 

@@ -78,12 +78,8 @@ ENDS = frozenset({"completed", "expired", "cancelled", "failed"})
 
 
 # https://platform.openai.com/docs/api-reference/batch/object
-def read_batch(body: bytes) -> Remote | None:
+def read_batch(found: dict[str, Any]) -> Remote | None:
     """A batch; a file that is not there is null, or an empty string."""
-    return _batch(batches.opened(body))
-
-
-def _batch(found: dict[str, Any]) -> Remote | None:
     known = batches.identity(found.get("id"))
     if known is None:
         return None
@@ -113,11 +109,7 @@ def _why(found: dict[str, Any]) -> str | None:
 
 def read_list(body: bytes) -> Page | None:
     """A page of batches."""
-    found = batches.opened(body)
-    if not isinstance(found.get("data"), list):
-        return None
-    there = tuple(filter(None, map(_batch, wire.items(found["data"]))))
-    return Page(there, there[-1].id if found.get("has_more") is True and there else None)
+    return batches.page_by_id(batches.opened(body), read_batch)
 
 
 # https://platform.openai.com/docs/guides/batch#5-retrieve-the-results

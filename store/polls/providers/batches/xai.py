@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MOST = 50_000
 LABELLED = True
 build_look = openai.build_look
+CANCELLED = "Batch cancelled"
+"""What the result of an item says that was cancelled."""
 PAGE = "?"
 """Parts a batch's id from the token of a page of its results, where there is one."""
 
@@ -56,27 +58,29 @@ def build_download(assistant: Assistant, file: str, key: str | None) -> Request:
     return batches.get(assistant, f"batches/{batch}/results?limit=100{more}", wire.bearer(key))
 
 
-def read_batch(body: bytes) -> Remote | None:
-    """A batch: it has ended when none of its items, once they are counted, is pending."""
-    return _batch(batches.opened(body))
+def read_batch(found: dict[str, Any]) -> Remote | None:
+    """A batch: it has ended when none of its items, once they are counted, is pending.
 
-
-def _batch(found: dict[str, Any]) -> Remote | None:
+    One whose file is not taken is cancelled by xAI before its items are counted.
+    """
     known = batches.identity(found.get("batch_id"))
     if known is None:
         return None
-    state = wire.members(found.get("state"))
-    total, pending = (batches.number(state.get(f"num_{name}")) for name in ("requests", "pending"))
-    cancelled = bool(wire.text(found.get("cancel_by_xai_message")))
-    has_ended = cancelled or (total > 0 and pending == 0)
+    state, message = wire.members(found.get("state")), wire.text(found.get("cancel_by_xai_message"))
+    total, pending, cancelled = (
+        batches.number(state.get(f"num_{name}")) for name in ("requests", "pending", "cancelled")
+    )
+    has_ended = bool(message) or (total > 0 and pending == 0)
     return Remote(
         id=known,
-        state="ended" if has_ended else "open",
+        state="failed" if message and not total else "ended" if has_ended else "open",
         label=wire.text(found.get("name")) or None,
         asked=total,
         done=max(total - pending, 0),
         files=(known,) if has_ended else (),
-        unasked=UNASKED["cancelled" if cancelled else "missing"],
+        unasked=UNASKED["cancelled" if message or cancelled else "missing"],
+        is_settling=cancelled > 0,
+        why=message or None,
     )
 
 
@@ -85,23 +89,24 @@ def read_list(body: bytes) -> Page | None:
     found = batches.opened(body)
     if not isinstance(found.get("batches"), list):
         return None
-    there = tuple(filter(None, map(_batch, wire.items(found["batches"]))))
+    there = tuple(filter(None, map(read_batch, wire.items(found["batches"]))))
     return Page(there, wire.text(found.get("pagination_token")) or None)
 
 
 def read_results(body: bytes) -> Iterator[Result]:
-    """Each result of a page."""
+    """Each result of a page; an error is a sentence or has a code of gRPC."""
     for each in wire.items(batches.opened(body).get("results")):
-        identifier, result = wire.text(each.get("batch_request_id")), _result(each)
+        identifier = wire.text(each.get("batch_request_id"))
+        result = wire.members(each.get("batch_result")) or each
         answered = wire.members(wire.members(result.get("response")).get("chat_get_completion"))
+        error = result.get("error")
         if answered:
             yield identifier, batches.response(200, answered)
+        elif error == CANCELLED:
+            yield identifier, UNASKED["cancelled"]
         else:
-            yield identifier, batches.grpc_error(wire.members(result.get("error")))
-
-
-def _result(each: dict[str, Any]) -> dict[str, Any]:
-    return wire.members(each.get("batch_result"))
+            named = wire.members(error) or {"message": wire.text(error)}
+            yield identifier, batches.grpc_error(named)
 
 
 def next_file(file: str, body: bytes) -> str | None:
