@@ -67,9 +67,10 @@ def test_overlap_names_the_most_and_the_least_alike() -> None:
     )
     pair = compute(*[said(A="X", B="X")] * 5)["overlap-of-lists"]
     assert pair.finding == (
-        "A and B are most alike (1.00, n = 5). "
-        "The mean of all comparisons is 1.00 (n = 5 comparisons)."
+        "Only A and B can be compared. The mean of all comparisons is 1.00 (n = 5 comparisons)."
     )
+    same = compute(*[said(A="X", B="X", C="X")] * 5)["overlap-of-lists"]
+    assert same.finding.startswith("Every two assistants are alike to the same degree (1.00). ")
 
 
 def test_who_leaves_the_pack_is_one_against_all_others() -> None:

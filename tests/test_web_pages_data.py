@@ -134,7 +134,7 @@ def test_the_page_tells_what_there_is_and_how_to_load_it(data: Path, reader: Fla
 def test_without_a_dataset_the_page_says_so(tmp_path: Path) -> None:
     """And its files are 404."""
     reader = app_over(small_data(tmp_path / "none")).test_client()
-    assert "No dataset has been written yet" in reader.get("/data").text
+    assert "This site has not published its dataset yet" in reader.get("/data").text
     assert reader.get("/data/dataset.json").status_code == 404
 
 

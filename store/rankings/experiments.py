@@ -121,7 +121,8 @@ def _noise(repeated: Sequence[tuple[Leaderboard, Repeatability]]) -> Experiment:
             "Take each assistant's last answers to one question by one served version, five at "
             "most, and compare every two of them: whether they name the same #1, whether the lists "
             "are the same, and their average overlap. The chart shows the mean over categories "
-            "of the share of pairs, with Wilson's interval at 95 % over categories."
+            "of the share of pairs, with Wilson's interval at 95 % over categories; the finding "
+            "counts all pairs alike, so that categories asked more often weigh more."
         ),
         finding=(
             f"Asked the same question twice, an assistant names the same #1 in "
@@ -248,13 +249,16 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
             overlaps.setdefault(pair, []).append(overlap)
     means = {pair: fmean(values) for pair, values in overlaps.items()}
     pairs = sorted(means, key=lambda pair: (-means[pair], pair))
-    told = [
-        f"{first} and {second} are {what} alike ({means[first, second]:.2f}, "
-        f"n = {len(overlaps[first, second])})"
-        for (first, second), what in zip(
-            dict.fromkeys([pairs[0], pairs[-1]]), ("most", "least"), strict=False
+    most, least = pairs[0], pairs[-1]
+    if most == least:
+        told = f"Only {' and '.join(most)} can be compared"
+    elif f"{means[most]:.2f}" == f"{means[least]:.2f}":
+        told = f"Every two assistants are alike to the same degree ({means[most]:.2f})"
+    else:
+        told = ", ".join(
+            f"{' and '.join(pair)} are {what} alike ({means[pair]:.2f}, n = {len(overlaps[pair])})"
+            for pair, what in ((most, "most"), (least, "least"))
         )
-    ]
     every = [overlap for values in overlaps.values() for overlap in values]
     return Experiment(
         slug="overlap-of-lists",
@@ -264,7 +268,7 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
             "assistants' lists in every category that both answered, then the mean over categories."
         ),
         finding=(
-            f"{', '.join(told)}. The mean of all comparisons is {fmean(every):.2f} "
+            f"{told}. The mean of all comparisons is {fmean(every):.2f} "
             f"(n = {len(every)} comparisons)."
         ),
         date=_newest(leaderboards),

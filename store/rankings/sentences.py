@@ -191,8 +191,10 @@ def certainty(
     if found.level == "clear":
         told = (
             f"Clear: over {answers} answers {leading[0]} is ahead of every other product by more "
-            "than chance."
+            "than chance"
         )
+        tied = [names[each] for each in firsts if each != found.first]
+        told += f", though the latest answers tie it with {listed(tied)}." if tied else "."
     else:
         told = f"Open: {_some(leading)} cannot be told apart ({answers} answers, 95 %)."
     if share is None:

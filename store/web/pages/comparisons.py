@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from store.rankings import comparing
 from store.rankings.names import slug as slug_of
+from store.rankings.timelines import places
 from store.web.addresses import compare_path
 
 if TYPE_CHECKING:
@@ -153,15 +154,19 @@ def _totals(
     return {
         "mentions": product.mentions,
         "leaderboards": len(standings),
-        "firsts": sum(entry.rank == 1 for _, entry in standings),
-        "best": standings[0][1].rank if standings else 0,
+        "firsts": sum(places(board.entries)[product.id] == 1 for board, _ in standings),
     }
 
 
 def _alone(
     standings: Sequence[tuple[Leaderboard, Entry]], both: set[str]
-) -> list[tuple[Leaderboard, Entry]]:
-    return [each for each in standings if each[0].slug not in both]
+) -> list[tuple[Leaderboard, int, bool]]:
+    """The rankings of which ``both`` has none, a product's place there, and whether it is a tie."""
+    return [
+        (board, places(board.entries)[entry.product], entry.tied)
+        for board, entry in standings
+        if board.slug not in both
+    ]
 
 
 def rivals(product: ProductProfile, view: SnapshotView) -> list[ProductProfile]:

@@ -75,10 +75,10 @@ def home(view: SnapshotView) -> dict[str, Any]:
 def _newest(
     leaderboards: Iterable[Leaderboard], snapshot: Snapshot
 ) -> list[tuple[Leaderboard, ProductProfile]]:
-    """A few categories and their #1, the last answered first."""
+    """A few categories and the #1 of which each level speaks, the last answered first."""
     by_slug = sorted(leaderboards, key=attrgetter("slug"))
     order = sorted(by_slug, key=attrgetter("newest"), reverse=True)
-    found = ((b, snapshot.products.get(b.entries[0].product)) for b in order)
+    found = ((b, snapshot.products.get(b.certainty.first)) for b in order)
     return list(islice(((board, top) for board, top in found if top), FEW))
 
 
