@@ -116,6 +116,16 @@ def test_cancelled_batches_are_collected(data: Path, served: Batching) -> None:
     assert "A batch of Claude was not cancelled: The provider answered HTTP 404" in gone.stderr
 
 
+def test_only_a_named_assistants_batches_are_cancelled(data: Path, served: Batching) -> None:
+    """The other's stay with their provider."""
+    served.tell(gpt={"end": "hang"}, claude={"end": "hang"})
+    poll(data, "a", "--batch")
+    done = poll(data, "--cancel", "--model", "GPT")
+    assert done.stdout.splitlines()[-1] == "1 batch is still on the way."
+    asked = [path for method, path in served.book["asked"] if method == "POST"]
+    assert [path.endswith("/batches/b1/cancel") for path in asked if "cancel" in path] == [True]
+
+
 def test_a_dry_run_names_both_prices(data: Path) -> None:
     """What the questions cost at most directly, and in batches."""
     done = poll(data, "--due", "--dry-run", "--model", "GPT")
