@@ -222,6 +222,7 @@ def test_products_tied_at_the_top_are_all_the_published_first() -> None:
     assert found.entries[0].product == "=x"
     assert (found.certainty.level, found.certainty.first) == ("clear", "=y")
     assert "Y is ahead of every other product" in sentence(found)
+    assert "by more than chance, though the latest answers tie it with X." in sentence(found)
     assert "Y comes first in" in sentence(found)
 
 
