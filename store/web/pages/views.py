@@ -147,7 +147,7 @@ class Pages:
     def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
         snapshot, store = view.snapshot, self._responder.store
-        day = asked_day(request.args, slug, snapshot)
+        day = asked_day(request.args, slug, snapshot) if request.query_string else None
         current = snapshot.leaderboards.get(slug)
         if current is None:
             address = partial(view.at.category_page, as_of=day)
