@@ -7,12 +7,14 @@ import shutil
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from builders import answered, append
 from datasets import DAYS, NOW, small_data
 
 from store.dataset.leaves import LeafList, ProofError, first_listing
 from store.dataset.merkle import Tree, leaf_hash
+from store.line_codec import decode_line, encode_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +95,22 @@ def test_a_line_whose_checksum_does_not_fit_is_no_leaf(data: Path) -> None:
     file.write_bytes(first[:-3] + b'0"}\n' + rest + b'{"v":1,"id":"un')
     LeafList(data).extend(NOW)
     assert len(list(LeafList(data).leaves())) == 18
+
+
+def test_a_listed_line_that_was_rewritten_is_an_error(data: Path) -> None:
+    """With an id and a checksum that fit, too; nothing is listed until the file is put back."""
+    listed = LeafList(data)
+    listed.extend(NOW)
+    path = data / "history" / "crm-software.jsonl"
+    was, before = path.read_bytes(), {p: p.read_bytes() for p in (data / "proof").iterdir()}
+    first, _, others = was.partition(b"\n")
+    poll = msgspec.structs.replace(decode_line(first), caveat="Another caveat")
+    path.write_bytes(encode_line(poll, poll.polled_at)[1] + others)
+    with pytest.raises(ProofError, match=r"crm-software.jsonl: the line at byte 0 was changed"):
+        listed.extend(NOW)
+    assert {p: p.read_bytes() for p in (data / "proof").iterdir()} == before
+    path.write_bytes(was)
+    listed.extend(NOW)
 
 
 def test_a_file_that_was_cut_short_is_compared_anew(data: Path) -> None:

@@ -28,7 +28,7 @@ from store.line_codec import has_valid_checksum
 from store.records import is_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Container, Iterable, Iterator
     from pathlib import Path
 
 FOLDER, SUFFIX, HEADS = "proof", ".leaves", "heads.jsonl"
@@ -145,15 +145,19 @@ class LeafList:
     def extend(self, now: datetime) -> list[Head]:
         """List what history holds and the list does not, and write the heads of days now closed.
 
-        Returns every head there is, oldest first.
+        Returns every head there is, oldest first. History files that changed since the list did
+        are compared with it.
 
         Raises:
-            ProofError: what was written before is damaged; nothing was added.
+            ProofError: what was written before is damaged, or a listed line is another now;
+                nothing was added.
             OSError: it could not be written.
         """
         with self._locked():
             self._cut_torn_ends()
-            heads, last = self._listed()
+            heads, last, hashes = self._listed(self._changed())
+            for slug, known in hashes.items():
+                self._check(slug, known)
             written = self.heads()
             check_grown(written, heads.closed, f"{FOLDER}/{HEADS}")
             fresh: list[Leaf] = []
@@ -174,15 +178,42 @@ class LeafList:
         for month in self.months():
             yield from parse(self.month(month), month, f"{FOLDER}/{month}{SUFFIX}")
 
-    def _listed(self) -> tuple[Heads, dict[str, Leaf]]:
-        """The heads that follow from the list, and the last leaf of each history file."""
+    def _changed(self) -> set[str]:
+        """The slugs of history files that changed since the list last did."""
+        listed = [path.stat().st_mtime_ns for path in self._home.glob(f"*{SUFFIX}")]
+        files = self._history.glob("*.jsonl") if listed else ()
+        return {path.stem for path in files if path.stat().st_mtime_ns >= max(listed)}
+
+    def _check(self, slug: str, known: Container[bytes]) -> None:
+        """See that no line stands before one whose hash is ``known`` without being known itself."""
+        with opened(self._history / f"{slug}.jsonl") as handle:
+            data = os.pread(handle, os.fstat(handle).st_size, 0)
+        time.sleep(0.0001)  # as for _BREATH
+        unknown: int | None = None
+        for start, line in sealed_lines(data):
+            if leaf_hash(line) not in known:
+                unknown = start if unknown is None else unknown
+            elif unknown is not None:
+                raise ProofError(
+                    f"history/{slug}.jsonl: the line at byte {unknown:,} was changed or put in "
+                    "after those behind it were listed; put the file back from a backup, or "
+                    "withhold a poll instead of changing it"
+                )
+
+    def _listed(
+        self, changed: Container[str]
+    ) -> tuple[Heads, dict[str, Leaf], dict[str, set[bytes]]]:
+        """What follows from the list: heads, each file's last leaf, the hashes of changed files."""
         heads, last = Heads(), dict[str, Leaf]()
+        hashes: dict[str, set[bytes]] = {}
         for number, leaf in enumerate(self.leaves()):
             if number % _BREATH == 0:
                 time.sleep(0.0001)
             heads.add(leaf.day, leaf.hash)
             last[leaf.slug] = leaf
-        return heads, last
+            if leaf.slug in changed:
+                hashes.setdefault(leaf.slug, set()).add(leaf.hash)
+        return heads, last, hashes
 
     def unlisted(self, last: dict[str, Leaf]) -> Iterator[tuple[str, int, bytes]]:
         """File, offset and text of every sealed line that the list lacks."""
