@@ -106,11 +106,23 @@ def test_a_listed_line_that_was_rewritten_is_an_error(data: Path) -> None:
     first, _, others = was.partition(b"\n")
     poll = msgspec.structs.replace(decode_line(first), caveat="Another caveat")
     path.write_bytes(encode_line(poll, poll.polled_at)[1] + others)
-    with pytest.raises(ProofError, match=r"crm-software.jsonl: the line at byte 0 was changed"):
+    with pytest.raises(ProofError, match=r"crm-software.jsonl: the line at byte 0 is another"):
         listed.extend(NOW)
     assert {p: p.read_bytes() for p in (data / "proof").iterdir()} == before
     path.write_bytes(was)
     listed.extend(NOW)
+
+
+def test_a_damaged_line_that_was_repaired_is_listed(data: Path) -> None:
+    """It is late, no more: it stands before lines that were listed, and none of those is gone."""
+    path = data / "history" / "crm-software.jsonl"
+    was = path.read_bytes()
+    path.write_bytes(was.replace(b'"polledAt"', b'"polledat"', 1))
+    listed = LeafList(data)
+    listed.extend(NOW)
+    path.write_bytes(was)
+    listed.extend(NOW)
+    assert {leaf.hash for leaf in listed.leaves()} == lines_of(data)
 
 
 def test_a_file_that_was_cut_short_is_compared_anew(data: Path) -> None:

@@ -105,8 +105,12 @@ def _get(where: str, *, pull: bool) -> None:
 def _list_lines(settings: Settings, now: datetime) -> None:
     """List in the proof what history holds, unless the service could not use what we add."""
     if os.access(settings.data_dir, os.W_OK) and not other_owner(settings):
-        with suppress(OSError):
+        try:
             LeafList(settings.data_dir).extend(now)
+        except ProofError as error:
+            click.echo(f"warning: the proof is not extended: {error}", err=True)
+        except OSError:
+            pass  # what was listed before is backed up
 
 
 @contextmanager

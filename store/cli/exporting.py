@@ -278,7 +278,13 @@ class Tree:
     def _kept_tag(self, path: str) -> str:
         """The tag of a picture that the last tree holds, else nothing."""
         last = self.before.files.get(path)
-        return last.etag if last and (self._home / "current" / last.file).exists() else ""
+        if last is None or not last.etag:
+            return ""
+        try:
+            whole = _digest(self._home / "current" / last.file) == last.sha256
+        except OSError:
+            whole = False
+        return last.etag if whole else ""
 
     def _write(self, path: str, answer: Response) -> Exported:
         """One answer, taken over from the last tree when it is the same."""

@@ -17,6 +17,8 @@ Result = TypeVar("Result")
 
 FEW = 500
 """Items that are done in this process: a second or two of work, and forking takes a part of it."""
+MOST = 8
+"""Processes at most, for each comes to hold a part of the store of its own."""
 CHUNK = 50
 """Items that a process takes at a time: fewer cost more messages, more leave one working alone."""
 
@@ -31,7 +33,7 @@ def in_processes(work: Callable[[Item], Result], items: Sequence[Item]) -> Itera
         Exception: ``work`` raised it.
         ChildProcessError: a process was killed.
     """
-    processors = len(os.sched_getaffinity(0))
+    processors = min(os.cpu_count() or 1, MOST)
     if len(items) <= FEW or processors == 1:
         yield from map(work, items)
         return

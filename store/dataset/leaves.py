@@ -28,7 +28,8 @@ from store.line_codec import has_valid_checksum
 from store.records import is_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
 FOLDER, SUFFIX, HEADS = "proof", ".leaves", "heads.jsonl"
@@ -156,12 +157,10 @@ class LeafList:
         with self._locked():
             self._cut_torn_ends()
             heads, last, hashes = self._listed(self._changed())
-            for slug, known in hashes.items():
-                self._check(slug, known)
             written = self.heads()
             check_grown(written, heads.closed, f"{FOLDER}/{HEADS}")
             fresh: list[Leaf] = []
-            for leaf in self.in_order(self.unlisted(last), clock(now), heads.day, now):
+            for leaf in self.in_order(self.unlisted(last, hashes), clock(now), heads.day, now):
                 heads.add(leaf.day, leaf.hash)
                 fresh.append(leaf)
             self._append(fresh)
@@ -182,23 +181,7 @@ class LeafList:
         """The slugs of history files that changed since the list last did."""
         listed = [path.stat().st_mtime_ns for path in self._home.glob(f"*{SUFFIX}")]
         files = self._history.glob("*.jsonl") if listed else ()
-        return {path.stem for path in files if path.stat().st_mtime_ns >= max(listed)}
-
-    def _check(self, slug: str, known: Container[bytes]) -> None:
-        """See that no line stands before one whose hash is ``known`` without being known itself."""
-        with opened(self._history / f"{slug}.jsonl") as handle:
-            data = os.pread(handle, os.fstat(handle).st_size, 0)
-        time.sleep(0.0001)  # as for _BREATH
-        unknown: int | None = None
-        for start, line in sealed_lines(data):
-            if leaf_hash(line) not in known:
-                unknown = start if unknown is None else unknown
-            elif unknown is not None:
-                raise ProofError(
-                    f"history/{slug}.jsonl: the line at byte {unknown:,} was changed or put in "
-                    "after those behind it were listed; put the file back from a backup, or "
-                    "withhold a poll instead of changing it"
-                )
+        return {path.stem for path in files if path.stat().st_ctime_ns >= max(listed)}
 
     def _listed(
         self, changed: Container[str]
@@ -215,11 +198,23 @@ class LeafList:
                 hashes.setdefault(leaf.slug, set()).add(leaf.hash)
         return heads, last, hashes
 
-    def unlisted(self, last: dict[str, Leaf]) -> Iterator[tuple[str, int, bytes]]:
-        """File, offset and text of every sealed line that the list lacks."""
+    def unlisted(
+        self, last: Mapping[str, Leaf], hashes: Mapping[str, AbstractSet[bytes]]
+    ) -> Iterator[tuple[str, int, bytes]]:
+        """File, offset and text of every sealed line that the list lacks.
+
+        ``last`` is each file's last leaf; files in ``hashes`` are compared with these, as a whole.
+
+        Raises:
+            ProofError: a listed line is another now.
+        """
         for path in sorted(self._history.glob("*.jsonl")):
             slug = path.stem
             if not is_slug(slug):
+                continue
+            if slug in hashes:
+                time.sleep(0.0001)  # as for _BREATH
+                yield from ((slug, *line) for line in _new(path, hashes[slug]))
                 continue
             known = last.get(slug)
             with opened(path) as handle:
@@ -298,7 +293,26 @@ def first_listing(directory: Path, now: datetime | None = None) -> Iterator[Leaf
     """
     listed = LeafList(directory)
     moment = now or datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
-    return listed.in_order(listed.unlisted({}), clock(moment), "", moment)
+    return listed.in_order(listed.unlisted({}, {}), clock(moment), "", moment)
+
+
+def _new(path: Path, known: AbstractSet[bytes]) -> list[tuple[int, bytes]]:
+    """Offset and text of the sealed lines of a history file that are not ``known`` by their hash.
+
+    Raises:
+        ProofError: one stands before known ones, of which one is gone: it was changed.
+    """
+    with opened(path) as handle:
+        data = os.pread(handle, os.fstat(handle).st_size, 0)
+    lines = [(start, line, leaf_hash(line)) for start, line in sealed_lines(data)]
+    new = [(start, line) for start, line, digest in lines if digest not in known]
+    there = [(start, digest) for start, _, digest in lines if digest in known]
+    if new and there and new[0][0] < there[-1][0] and len(there) < len(known):
+        raise ProofError(
+            f"history/{path.name}: the line at byte {new[0][0]:,} is another than the one that was "
+            "listed; put the file back from a backup, or withhold a poll instead of changing it"
+        )
+    return new
 
 
 def sealed_lines(data: bytes) -> Iterator[tuple[int, bytes]]:

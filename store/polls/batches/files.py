@@ -193,7 +193,7 @@ def _seal(batch: Batch) -> str:
 def _names(folder: Path) -> Iterator[str]:
     try:
         with os.scandir(folder) as entries:
-            yield from [entry.name for entry in entries if entry.name.endswith(".json")]
+            yield from [e.name for e in entries if e.name.endswith(".json") and e.name[0] != "."]
     except (FileNotFoundError, NotADirectoryError):
         return
 

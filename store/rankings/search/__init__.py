@@ -282,7 +282,8 @@ def _best(scores: dict[str, float], limit: int) -> tuple[Hit, ...]:
 def _begin(prefix: str, index: InvertedIndex, cut: float) -> dict[str, float]:
     """Return slug → score of the titles that begin with a prefix, and of what a search finds."""
     typed = " ".join(words_of(prefix))
-    scores = {slug: round(BEGUN * points, 3) for slug, points in _find(prefix, index, cut).items()}
+    found = _find(prefix, index, cut)
+    scores = {slug: round(BEGUN * min(points, 1.0), 3) for slug, points in found.items()}
     for title in index.beginning(typed) if typed else ():
         points = round(BEGUN + (1 - BEGUN) * len(typed) / len(title.text), 3)
         scores[title.slug] = max(points, scores.get(title.slug, 0))
