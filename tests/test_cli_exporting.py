@@ -146,6 +146,7 @@ def test_a_picture_is_drawn_again_only_when_it_shows_something_else(
         return b"%d " % len(drawn) + source
 
     monkeypatch.setattr(pictures, "rasteriser", lambda: draw)
+    monkeypatch.setattr(pictures, "mark_of", lambda _: b"")
     tree = tmp_path / "tree"
     export(data, tree)
     first = manifest(tree)
@@ -156,9 +157,16 @@ def test_a_picture_is_drawn_again_only_when_it_shows_something_else(
     assert len(drawn) == len(SLUGS) + 1
     assert (tree / "current/cards/best/crm-software.png").read_bytes() == b"3 " + drawn[2]
     assert manifest(tree)["headers"] == first["headers"]
-    (tree / "current/cards/best/crm-software.png").unlink()
+    card = tree / "current/cards/best/crm-software.png"
+    card.unlink()
     export(data, tree)
-    assert (tree / "current/cards/best/crm-software.png").read_bytes() == b"4 " + drawn[2]
+    assert card.read_bytes() == b"4 " + drawn[2]
+    card.write_bytes(b"rot")
+    export(data, tree)
+    assert card.read_bytes() == b"5 " + drawn[2]
+    monkeypatch.setattr(pictures, "mark_of", lambda _: b"<!-- another font -->")
+    export(data, tree)
+    assert card.read_bytes().endswith(drawn[2] + b"<!-- another font -->")
 
 
 def test_what_is_gone_is_not_in_the_next_tree(data: Path, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ class Drawing:
 
         def make() -> EncodedBody:
             context = pictures.card(board, self._maker.decoded(found, _VERDICTS), view)
-            source = self._drawn("card.svg", view, context)
+            source = self._drawn("card.svg", view, context) + pictures.mark_of(draw)
             return EncodedBody(source, self._maker.responder.body(found).modified, draw=draw)
 
         return msgspec.structs.replace(page, make=make, media_type=PNG)
