@@ -94,3 +94,16 @@ def give(handle: int, like: Path) -> None:
     owner = like.stat()
     with suppress(PermissionError):
         os.fchown(handle, owner.st_uid, owner.st_gid)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable.
+
+    Raises:
+        OSError: the disk does not say that they are.
+    """
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.checkpoints import NOTHING, Checkpoint, Checkpoints
-from store.disk import check_regular, opened
+from store.disk import check_regular, opened, sync_directory
 from store.last_good import FOLDER, MARKS, LastGood, unreadable
 from store.line_codec import decode_line, encode_line, has_valid_checksum
 from store.listing import signature_of
@@ -279,9 +279,9 @@ class History:
 
     def _sync_names(self) -> None:
         """Make a new file's name durable, and its directory's, before the first record is."""
-        _sync_directory(self._directory)
+        sync_directory(self._directory)
         if not self._parent_synced:
-            _sync_directory(self._directory.parent)
+            sync_directory(self._directory.parent)
             self._parent_synced = True
 
     def _write(self, handle: int, end: int, data: bytes, slug: str) -> None:
@@ -375,7 +375,7 @@ def _set_aside(path: Path, tail: bytes) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -> str:
@@ -437,11 +437,3 @@ def _unreadable(slug: str, line: int, error: ValueError, *, torn: bool) -> Probl
         message = f"an unfinished record (the next poll sets it aside): {why}"
         return Problem(f"history/{slug}.jsonl", line, 1, message, "warning")
     return damage(slug, line, why)
-
-
-def _sync_directory(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -28,7 +28,7 @@ from store.line_codec import has_valid_checksum
 from store.records import is_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -41,6 +41,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _BREATH = 250
 """Leaves, a millisecond's, after which a server's other threads have a turn: they wait 5 ms else,
 and of 741,000 leaves again and again for 4 s."""
+_HASH = 32
+"""Bytes of a leaf's hash, SHA-256."""
 _BACKUP = "put the folder proof back from a backup; without one, earlier heads prove nothing"
 
 
@@ -156,11 +158,11 @@ class LeafList:
         """
         with self._locked():
             self._cut_torn_ends()
-            heads, last, hashes = self._listed(self._changed())
+            heads, ends, hashes = self._listed()
             written = self.heads()
             check_grown(written, heads.closed, f"{FOLDER}/{HEADS}")
             fresh: list[Leaf] = []
-            for leaf in self.in_order(self.unlisted(last, hashes), clock(now), heads.day, now):
+            for leaf in self.in_order(self.unlisted(ends, hashes), clock(now), heads.day, now):
                 heads.add(leaf.day, leaf.hash)
                 fresh.append(leaf)
             self._append(fresh)
@@ -177,60 +179,42 @@ class LeafList:
         for month in self.months():
             yield from parse(self.month(month), month, f"{FOLDER}/{month}{SUFFIX}")
 
-    def _changed(self) -> set[str]:
-        """The slugs of history files that changed since the list last did."""
-        listed = [path.stat().st_mtime_ns for path in self._home.glob(f"*{SUFFIX}")]
-        files = self._history.glob("*.jsonl") if listed else ()
-        return {path.stem for path in files if path.stat().st_ctime_ns >= max(listed)}
-
-    def _listed(
-        self, changed: Container[str]
-    ) -> tuple[Heads, dict[str, Leaf], dict[str, set[bytes]]]:
-        """What follows from the list: heads, each file's last leaf, the hashes of changed files."""
-        heads, last = Heads(), dict[str, Leaf]()
-        hashes: dict[str, set[bytes]] = {}
+    def _listed(self) -> tuple[Heads, dict[str, int], dict[str, bytearray]]:
+        """What follows from the list: heads; of each file where its last leaf ends, all hashes."""
+        heads, ends, hashes = Heads(), dict[str, int](), dict[str, bytearray]()
         for number, leaf in enumerate(self.leaves()):
             if number % _BREATH == 0:
                 time.sleep(0.0001)
             heads.add(leaf.day, leaf.hash)
-            last[leaf.slug] = leaf
-            if leaf.slug in changed:
-                hashes.setdefault(leaf.slug, set()).add(leaf.hash)
-        return heads, last, hashes
+            ends[leaf.slug] = leaf.end
+            hashes.setdefault(leaf.slug, bytearray()).extend(leaf.hash)
+        return heads, ends, hashes
 
     def unlisted(
-        self, last: Mapping[str, Leaf], hashes: Mapping[str, AbstractSet[bytes]]
+        self, ends: Mapping[str, int], hashes: Mapping[str, bytes | bytearray]
     ) -> Iterator[tuple[str, int, bytes]]:
         """File, offset and text of every sealed line that the list lacks.
 
-        ``last`` is each file's last leaf; files in ``hashes`` are compared with these, as a whole.
+        By slug, ``ends`` are where last leaves end, ``hashes`` those of all leaves, joined. A file
+        that ends where its last leaf does and is older than the list is not read.
 
         Raises:
             ProofError: a listed line is another now.
         """
+        listed = max((p.stat().st_mtime_ns for p in self._home.glob(f"*{SUFFIX}")), default=0)
         for path in sorted(self._history.glob("*.jsonl")):
             slug = path.stem
             if not is_slug(slug):
                 continue
-            if slug in hashes:
-                time.sleep(0.0001)  # as for _BREATH
-                yield from ((slug, *line) for line in _new(path, hashes[slug]))
-                continue
-            known = last.get(slug)
             with opened(path) as handle:
-                size = os.fstat(handle).st_size
-                begin = known.start if known else 0
-                if known and known.end <= size <= known.end + 1:
+                stat, end = os.fstat(handle), ends.get(slug, -1)
+                if end <= stat.st_size <= end + 1 and stat.st_ctime_ns < listed:
                     continue
-                data = os.pread(handle, max(size - begin, 0), begin)
-                if known and leaf_hash(data[: known.end - begin]) != known.hash:
-                    data = os.pread(handle, size, 0)  # cut short or rewritten: compare all of it
-                    there = {leaf.hash for leaf in self.leaves() if leaf.slug == slug}
-                    lines = sealed_lines(data)
-                    yield from ((slug, at, s) for at, s in lines if leaf_hash(s) not in there)
-                    continue
-            lines = sealed_lines(data)
-            yield from ((slug, begin + at, s) for at, s in lines if not known or at)
+                data = os.pread(handle, stat.st_size, 0)
+            time.sleep(0.0001)  # as for _BREATH
+            joined = bytes(hashes.get(slug, b""))
+            known = {joined[i : i + _HASH] for i in range(0, len(joined), _HASH)}
+            yield from ((slug, start, line) for start, line in _new(path.name, data, known))
 
     @staticmethod
     def in_order(
@@ -296,20 +280,18 @@ def first_listing(directory: Path, now: datetime | None = None) -> Iterator[Leaf
     return listed.in_order(listed.unlisted({}, {}), clock(moment), "", moment)
 
 
-def _new(path: Path, known: AbstractSet[bytes]) -> list[tuple[int, bytes]]:
+def _new(name: str, data: bytes, known: AbstractSet[bytes]) -> list[tuple[int, bytes]]:
     """Offset and text of the sealed lines of a history file that are not ``known`` by their hash.
 
     Raises:
         ProofError: one stands before known ones, of which one is gone: it was changed.
     """
-    with opened(path) as handle:
-        data = os.pread(handle, os.fstat(handle).st_size, 0)
     lines = [(start, line, leaf_hash(line)) for start, line in sealed_lines(data)]
     new = [(start, line) for start, line, digest in lines if digest not in known]
     there = [(start, digest) for start, _, digest in lines if digest in known]
     if new and there and new[0][0] < there[-1][0] and len(there) < len(known):
         raise ProofError(
-            f"history/{path.name}: the line at byte {new[0][0]:,} is another than the one that was "
+            f"history/{name}: the line at byte {new[0][0]:,} is another than the one that was "
             "listed; put the file back from a backup, or withhold a poll instead of changing it"
         )
     return new

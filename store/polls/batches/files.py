@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
-from store.disk import atomic_write
+from store.disk import atomic_write, sync_directory
 from store.history import HistoryError
 from store.last_good import FOLDER as COPIES
 from store.last_good import LastGood
@@ -142,9 +142,9 @@ class Batches:
         data = msgspec.json.format(msgspec.json.encode(sealed)) + b"\n"
         if not self._home.is_dir():
             self._home.mkdir(mode=0o750, exist_ok=True)
-            _sync(self._home.parent)
+            sync_directory(self._home.parent)
         atomic_write(self._home / f"{batch.key}.json", data, 0o640)
-        _sync(self._home)
+        sync_directory(self._home)
         with self._copies.locked():
             self._copies.place(f"{FOLDER}/{batch.key}.json", data)
 
@@ -196,14 +196,6 @@ def _names(folder: Path) -> Iterator[str]:
             yield from [e.name for e in entries if e.name.endswith(".json") and e.name[0] != "."]
     except (FileNotFoundError, NotADirectoryError):
         return
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def under_way(batches: Iterable[Batch], catalogue: Catalogue) -> frozenset[Key]:
