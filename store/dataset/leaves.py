@@ -14,22 +14,23 @@ import os
 import re
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from store.counting import latest_time
 from store.dataset.merkle import Tree, leaf_hash
 from store.disk import opened
+from store.last_good import LastGood
 from store.line_codec import has_valid_checksum
 from store.records import is_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
 FOLDER, SUFFIX, HEADS = "proof", ".leaves", "heads.jsonl"
@@ -43,6 +44,9 @@ _BREATH = 250
 and of 741,000 leaves again and again for 4 s."""
 _HASH = 32
 """Bytes of a leaf's hash, SHA-256."""
+_NOTHING = sha256().digest()
+LISTED = "listed"
+"""What follows from the list, in ``.last-good``, sealed with the list that it follows from."""
 _BACKUP = "put the folder proof back from a backup; without one, earlier heads prove nothing"
 
 
@@ -72,13 +76,12 @@ class Head(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     root: str
 
 
-class Heads:
+class Heads(Struct):
     """The heads that follow from leaves, which are added one by one."""
 
-    def __init__(self) -> None:
-        self.tree = Tree()
-        self.day = ""
-        self.closed: list[Head] = []
+    tree: Tree = field(default_factory=Tree)
+    day: str = ""
+    closed: list[Head] = []
 
     def add(self, day: str, leaf: bytes) -> None:
         """Add the hash of a leaf of this day, which is never earlier than the one before."""
@@ -100,7 +103,20 @@ class _Stamp(Struct, rename="camel"):
     polled_at: str = ""
 
 
+class Listed(Struct, omit_defaults=True):
+    """What follows from the list: heads, and of each history file up to where it is listed.
+
+    That is an offset and the SHA-256 of the bytes before it, empty if nobody knows. ``hashes`` are
+    those of a file's leaves, joined, and only there if the list was read.
+    """
+
+    heads: Heads = field(default_factory=Heads)
+    files: dict[str, tuple[int, bytes]] = {}
+    hashes: dict[str, bytearray] = {}
+
+
 _HEAD = msgspec.json.Decoder(Head)
+_LISTED = msgspec.json.Decoder(Listed)
 _STAMP = msgspec.json.Decoder(_Stamp)
 
 
@@ -128,6 +144,7 @@ class LeafList:
     def __init__(self, directory: Path) -> None:
         self._home = directory / FOLDER
         self._history = directory / "history"
+        self._last_good = LastGood(directory)
 
     def months(self) -> list[str]:
         """The months that leaves are listed under, in order."""
@@ -149,7 +166,7 @@ class LeafList:
         """List what history holds and the list does not, and write the heads of days now closed.
 
         Returns every head there is, oldest first. History files that changed since the list did
-        are compared with it.
+        are compared with it: by a checksum kept in ``.last-good``, or line by line.
 
         Raises:
             ProofError: what was written before is damaged, or a listed line is another now;
@@ -158,16 +175,17 @@ class LeafList:
         """
         with self._locked():
             self._cut_torn_ends()
-            heads, ends, hashes = self._listed()
-            written = self.heads()
+            listed = self._kept() or self._listed()
+            heads, written = listed.heads, self.heads()
             check_grown(written, heads.closed, f"{FOLDER}/{HEADS}")
             fresh: list[Leaf] = []
-            for leaf in self.in_order(self.unlisted(ends, hashes), clock(now), heads.day, now):
+            for leaf in self.in_order(self.unlisted(listed), clock(now), heads.day, now):
                 heads.add(leaf.day, leaf.hash)
                 fresh.append(leaf)
             self._append(fresh)
             body = b"".join(map(head_line, heads.closed[len(written) :]))
             self._write(HEADS, body)
+            self._keep(listed)
             return heads.closed
 
     def leaves(self) -> Iterator[Leaf]:
@@ -179,42 +197,70 @@ class LeafList:
         for month in self.months():
             yield from parse(self.month(month), month, f"{FOLDER}/{month}{SUFFIX}")
 
-    def _listed(self) -> tuple[Heads, dict[str, int], dict[str, bytearray]]:
-        """What follows from the list: heads; of each file where its last leaf ends, all hashes."""
-        heads, ends, hashes = Heads(), dict[str, int](), dict[str, bytearray]()
+    def _listed(self) -> Listed:
+        """What follows from the list, read leaf by leaf."""
+        listed = Listed()
         for number, leaf in enumerate(self.leaves()):
             if number % _BREATH == 0:
                 time.sleep(0.0001)
-            heads.add(leaf.day, leaf.hash)
-            ends[leaf.slug] = leaf.end
-            hashes.setdefault(leaf.slug, bytearray()).extend(leaf.hash)
-        return heads, ends, hashes
+            listed.heads.add(leaf.day, leaf.hash)
+            listed.hashes.setdefault(leaf.slug, bytearray()).extend(leaf.hash)
+        listed.files = dict.fromkeys(listed.hashes, (0, b""))
+        return listed
 
-    def unlisted(
-        self, ends: Mapping[str, int], hashes: Mapping[str, bytes | bytearray]
-    ) -> Iterator[tuple[str, int, bytes]]:
-        """File, offset and text of every sealed line that the list lacks.
+    def _kept(self) -> Listed | None:
+        """What followed from the list when it was last extended, if it is that list to the byte."""
+        with suppress(OSError, msgspec.MsgspecError):
+            if copy := self._last_good.read(LISTED):
+                seal, _, body = copy.data.partition(b"\n")
+                return _LISTED.decode(body) if seal == self._seal(body) else None
+        return None
 
-        By slug, ``ends`` are where last leaves end, ``hashes`` those of all leaves, joined. A file
-        that ends where its last leaf does and is older than the list is not read.
+    def _keep(self, listed: Listed) -> None:
+        """Keep what follows from the list; if that cannot be written, it is read again."""
+        body = msgspec.json.encode(msgspec.structs.replace(listed, hashes={}))
+        with suppress(OSError), self._last_good.locked():
+            self._last_good.place(LISTED, self._seal(body) + b"\n" + body)
+
+    def _seal(self, body: bytes) -> bytes:
+        """The SHA-256 of what is kept, the lists and the heads."""
+        seal = sha256(body)
+        for name in (*(f"{month}{SUFFIX}" for month in self.months()), HEADS):
+            data = self._read(name)
+            seal.update(b"%b %d\n" % (name.encode(), len(data)))
+            seal.update(data)
+        return seal.hexdigest().encode()
+
+    def unlisted(self, listed: Listed) -> Iterator[tuple[str, int, bytes]]:
+        """File, offset and text of every sealed line that the list lacks; ``listed`` goes along.
+
+        A file that ends where the list does and is older is not read.
 
         Raises:
             ProofError: a listed line is another now.
         """
-        listed = max((p.stat().st_mtime_ns for p in self._home.glob(f"*{SUFFIX}")), default=0)
+        newest = max((p.stat().st_mtime_ns for p in self._home.glob(f"*{SUFFIX}")), default=0)
         for path in sorted(self._history.glob("*.jsonl")):
             slug = path.stem
             if not is_slug(slug):
                 continue
+            end, digest = listed.files.get(slug, (0, _NOTHING))
             with opened(path) as handle:
-                stat, end = os.fstat(handle), ends.get(slug, -1)
-                if end <= stat.st_size <= end + 1 and stat.st_ctime_ns < listed:
+                stat = os.fstat(handle)
+                if digest and end == stat.st_size and stat.st_ctime_ns < newest:
                     continue
                 data = os.pread(handle, stat.st_size, 0)
-            time.sleep(0.0001)  # as for _BREATH
-            joined = bytes(hashes.get(slug, b""))
-            known = {joined[i : i + _HASH] for i in range(0, len(joined), _HASH)}
-            yield from ((slug, start, line) for start, line in _new(path.name, data, known))
+            seen = sha256(memoryview(data)[:end])
+            if seen.digest() == digest:
+                new = list(sealed_lines(data, end))
+            else:
+                listed.hashes = listed.hashes or self._listed().hashes
+                new = _new(path.name, data, bytes(listed.hashes.get(slug, b"")))
+                end, seen = 0, sha256()
+            whole = _whole(data)
+            seen.update(memoryview(data)[end:whole])
+            listed.files[slug] = whole, seen.digest()
+            yield from ((slug, start, line) for start, line in new)
 
     @staticmethod
     def in_order(
@@ -277,15 +323,17 @@ def first_listing(directory: Path, now: datetime | None = None) -> Iterator[Leaf
     """
     listed = LeafList(directory)
     moment = now or datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
-    return listed.in_order(listed.unlisted({}, {}), clock(moment), "", moment)
+    return listed.in_order(listed.unlisted(Listed()), clock(moment), "", moment)
 
 
-def _new(name: str, data: bytes, known: AbstractSet[bytes]) -> list[tuple[int, bytes]]:
-    """Offset and text of the sealed lines of a history file that are not ``known`` by their hash.
+def _new(name: str, data: bytes, hashes: bytes) -> list[tuple[int, bytes]]:
+    """Offset and text of the sealed lines of a history file whose ``hashes`` are not listed.
 
     Raises:
-        ProofError: one stands before known ones, of which one is gone: it was changed.
+        ProofError: one stands before listed ones, of which one is gone: it was changed.
     """
+    time.sleep(0.0001)  # as for _BREATH
+    known = {hashes[i : i + _HASH] for i in range(0, len(hashes), _HASH)}
     lines = [(start, line, leaf_hash(line)) for start, line in sealed_lines(data)]
     new = [(start, line) for start, line, digest in lines if digest not in known]
     there = [(start, digest) for start, _, digest in lines if digest in known]
@@ -297,10 +345,15 @@ def _new(name: str, data: bytes, known: AbstractSet[bytes]) -> list[tuple[int, b
     return new
 
 
-def sealed_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Offset and text of every line with a checksum that fits."""
-    start = 0
-    for line in data.split(b"\n"):
+def _whole(data: bytes) -> int:
+    """Up to where a history file has whole lines."""
+    end = data.rfind(b"\n") + 1
+    return len(data) if has_valid_checksum(data[end:]) else end
+
+
+def sealed_lines(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Offset and text of every line from ``start`` on with a checksum that fits."""
+    for line in data[start:].split(b"\n"):
         if has_valid_checksum(line):
             yield start, line
         start += len(line) + 1

@@ -12,33 +12,34 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from msgspec import Struct
+
 
 def leaf_hash(line: bytes) -> bytes:
     """The hash of one leaf, a sealed line without its newline."""
     return sha256(b"\x00" + line).digest()
 
 
-class Tree:
+class Tree(Struct):
     """A tree that leaves are appended to; it holds one hash for each complete subtree."""
 
-    def __init__(self) -> None:
-        self.size = 0
-        self._subtrees: list[bytes] = []
+    size: int = 0
+    subtrees: list[bytes] = []
 
     def append(self, leaf: bytes) -> None:
         """Add a leaf by its hash."""
         full = self.size
         while full & 1:
-            leaf = sha256(b"\x01" + self._subtrees.pop() + leaf).digest()
+            leaf = sha256(b"\x01" + self.subtrees.pop() + leaf).digest()
             full >>= 1
-        self._subtrees.append(leaf)
+        self.subtrees.append(leaf)
         self.size += 1
 
     def root(self) -> bytes:
         """The hash of the tree as it is now; that of no leaves is the hash of nothing."""
-        if not self._subtrees:
+        if not self.subtrees:
             return sha256(b"").digest()
-        node = self._subtrees[-1]
-        for left in reversed(self._subtrees[:-1]):
+        node = self.subtrees[-1]
+        for left in reversed(self.subtrees[:-1]):
             node = sha256(b"\x01" + left + node).digest()
         return node
