@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from store.dataset.tables import slim_rows
+import msgspec
+
 from store.times import rfc3339
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ ROW_GROUP = 20_000
 _BATCH = 2_000
 """Rows that are turned at a time: as Python objects they take ten times their room in Arrow."""
 _GZIP_LEVEL = 6
+_WORDS = {True: "true", False: "false"}
 MOST = 1 << 30
 """Bytes that a compressed file may unpack to: 50 times a month of 1,425 categories asked daily."""
 
@@ -41,23 +43,30 @@ def parquet(table: Table, rows: Iterable[Row]) -> bytes:
     pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
     fields = [pa.field(column.name, _arrow_type(column)) for column in table.columns]
     sink, schema = io.BytesIO(), pa.schema(fields)
-    batches = _batches(schema, iter(rows))
+    batches = (pa.record_batch([*_arrays(schema, some)], schema) for some in _columns(rows))
     with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
         while group := list(islice(batches, ROW_GROUP // _BATCH)):
             writer.write_table(pa.Table.from_batches(group))
     return sink.getvalue()
 
 
-def _batches(schema: Any, rows: Iterator[Row]) -> Iterator[Any]:
-    """Rows as columns of Arrow, a few at a time."""
+def _columns(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows as columns, a few rows at a time."""
+    remaining = iter(rows)
+    while some := list(islice(remaining, _BATCH)):
+        yield list(zip(*some, strict=True))
+
+
+def _arrays(schema: Any, columns: Iterable[Row]) -> Iterator[Any]:
     import pyarrow as pa  # noqa: PLC0415 - as above
 
-    while some := list(islice(rows, _BATCH)):
-        arrays = [
-            pa.array(map(_moment, each) if pa.types.is_timestamp(type_) else each, type=type_)
-            for type_, each in zip(schema.types, zip(*some, strict=True), strict=True)
-        ]
-        yield pa.record_batch(arrays, schema=schema)
+    for type_, each in zip(schema.types, columns, strict=True):
+        plain: Iterable[Any] = each
+        if pa.types.is_nested(type_):
+            plain = msgspec.to_builtins(each)
+        elif pa.types.is_timestamp(type_):
+            plain = map(datetime.fromisoformat, each)
+        yield pa.array(plain, type_)
 
 
 def parquet_rows(table: Table, data: bytes) -> list[Row]:
@@ -82,11 +91,18 @@ def parquet_rows(table: Table, data: bytes) -> list[Row]:
 
 def csv_bytes(table: Table, rows: Iterable[Row]) -> bytes:
     """The slim table as UTF-8 with LF; no value and an empty text are both an empty field."""
-    text = io.StringIO()
+    text, slim = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), table.slim()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.slim().names)
-    writer.writerows([_plain(value) for value in row] for row in slim_rows(table, rows))
-    return text.getvalue().encode()
+    writer.writerow(slim.names)
+    for some in _columns(rows):
+        kept = [
+            map(_WORDS.get, each) if column.type == "boolean" else each
+            for column, each in zip(table.columns, some, strict=True)
+            if column in slim.columns
+        ]
+        writer.writerows(zip(*kept, strict=True))
+    text.seek(0)
+    return text.buffer.read()
 
 
 def packed(data: bytes) -> bytes:
@@ -108,14 +124,6 @@ def unpacked(data: bytes) -> bytes:
     if not reader.eof or reader.unused_data:
         raise ValueError(f"it is cut short, or holds more than {MOST:,} bytes")
     return found
-
-
-def _plain(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
 
 
 def _arrow_type(column: Column) -> Any:

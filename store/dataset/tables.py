@@ -19,7 +19,7 @@ from store.rankings.merging import PLACES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from store.records import Pick, Poll
+    from store.records import Poll
     from store.snapshot import Snapshot
 
 Row = tuple[Any, ...]
@@ -173,35 +173,29 @@ def in_order(polls: Iterable[Poll]) -> list[Poll]:
     return sorted(polls, key=attrgetter("slug", "polled_at", "model", "id"))
 
 
-def monthly_rows(table: Table, ordered: Iterable[Poll]) -> Iterator[Row]:
-    """The rows of ``polls`` or ``picks``, made one by one: a month of them takes 150 MB."""
+def monthly_rows(table: Table, ordered: Iterable[Poll]) -> list[Row]:
+    """The rows of ``polls`` or ``picks``; lists are as the polls have them."""
     if table is POLLS:
-        return map(_poll, ordered)
-    return (row for poll in ordered for row in _picks(poll))
+        return list(map(_poll, ordered))
+    return [row for poll in ordered for row in _picks(poll)]
 
 
 def _poll(poll: Poll) -> Row:
     usage = poll.usage
     return (
         poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.pick,
-        [_plain(pick) for pick in poll.ranking], poll.reason,
-        [msgspec.to_builtins(miss) for miss in poll.missed],
-        poll.caveat, poll.error, poll.failure, list(poll.notes), poll.served_model,
-        poll.request_id, poll.web_search,
+        poll.ranking, poll.reason, poll.missed, poll.caveat, poll.error, poll.failure, poll.notes,
+        poll.served_model, poll.request_id, poll.web_search,
         usage.input_tokens if usage else None, usage.output_tokens if usage else None,
         usage.usd if usage else None, poll.latency_ms, poll.withheld is True, poll.crc,
     )  # fmt: skip
-
-
-def _plain(pick: Pick) -> dict[str, Any]:
-    return {**msgspec.to_builtins(pick), "fixes": list(pick.fixes)}
 
 
 def _picks(poll: Poll) -> Iterator[Row]:
     for pick in poll.ranking:
         yield (
             poll.id, poll.slug, poll.model, poll.polled_at, pick.rank, PLACES + 1 - pick.rank,
-            pick.product, pick.domain, pick.reason, list(pick.fixes),
+            pick.product, pick.domain, pick.reason, pick.fixes,
         )  # fmt: skip
 
 
@@ -264,9 +258,3 @@ _ROWS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
 def whole_rows(snapshot: Snapshot) -> dict[str, list[Row]]:
     """The rows of every table that is over the whole history, by table."""
     return {table.name: list(_ROWS[table.name](snapshot)) for table in WHOLE}
-
-
-def slim_rows(table: Table, rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows as :meth:`Table.slim` has them."""
-    kept = [table.names.index(name) for name in table.slim().names]
-    return (tuple([row[i] for i in kept]) for row in rows)

@@ -227,7 +227,7 @@ def _check_rows(directory: Path, found: Manifest, month: str, lines: Sequence[by
     """See that tables by month hold the rows that follow from the lines, and no others."""
     ordered = tables.in_order(evidence.polls(lines))
     for table in tables.MONTHLY:
-        rows = list(tables.monthly_rows(table, ordered))
+        rows = tables.monthly_rows(table, ordered)
         slim = f"csv/{table.name}/month={month}/{table.name}.csv.gz"
         compare(slim, formats.csv_bytes(table, rows), _unpacked(directory, slim))
         name = f"{table.name}/month={month}/{table.name}.parquet"
@@ -244,7 +244,8 @@ def _compare_rows(
     except (ValueError, OSError) as error:
         raise Difference(f"{name} cannot be read as {table.name}: {error}") from None
     for number, (mine, theirs) in enumerate(zip(expected, found, strict=False)):
-        for column, follows, there in zip(table.names, mine, theirs, strict=True):
+        plain = msgspec.json.decode(msgspec.json.encode(mine))
+        for column, follows, there in zip(table.names, plain, theirs, strict=True):
             if follows != there:
                 where = f"{name}: row {number:,}, column {column}"
                 compare(where, repr(follows).encode(), repr(there).encode())

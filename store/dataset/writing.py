@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import gzip
+import io
 import os
 from contextlib import contextmanager
 from hashlib import sha256
@@ -104,20 +105,23 @@ def _check_published(target: Path, older: dict[str, Manifest], heads: Sequence[H
 
 
 def month_files(
-    leaf_text: bytes, lines: Sequence[bytes], *, parquet: bool
+    leaf_text: bytes, lines: bytes, *, parquet: bool
 ) -> Iterator[tuple[str, bytes, int | None]]:
-    """The files of one month: name, in which ``{}`` stands for the month, bytes and rows."""
+    """The files of one month: name, in which ``{}`` stands for the month, bytes and rows.
+
+    Its lines are in one piece, which nobody else should hold: a month takes 60 MB.
+    """
     yield manifest.LEAVES, leaf_text, None
-    yield manifest.EVIDENCE, formats.packed(b"".join(line + b"\n" for line in lines)), len(lines)
-    ordered = tables.in_order(evidence.polls(lines))
+    yield manifest.EVIDENCE, formats.packed(lines), lines.count(b"\n")
+    ordered = tables.in_order(evidence.polls(line[:-1] for line in io.BytesIO(lines)))
+    del lines
     for table in tables.MONTHLY:
-        name = table.name
-        count = len(ordered) if table is tables.POLLS else sum(len(p.ranking) for p in ordered)
-        slim = formats.csv_bytes(table, tables.monthly_rows(table, ordered))
-        yield f"csv/{name}/month={{}}/{name}.csv.gz", formats.packed(slim), count
+        name, rows = table.name, tables.monthly_rows(table, ordered)
+        slim = formats.packed(formats.csv_bytes(table, rows))
+        yield f"csv/{name}/month={{}}/{name}.csv.gz", slim, len(rows)
         if parquet:
-            body = formats.parquet(table, tables.monthly_rows(table, ordered))
-            yield f"{name}/month={{}}/{name}.parquet", body, count
+            body = formats.parquet(table, rows)
+            yield f"{name}/month={{}}/{name}.parquet", body, len(rows)
 
 
 def whole_files(snapshot: Snapshot, *, parquet: bool) -> Iterator[tuple[str, bytes, int]]:
@@ -171,8 +175,10 @@ class _Writer:
                 self._files.update(found)
                 continue
             listed = list(leaves.parse(text, month, manifest.LEAVES.format(month)))
-            lines = evidence.lines(listed, self._source.directory / "history", withheld)
-            for name, body, rows in month_files(text, lines, parquet=self._parquet):
+            history = self._source.directory / "history"
+            for name, body, rows in month_files(
+                text, _joined(evidence.lines(listed, history, withheld)), parquet=self._parquet
+            ):
                 self._place(name.format(month), body, rows)
 
     def _kept_month(self, month: str, key: str) -> dict[str, File]:
@@ -270,7 +276,7 @@ class _Writer:
             return {}
         text = (self._target / version.files[list_name].object(list_name)).read_bytes()
         had = bool(version.tables(tables.POLLS.name))
-        made = month_files(text, hidden, parquet=had)
+        made = month_files(text, _joined(hidden), parquet=had)
         return {
             n.format(month): self._stored(n.format(month), body, rows) for n, body, rows in made
         }
@@ -315,6 +321,10 @@ def _next_version(date: str, older: Iterable[Manifest]) -> str:
     taken = {version.version for version in older}
     numbers = (day if i == 1 else f"{day}+{i}" for i in count(1))
     return next(number for number in numbers if number not in taken)
+
+
+def _joined(lines: Iterable[bytes]) -> bytes:
+    return b"\n".join([*lines, b""])
 
 
 def _encoded(withheld: Mapping[str, Withholding]) -> bytes:
