@@ -8,7 +8,6 @@ import io
 import zlib
 from datetime import datetime
 from importlib.util import find_spec
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +15,7 @@ import msgspec
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from store.dataset.tables import Column, Row, Table
 
@@ -35,38 +34,97 @@ def has_parquet() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def parquet(table: Table, rows: Iterable[Row]) -> bytes:
-    """Rows as Parquet, zstd; one version of pyarrow always gives the same bytes."""
-    import pyarrow as pa  # noqa: PLC0415 - 0.4 s, and an extra
-    import pyarrow.parquet as pq  # noqa: PLC0415
+class Files:
+    """A table as files that grow with its rows: slim CSV, and Parquet if it is wanted."""
 
-    pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
-    fields = [pa.field(column.name, _arrow_type(column)) for column in table.columns]
-    sink, schema = io.BytesIO(), pa.schema(fields)
-    batches = (pa.record_batch([*_arrays(schema, some)], schema) for some in _columns(rows))
-    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
-        while group := list(islice(batches, ROW_GROUP // _BATCH)):
-            writer.write_table(pa.Table.from_batches(group))
-    return sink.getvalue()
+    def __init__(self, table: Table, *, parquet: bool) -> None:
+        self.table = table
+        self.rows = 0
+        self._slim = table.slim().columns
+        self._text = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
+        self._csv = csv.writer(self._text, lineterminator="\n")
+        self._csv.writerow(table.slim().names)
+        self._parquet = _Parquet(table) if parquet else None
+        self._waiting: list[Row] = []
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add rows."""
+        for row in rows:
+            self._waiting.append(row)
+            if len(self._waiting) == _BATCH:
+                self._write()
+
+    def _write(self) -> None:
+        if not self._waiting:
+            return
+        columns = list(zip(*self._waiting, strict=True))
+        self.rows += len(self._waiting)
+        self._waiting.clear()
+        kept = [
+            map(_WORDS.get, each) if column.type == "boolean" else each
+            for column, each in zip(self.table.columns, columns, strict=True)
+            if column in self._slim
+        ]
+        self._csv.writerows(zip(*kept, strict=True))
+        if self._parquet:
+            self._parquet.add(columns)
+
+    def done(self) -> tuple[bytes, bytes | None]:
+        """The CSV, UTF-8 with LF, and the Parquet; an empty field is no value or an empty text."""
+        self._write()
+        self._text.flush()
+        csv_bytes = self._text.buffer.getvalue()
+        return csv_bytes, self._parquet.done() if self._parquet else None
 
 
-def _columns(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows as columns, a few rows at a time."""
-    remaining = iter(rows)
-    while some := list(islice(remaining, _BATCH)):
-        yield list(zip(*some, strict=True))
+def files_of(table: Table, rows: Iterable[Row], *, parquet: bool) -> tuple[bytes, bytes | None]:
+    """Rows as CSV and, if it is wanted, as Parquet; see :class:`Files`."""
+    files = Files(table, parquet=parquet)
+    files.add(rows)
+    return files.done()
 
 
-def _arrays(schema: Any, columns: Iterable[Row]) -> Iterator[Any]:
+class _Parquet:
+    """Parquet, zstd, from columns of rows; one version of pyarrow always gives the same bytes."""
+
+    def __init__(self, table: Table) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - 0.4 s, and an extra
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
+        self._schema = pa.schema([pa.field(c.name, _arrow_type(c)) for c in table.columns])
+        self._sink = io.BytesIO()
+        self._writer = pq.ParquetWriter(self._sink, self._schema, compression="zstd")
+        self._group: list[Any] = []
+
+    def add(self, columns: Iterable[Row]) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - as above
+
+        arrays = list(map(_array, self._schema.types, columns))
+        self._group.append(pa.record_batch(arrays, self._schema))
+        if len(self._group) == ROW_GROUP // _BATCH:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - as above
+
+        if self._group:
+            self._writer.write_table(pa.Table.from_batches(self._group))
+            self._group.clear()
+
+    def done(self) -> bytes:
+        self._write()
+        self._writer.close()
+        return self._sink.getvalue()
+
+
+def _array(type_: Any, values: Row) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - as above
 
-    for type_, each in zip(schema.types, columns, strict=True):
-        plain: Iterable[Any] = each
-        if pa.types.is_nested(type_):
-            plain = msgspec.to_builtins(each)
-        elif pa.types.is_timestamp(type_):
-            plain = map(datetime.fromisoformat, each)
-        yield pa.array(plain, type_)
+    if pa.types.is_nested(type_):
+        return pa.array(msgspec.to_builtins(values), type_)
+    moment = pa.types.is_timestamp(type_)
+    return pa.array(map(datetime.fromisoformat, values) if moment else values, type_)
 
 
 def parquet_rows(table: Table, data: bytes) -> list[Row]:
@@ -87,22 +145,6 @@ def parquet_rows(table: Table, data: bytes) -> list[Row]:
         for column, each in zip(table.columns, found.columns, strict=True)
     ]
     return list(zip(*columns, strict=True))
-
-
-def csv_bytes(table: Table, rows: Iterable[Row]) -> bytes:
-    """The slim table as UTF-8 with LF; no value and an empty text are both an empty field."""
-    text, slim = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), table.slim()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(slim.names)
-    for some in _columns(rows):
-        kept = [
-            map(_WORDS.get, each) if column.type == "boolean" else each
-            for column, each in zip(table.columns, some, strict=True)
-            if column in slim.columns
-        ]
-        writer.writerows(zip(*kept, strict=True))
-    text.seek(0)
-    return text.buffer.read()
 
 
 def packed(data: bytes) -> bytes:

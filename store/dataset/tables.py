@@ -168,16 +168,11 @@ MONTHLY = (POLLS, PICKS)
 WHOLE = (ANSWERS, CATEGORIES, CHANGES, NAMES, PRODUCTS, RANKINGS)
 
 
-def in_order(polls: Iterable[Poll]) -> list[Poll]:
-    """Polls as the tables by month have them, each category together: it can be read alone."""
-    return sorted(polls, key=attrgetter("slug", "polled_at", "model", "id"))
-
-
-def monthly_rows(table: Table, ordered: Iterable[Poll]) -> list[Row]:
+def monthly_rows(table: Table, polls: Iterable[Poll]) -> Iterator[Row]:
     """The rows of ``polls`` or ``picks``; lists are as the polls have them."""
     if table is POLLS:
-        return list(map(_poll, ordered))
-    return [row for poll in ordered for row in _picks(poll)]
+        return map(_poll, polls)
+    return (row for poll in polls for row in _picks(poll))
 
 
 def _poll(poll: Poll) -> Row:

@@ -225,11 +225,12 @@ def check_against(given: Iterable[Head], hashes: Sequence[bytes]) -> None:
 
 def _check_rows(directory: Path, found: Manifest, month: str, lines: Sequence[bytes]) -> None:
     """See that tables by month hold the rows that follow from the lines, and no others."""
-    ordered = tables.in_order(evidence.polls(lines))
+    polls = list(evidence.polls(lines))
     for table in tables.MONTHLY:
-        rows = tables.monthly_rows(table, ordered)
+        rows = list(tables.monthly_rows(table, polls))
         slim = f"csv/{table.name}/month={month}/{table.name}.csv.gz"
-        compare(slim, formats.csv_bytes(table, rows), _unpacked(directory, slim))
+        body, _ = formats.files_of(table, rows, parquet=False)
+        compare(slim, body, _unpacked(directory, slim))
         name = f"{table.name}/month={month}/{table.name}.parquet"
         if name in found.files and formats.has_parquet():
             _compare_rows(name, table, rows, _bytes(directory, name))

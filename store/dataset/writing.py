@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import gzip
-import io
 import os
 from contextlib import contextmanager
 from hashlib import sha256
@@ -105,23 +104,20 @@ def _check_published(target: Path, older: dict[str, Manifest], heads: Sequence[H
 
 
 def month_files(
-    leaf_text: bytes, lines: bytes, *, parquet: bool
+    leaf_text: bytes, lines: Sequence[bytes], *, parquet: bool
 ) -> Iterator[tuple[str, bytes, int | None]]:
-    """The files of one month: name, in which ``{}`` stands for the month, bytes and rows.
-
-    Its lines are in one piece, which nobody else should hold: a month takes 60 MB.
-    """
+    """The files of one month: name, in which ``{}`` stands for the month, bytes and rows."""
     yield manifest.LEAVES, leaf_text, None
-    yield manifest.EVIDENCE, formats.packed(lines), lines.count(b"\n")
-    ordered = tables.in_order(evidence.polls(line[:-1] for line in io.BytesIO(lines)))
-    del lines
-    for table in tables.MONTHLY:
-        name, rows = table.name, tables.monthly_rows(table, ordered)
-        slim = formats.packed(formats.csv_bytes(table, rows))
-        yield f"csv/{name}/month={{}}/{name}.csv.gz", slim, len(rows)
-        if parquet:
-            body = formats.parquet(table, rows)
-            yield f"{name}/month={{}}/{name}.parquet", body, len(rows)
+    yield manifest.EVIDENCE, formats.packed(b"\n".join([*lines, b""])), len(lines)
+    every = [formats.Files(table, parquet=parquet) for table in tables.MONTHLY]
+    for poll in evidence.polls(lines):
+        for files in every:
+            files.add(tables.monthly_rows(files.table, [poll]))
+    for files in every:
+        name, (slim, body) = files.table.name, files.done()
+        yield f"csv/{name}/month={{}}/{name}.csv.gz", formats.packed(slim), files.rows
+        if body is not None:
+            yield f"{name}/month={{}}/{name}.parquet", body, files.rows
 
 
 def whole_files(snapshot: Snapshot, *, parquet: bool) -> Iterator[tuple[str, bytes, int]]:
@@ -129,9 +125,10 @@ def whole_files(snapshot: Snapshot, *, parquet: bool) -> Iterator[tuple[str, byt
     found = tables.whole_rows(snapshot)
     for table in tables.WHOLE:
         rows = found[table.name]
-        yield f"{table.name}.csv", formats.csv_bytes(table, rows), len(rows)
-        if parquet:
-            yield f"{table.name}.parquet", formats.parquet(table, rows), len(rows)
+        slim, body = formats.files_of(table, rows, parquet=parquet)
+        yield f"{table.name}.csv", slim, len(rows)
+        if body is not None:
+            yield f"{table.name}.parquet", body, len(rows)
 
 
 def sums(files: Mapping[str, str]) -> bytes:
@@ -175,10 +172,8 @@ class _Writer:
                 self._files.update(found)
                 continue
             listed = list(leaves.parse(text, month, manifest.LEAVES.format(month)))
-            history = self._source.directory / "history"
-            for name, body, rows in month_files(
-                text, _joined(evidence.lines(listed, history, withheld)), parquet=self._parquet
-            ):
+            lines = evidence.lines(listed, self._source.directory / "history", withheld)
+            for name, body, rows in month_files(text, lines, parquet=self._parquet):
                 self._place(name.format(month), body, rows)
 
     def _kept_month(self, month: str, key: str) -> dict[str, File]:
@@ -276,7 +271,7 @@ class _Writer:
             return {}
         text = (self._target / version.files[list_name].object(list_name)).read_bytes()
         had = bool(version.tables(tables.POLLS.name))
-        made = month_files(text, _joined(hidden), parquet=had)
+        made = month_files(text, hidden, parquet=had)
         return {
             n.format(month): self._stored(n.format(month), body, rows) for n, body, rows in made
         }
@@ -321,10 +316,6 @@ def _next_version(date: str, older: Iterable[Manifest]) -> str:
     taken = {version.version for version in older}
     numbers = (day if i == 1 else f"{day}+{i}" for i in count(1))
     return next(number for number in numbers if number not in taken)
-
-
-def _joined(lines: Iterable[bytes]) -> bytes:
-    return b"\n".join([*lines, b""])
 
 
 def _encoded(withheld: Mapping[str, Withholding]) -> bytes:
