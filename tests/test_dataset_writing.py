@@ -15,7 +15,7 @@ from builders import answered, append, write_json
 from datasets import NOW, SLUGS, small_data, written
 
 from store.dataset import formats, tables
-from store.dataset.leaves import ProofError
+from store.dataset.leaves import LeafList, ProofError
 from store.dataset.manifest import problems, versions
 from store.dataset.writing import DatasetError
 from store.files import Files
@@ -336,6 +336,18 @@ def test_heads_that_were_published_are_never_taken_back(data: Path) -> None:
     for mark in (data / ".last-good").glob("*"):
         mark.unlink()
     with pytest.raises(ProofError, match=r"heads\.jsonl: 2026-10-26 closed with 6 leaves"):
+        written(data)
+
+
+def test_a_leaf_that_was_published_is_never_another(data: Path) -> None:
+    """Even if what is kept of the list was made anew over an altered one."""
+    written(data)
+    path = data / "proof/2026-10.leaves"
+    LeafList(data).extend(NOW)
+    path.write_bytes(path.read_bytes().replace(b" crm-software ", b" crm-hardware ", 1))
+    (data / ".last-good/listed").unlink()
+    LeafList(data).extend(NOW)
+    with pytest.raises(ProofError, match=r"proof/2026-10\.leaves does not begin with what was pub"):
         written(data)
 
 

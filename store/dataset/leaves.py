@@ -47,7 +47,7 @@ _HASH = 32
 _NOTHING = sha256().digest()
 LISTED = "listed"
 """What follows from the list, in ``.last-good``, sealed with the list that it follows from."""
-_BACKUP = "put the folder proof back from a backup; without one, earlier heads prove nothing"
+RESTORE = "put the folder proof back from a backup; without one, earlier heads prove nothing"
 
 
 class ProofError(Exception):
@@ -368,15 +368,15 @@ def parse(data: bytes, month: str, name: str) -> Iterator[Leaf]:
     day = month
     lines = data.decode("ascii", "replace").split("\n")
     if lines.pop():
-        raise ProofError(f"{name}:{len(lines) + 1}: the line is cut short; {_BACKUP}")
+        raise ProofError(f"{name}:{len(lines) + 1}: the line is cut short; {RESTORE}")
     for number, line in enumerate(lines, start=1):
         fields = _LINE.fullmatch(line)
         if fields is None:
-            raise ProofError(f"{name}:{number}: this is no leaf; {_BACKUP}")
+            raise ProofError(f"{name}:{number}: this is no leaf; {RESTORE}")
         found, slug, start, end, digest = fields.groups()
         if found != day:
             if found[:7] != month or found < day:
-                raise ProofError(f"{name}:{number}: {found} does not follow {day}; {_BACKUP}")
+                raise ProofError(f"{name}:{number}: {found} does not follow {day}; {RESTORE}")
             day = found
         yield Leaf(day, slug, int(start), int(end), bytes.fromhex(digest))
 
@@ -392,9 +392,9 @@ def parse_heads(data: bytes, name: str) -> list[Head]:
         try:
             heads.append(_HEAD.decode(line))
         except msgspec.MsgspecError as error:
-            raise ProofError(f"{name}:{number}: this is no head: {error}; {_BACKUP}") from None
+            raise ProofError(f"{name}:{number}: this is no head: {error}; {RESTORE}") from None
         if head_line(heads[-1]) != line:
-            raise ProofError(f"{name}:{number}: this is not as a head is written; {_BACKUP}")
+            raise ProofError(f"{name}:{number}: this is not as a head is written; {RESTORE}")
     return heads
 
 
@@ -416,5 +416,5 @@ def check_grown(before: Collection[Head], after: Collection[Head], name: str) ->
             other = f"{now.size:,} leaves with the root {now.root}" if now else "no closed day"
             raise ProofError(
                 f"{name}: {head.date} closed with {head.size:,} leaves and the root {head.root}, "
-                f"and the leaves now give {other}; {_BACKUP}"
+                f"and the leaves now give {other}; {RESTORE}"
             )

@@ -8,6 +8,7 @@ versions before lose its texts too, and say so.
 from __future__ import annotations
 
 import fcntl
+import gc
 import gzip
 import os
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
-from store.dataset.leaves import LeafList
+from store.dataset.leaves import LeafList, ProofError
 from store.dataset.manifest import File, Manifest, Redaction
 from store.disk import atomic_write
 
@@ -65,6 +66,7 @@ def write(target: Path, source: Source, now: datetime) -> Written:
         ProofError: the proof is not what was written before.
         OSError: it could not be written.
     """
+    gc.freeze()  # the snapshot stays: looking through it again and again takes a second
     target.mkdir(parents=True, exist_ok=True)
     leaf_list = LeafList(source.directory)
     with _locked(target):
@@ -166,6 +168,7 @@ class _Writer:
         withheld = self._source.snapshot.catalogue.withheld
         for month in leaf_list.months():
             text = leaf_list.month(month)
+            self._check_month(month, text)
             key = sha256(b"%b%d" % (FORMAT, self._parquet) + text + _encoded(withheld)).hexdigest()
             self._months[month] = key
             if found := self._kept_month(month, key):
@@ -175,6 +178,15 @@ class _Writer:
             lines = evidence.lines(listed, self._source.directory / "history", withheld)
             for name, body, rows in month_files(text, lines, parquet=self._parquet):
                 self._place(name.format(month), body, rows)
+
+    def _check_month(self, month: str, text: bytes) -> None:
+        """See that a month's leaf list goes on from what was published of it."""
+        was = self._before and self._before.files.get(manifest.LEAVES.format(month))
+        if was and sha256(memoryview(text)[: was.bytes]).hexdigest() != was.sha256:
+            raise ProofError(
+                f"{leaves.FOLDER}/{month}{leaves.SUFFIX} does not begin with what was published of "
+                f"it; {leaves.RESTORE}"
+            )
 
     def _kept_month(self, month: str, key: str) -> dict[str, File]:
         """A month's files, if they were made from the same and are as they were; else none."""
