@@ -77,6 +77,17 @@ def test_every_poll_and_pick_is_in_it_by_month(data: Path) -> None:
     assert {int(p["rank"]) + int(p["points"]) for p in picks} == {6}
 
 
+def test_a_category_is_in_one_piece_and_a_poll_in_one_row(data: Path) -> None:
+    """So one category can be read alone; a line that somebody copied counts once."""
+    path = data / "history/help-desk.jsonl"
+    last = path.read_bytes().splitlines(keepends=True)[-1]
+    path.write_bytes(path.read_bytes() + last)
+    written(data)
+    polls = table(data, "csv/polls/month=2026-11/polls.csv.gz")
+    order = [(p["slug"], p["polled_at"], p["model"]) for p in polls]
+    assert (len(order), sorted(set(order))) == (13, order)
+
+
 @needs_parquet
 def test_parquet_holds_the_same_rows_and_the_texts(data: Path) -> None:
     """What is read back is what was written, lists, times and empty values included."""
