@@ -65,27 +65,27 @@ def test_a_poll_that_is_yet_to_come_does_not_end_the_listing(data: Path) -> None
 def test_a_damaged_proof_is_told_and_looked_at_again(
     data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once in the log, in the schedule's reasons until it is mended; no more than once an hour."""
+    """Once in the log, in the schedule's reasons until it is mended; every ten minutes."""
     proof = DailyProof(data)
     proof.look(LAST, NOON)
     heads = data / "proof/heads.jsonl"
     whole = heads.read_bytes()
     heads.write_bytes(whole.replace(b'"size":6', b'"size":7'))
     append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
-    for minutes in (0, 1, 60):
+    for minutes in (0, 1, 10):
         proof.look("2026-11-16T06:00:00Z", NOON + timedelta(minutes=minutes))
     assert said(proof).startswith("The proof is not extended: proof/heads.jsonl: 2026-10-26 ")
     assert caplog.messages.count(said(proof)) == 1
     heads.write_bytes(whole)
-    proof.look("2026-11-16T06:00:00Z", NOON + timedelta(minutes=61))
+    proof.look("2026-11-16T06:00:00Z", NOON + timedelta(minutes=11))
     assert said(proof)
-    proof.look("2026-11-16T06:00:00Z", NOON + timedelta(minutes=120))
+    proof.look("2026-11-16T06:00:00Z", NOON + timedelta(minutes=20))
     assert (said(proof), listed(data)) == ("", 20)
 
 
-def test_a_proof_that_cannot_be_written_is_told_without_a_path(data: Path) -> None:
-    """The sentence is public, at `/healthz`."""
+def test_a_proof_that_cannot_be_written_is_told_with_its_name(data: Path) -> None:
+    """But not where the data directory is: the sentence is public, at `/healthz`."""
     (data / "proof").write_text("a file")
     proof = DailyProof(data)
     proof.look(LAST, NOON)
-    assert said(proof) == "The proof is not extended: File exists."
+    assert said(proof) == "The proof is not extended: proof: File exists."

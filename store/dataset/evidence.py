@@ -11,8 +11,8 @@ import os
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
 
+from store.dataset.leaves import stamp_of
 from store.dataset.merkle import leaf_hash
 from store.disk import opened
 from store.history import History
@@ -29,18 +29,6 @@ if TYPE_CHECKING:
 GONE = b"null"
 _CRC_SIZE = len(b',"crc":"01234567"}')
 _POLL = msgspec.json.Decoder(Poll)
-
-
-class _Key(Struct, rename="camel"):
-    """What the tables by month are sorted by."""
-
-    slug: str
-    polled_at: str
-    model: str
-    id: str
-
-
-_KEY = msgspec.json.Decoder(_Key)
 
 
 def lines(
@@ -90,19 +78,11 @@ def polls(published: Sequence[bytes]) -> Iterator[Poll]:
     nowhere.
     """
     seen = set[str]()
-    for _, i in sorted((key, i) for i, line in enumerate(published) if (key := _key(line))):
+    for _, i in sorted((stamp_of(line), i) for i, line in enumerate(published)):
         poll = read(published[i])
         if poll and poll.id not in seen:
             seen.add(poll.id)
             yield poll
-
-
-def _key(line: bytes) -> tuple[str, ...] | None:
-    """What a line's poll is sorted by; ``None`` if it holds none."""
-    try:
-        return msgspec.structs.astuple(_KEY.decode(line))
-    except (msgspec.MsgspecError, RecursionError):
-        return None
 
 
 def read(line: bytes) -> Poll | None:

@@ -96,11 +96,13 @@ class Heads(Struct):
         return Head(self.day, self.tree.size, self.tree.root().hex())
 
 
-class _Stamp(Struct, rename="camel"):
-    """What the order of leaves depends on."""
+class Stamp(Struct, rename="camel", order=True):
+    """What the order of leaves and of rows depends on."""
 
-    id: str = ""
+    slug: str = ""
     polled_at: str = ""
+    model: str = ""
+    id: str = ""
 
 
 class Listed(Struct, omit_defaults=True):
@@ -117,7 +119,7 @@ class Listed(Struct, omit_defaults=True):
 
 _HEAD = msgspec.json.Decoder(Head)
 _LISTED = msgspec.json.Decoder(Listed)
-_STAMP = msgspec.json.Decoder(_Stamp)
+_STAMP = msgspec.json.Decoder(Stamp)
 
 
 Clock = Callable[[bytes], str]
@@ -129,13 +131,18 @@ def clock(now: datetime) -> Clock:
     latest = latest_time(now)
 
     def time_of(line: bytes) -> str:
-        try:
-            time = _STAMP.decode(line).polled_at
-        except msgspec.MsgspecError:
-            return ""
+        time = stamp_of(line).polled_at
         return time if _TIME.fullmatch(time) and time <= latest else ""
 
     return time_of
+
+
+def stamp_of(line: bytes) -> Stamp:
+    """The stamp of a line, empty if it holds no poll."""
+    try:
+        return _STAMP.decode(line)
+    except (msgspec.MsgspecError, RecursionError):
+        return Stamp()
 
 
 class LeafList:

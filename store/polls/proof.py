@@ -8,6 +8,7 @@ next run writes again (:mod:`store.dataset.leaves`).
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING
 
 from store.dataset.leaves import LeafList, ProofError
@@ -25,28 +26,32 @@ class DailyProof:
 
     def __init__(self, directory: Path) -> None:
         self.reason: str | None = None
+        self._directory = directory
         self._leaves = LeafList(directory)
         self._listed = ""
 
     def look(self, last_poll: str | None, now: datetime) -> None:
         """List what is new if the newest poll, not beyond ``now``, is of a day not yet begun.
 
-        What failed is tried again every hour.
+        What failed is tried again every ten minutes.
         """
         moment = rfc3339(now)
         day = min(last_poll or "", moment)[:10]
-        due = f"{day} {moment[11:13]}" if self.reason else day
+        due = f"{day} {moment[11:15]}" if self.reason else day
         if self._listed.startswith(due):
             return
         before, self.reason = self.reason, None
         try:
             heads = self._leaves.extend(now)
         except (ProofError, OSError) as error:
-            why = error if isinstance(error, ProofError) else error.strerror
+            why = str(error)
+            if isinstance(error, OSError):
+                where = os.path.relpath(error.filename or self._directory, self._directory)
+                why = f"{where}: {error.strerror}"
             self.reason = f"The proof is not extended: {why}."
             if self.reason != before:
                 log.error("%s", self.reason)  # noqa: TRY400 - a sentence, not a trace
         else:
             newest = f"; head of {heads[-1].date}: {heads[-1].root}" if heads else ""
             log.info("the proof has all lines%s", newest)
-        self._listed = f"{day} {moment[11:13]}"
+        self._listed = f"{day} {moment[11:15]}"
