@@ -7,12 +7,13 @@ import hashlib
 import json
 import random
 import shutil
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 from builders import answered, append, write_json
-from datasets import copied, small_data, written
+from datasets import NOW, copied, small_data, written
 
 from store.dataset import formats, manifest, metadata, verifying
 from store.dataset.leaves import Head
@@ -94,6 +95,23 @@ def test_a_dataset_as_it_was_written_is_verified(dataset: Path) -> None:
     """With a poll withheld: its leaf is counted, its text is not needed."""
     proved = check(dataset)
     assert (len(proved.hashes), len(proved.withheld), proved.damaged, proved.gone) == (21, 1, 0, 0)
+
+
+def test_the_history_is_written_again_as_it_was(tmp_path: Path) -> None:
+    """Also a line that was repaired, and so is in the evidence after those that follow it."""
+    data, rebuilt = small_data(tmp_path / "data"), tmp_path / "rebuilt"
+    path = data / "history/crm-software.jsonl"
+    was = path.read_bytes()
+    path.write_bytes(was.replace(b'"polledAt"', b'"polledat"', 1))
+    written(data)
+    path.write_bytes(was)
+    append(data, [answered("A", ["Product E"], "2026-12-01T06:00:00Z")])
+    written(data, now=NOW + timedelta(days=20))
+    for _ in range(2):
+        home = data / "dataset"
+        verifying.prove(home, verifying.check_manifest(home), rebuilt)
+        for file in (data / "history").iterdir():
+            assert (rebuilt / "history" / file.name).read_bytes() == file.read_bytes()
 
 
 def test_each_of_200_random_bytes_is_missed_when_it_changes(dataset: Path) -> None:

@@ -121,13 +121,21 @@ class PublishedHistory(History):
 
 
 def restore(months: Iterable[tuple[Sequence[Leaf], Sequence[bytes]]], history: Path) -> None:
-    """Write history files again, their lines in the order in which they were appended."""
-    files: dict[str, list[tuple[int, bytes]]] = {}
+    """Write history files again, month by month, their lines in the order of being appended."""
+    starts: dict[str, list[int]] = {}
+    history.mkdir(parents=True, exist_ok=True)
     for leaves, published in months:
+        files: dict[str, list[bytes]] = {}
         for leaf, line in zip(leaves, published, strict=True):
             if line != GONE:
-                files.setdefault(leaf.slug, []).append((leaf.start, line))
-    history.mkdir(parents=True, exist_ok=True)
-    for slug, lines in files.items():
-        lines.sort()
-        (history / f"{slug}.jsonl").write_bytes(b"".join(line + b"\n" for _, line in lines))
+                starts.setdefault(leaf.slug, []).append(leaf.start)
+                files.setdefault(leaf.slug, []).append(line + b"\n")
+        for slug, lines in files.items():
+            mode = "ab" if len(starts[slug]) > len(lines) else "wb"
+            with (history / f"{slug}.jsonl").open(mode) as file:
+                file.writelines(lines)
+    for slug, order in starts.items():
+        if order != sorted(order):  # one was repaired, and listed late
+            path = history / f"{slug}.jsonl"
+            found = path.read_bytes().splitlines(keepends=True)
+            path.write_bytes(b"".join(line for _, line in sorted(zip(order, found, strict=True))))

@@ -21,7 +21,7 @@ from store.line_codec import decode_line, has_valid_checksum, has_valid_id, id_o
 from store.memory import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from store.dataset.leaves import Leaf
@@ -139,7 +139,15 @@ def prove(directory: Path, found: Manifest, rebuilt: Path) -> Proved:
         Difference: a line, a hash, a head or a row is not what follows.
     """
     proved = Proved()
-    every: list[tuple[Sequence[Leaf], Sequence[bytes]]] = []
+    evidence.restore(_prove_months(directory, found, proved), rebuilt / "history")
+    _check_heads(_bytes(directory, leaves.HEADS), proved.heads, leaves.HEADS)
+    return proved
+
+
+def _prove_months(
+    directory: Path, found: Manifest, proved: Proved
+) -> Iterator[tuple[Sequence[Leaf], Sequence[bytes]]]:
+    """Leaves and lines of each month, once they are checked."""
     for month in sorted(found.months):
         name = manifest.LEAVES.format(month)
         try:
@@ -149,10 +157,7 @@ def prove(directory: Path, found: Manifest, rebuilt: Path) -> Proved:
         lines = _unpacked(directory, manifest.EVIDENCE.format(month)).splitlines()
         _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
         _check_rows(directory, found, month, lines)
-        every.append((listed, lines))
-    _check_heads(_bytes(directory, leaves.HEADS), proved.heads, leaves.HEADS)
-    evidence.restore(every, rebuilt / "history")
-    return proved
+        yield listed, lines
 
 
 def _prove_month(name: str, listed: Sequence[Leaf], lines: Sequence[bytes], proved: Proved) -> None:

@@ -11,7 +11,7 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
-from store.dataset.leaves import LeafList, ProofError
+from store.dataset.leaves import FOLDER, LeafList, ProofError
 from store.times import rfc3339
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class DailyProof:
         except (ProofError, OSError) as error:
             why = str(error)
             if isinstance(error, OSError):
-                where = os.path.relpath(error.filename or self._directory, self._directory)
+                where = os.path.relpath(error.filename or self._directory / FOLDER, self._directory)
                 why = f"{where}: {error.strerror}"
             self.reason = f"The proof is not extended: {why}."
             if self.reason != before:
