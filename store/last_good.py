@@ -4,8 +4,9 @@ Other commands read it, and write only what protects: ``flask withhold`` its wit
 ``flask poll`` where the history ended that it added to, ``flask check --accept-history`` the same.
 
 It holds a plain copy of every good hand-edited file under its own relative name and with its
-modification time, so that an operator can compare it and copy it back, and ``history.json``, which
-says where each history file ended. Nothing in it is needed while all is well.
+modification time, so that an operator can compare it and copy it back, ``history.json``, which
+says where each history file ended, and what :mod:`store.dataset.leaves` keeps of the proof. Nothing
+in it is needed while all is well.
 """
 
 from __future__ import annotations

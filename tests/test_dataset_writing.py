@@ -346,7 +346,8 @@ def test_heads_that_were_published_are_never_taken_back(data: Path) -> None:
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[1:]))
     for mark in (data / ".last-good").glob("*"):
         mark.unlink()
-    with pytest.raises(ProofError, match=r"heads\.jsonl: 2026-10-26 closed with 6 leaves"):
+    said = r"proof/2026-10\.leaves does not begin with what version 2026\.11\.9 published of it"
+    with pytest.raises(ProofError, match=said):
         written(data)
 
 
@@ -358,7 +359,7 @@ def test_a_leaf_that_was_published_is_never_another(data: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b" crm-software ", b" crm-hardware ", 1))
     (data / ".last-good/listed").unlink()
     LeafList(data).extend(NOW)
-    with pytest.raises(ProofError, match=r"proof/2026-10\.leaves does not begin with what was pub"):
+    with pytest.raises(ProofError, match=r"proof/2026-10\.leaves does not begin with what version"):
         written(data)
 
 

@@ -44,8 +44,10 @@ class Files:
         self._text = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
         self._csv = csv.writer(self._text, lineterminator="\n")
         self._csv.writerow(table.slim().names)
-        self._parquet = _Parquet(table) if parquet else None
+        self._sink = io.BytesIO()
+        self._parquet: Any = _parquet_writer(table, self._sink) if parquet else None
         self._waiting: list[Row] = []
+        self._group: list[Any] = []
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add rows."""
@@ -53,6 +55,17 @@ class Files:
             self._waiting.append(row)
             if len(self._waiting) == _BATCH:
                 self._write()
+
+    def done(self) -> tuple[bytes, bytes | None]:
+        """The CSV, UTF-8 with LF, and the Parquet; an empty field is no value or an empty text."""
+        self._write()
+        self._text.flush()
+        slim = self._text.buffer.getvalue()
+        if not self._parquet:
+            return slim, None
+        self._write_group()
+        self._parquet.close()
+        return slim, self._sink.getvalue()
 
     def _write(self) -> None:
         if not self._waiting:
@@ -67,14 +80,16 @@ class Files:
         ]
         self._csv.writerows(zip(*kept, strict=True))
         if self._parquet:
-            self._parquet.add(columns)
+            self._group.append(_batch(self._parquet.schema, columns))
+            if len(self._group) == ROW_GROUP // _BATCH:
+                self._write_group()
 
-    def done(self) -> tuple[bytes, bytes | None]:
-        """The CSV, UTF-8 with LF, and the Parquet; an empty field is no value or an empty text."""
-        self._write()
-        self._text.flush()
-        csv_bytes = self._text.buffer.getvalue()
-        return csv_bytes, self._parquet.done() if self._parquet else None
+    def _write_group(self) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - 0.4 s, and an extra
+
+        if self._group:
+            self._parquet.write_table(pa.Table.from_batches(self._group))
+            self._group.clear()
 
 
 def files_of(table: Table, rows: Iterable[Row], *, parquet: bool) -> tuple[bytes, bytes | None]:
@@ -84,47 +99,29 @@ def files_of(table: Table, rows: Iterable[Row], *, parquet: bool) -> tuple[bytes
     return files.done()
 
 
-class _Parquet:
-    """Parquet, zstd, from columns of rows; one version of pyarrow always gives the same bytes."""
+def _parquet_writer(table: Table, sink: io.BytesIO) -> Any:
+    """Parquet, zstd; one version of pyarrow always gives the same bytes."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.parquet as pq  # noqa: PLC0415
 
-    def __init__(self, table: Table) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - 0.4 s, and an extra
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
-        pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
-        self._schema = pa.schema([pa.field(c.name, _arrow_type(c)) for c in table.columns])
-        self._sink = io.BytesIO()
-        self._writer = pq.ParquetWriter(self._sink, self._schema, compression="zstd")
-        self._group: list[Any] = []
-
-    def add(self, columns: Iterable[Row]) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - as above
-
-        arrays = list(map(_array, self._schema.types, columns))
-        self._group.append(pa.record_batch(arrays, self._schema))
-        if len(self._group) == ROW_GROUP // _BATCH:
-            self._write()
-
-    def _write(self) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - as above
-
-        if self._group:
-            self._writer.write_table(pa.Table.from_batches(self._group))
-            self._group.clear()
-
-    def done(self) -> bytes:
-        self._write()
-        self._writer.close()
-        return self._sink.getvalue()
+    pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
+    schema = pa.schema([pa.field(column.name, _arrow_type(column)) for column in table.columns])
+    return pq.ParquetWriter(sink, schema, compression="zstd")
 
 
-def _array(type_: Any, values: Row) -> Any:
+def _batch(schema: Any, columns: Iterable[Row]) -> Any:
+    """Columns of rows as Arrow has them."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
-    if pa.types.is_nested(type_):
-        return pa.array(msgspec.to_builtins(values), type_)
-    moment = pa.types.is_timestamp(type_)
-    return pa.array(map(datetime.fromisoformat, values) if moment else values, type_)
+    arrays = []
+    for type_, values in zip(schema.types, columns, strict=True):
+        plain: Iterable[Any] = values
+        if pa.types.is_nested(type_):
+            plain = msgspec.to_builtins(values)
+        elif pa.types.is_timestamp(type_):
+            plain = map(datetime.fromisoformat, values)
+        arrays.append(pa.array(plain, type_))
+    return pa.record_batch(arrays, schema)
 
 
 def parquet_rows(table: Table, data: bytes) -> list[Row]:

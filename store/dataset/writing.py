@@ -72,8 +72,9 @@ def write(target: Path, source: Source, now: datetime) -> Written:
     with _locked(target):
         older = read(target)
         heads = leaf_list.extend(now)
-        _check_published(target, older, heads)
         writer = _Writer(target, source, older)
+        if writer.before:
+            _check_published(writer.before, leaf_list)
         writer.months(leaf_list)
         writer.rest(heads)
         written = writer.publish()
@@ -96,13 +97,15 @@ def read(target: Path) -> dict[str, Manifest]:
     return found
 
 
-def _check_published(target: Path, older: dict[str, Manifest], heads: Sequence[Head]) -> None:
-    """See that no head is taken back that the newest of these versions published."""
-    for version in reversed(older.values()):
-        name = leaves.HEADS
-        if known := manifest.kept(target, name, version.files[name]):
-            leaves.check_grown(leaves.parse_heads(known, name), heads, name)
-            return
+def _check_published(before: Manifest, leaf_list: LeafList) -> None:
+    """See that leaf lists go on from what the newest version published of them: so do all heads."""
+    for month in before.months:
+        was = before.files[manifest.LEAVES.format(month)]
+        if sha256(leaf_list.month(month)[: was.bytes]).hexdigest() != was.sha256:
+            raise ProofError(
+                f"{leaves.FOLDER}/{month}{leaves.SUFFIX} does not begin with what version "
+                f"{before.version} published of it; {leaves.RESTORE}"
+            )
 
 
 def month_files(
@@ -156,8 +159,8 @@ class _Writer:
         self._target = target
         self._source = source
         self._older = older
-        self._before = next(reversed(older.values()), None)
-        self._parquet = _with_parquet(self._before)
+        self.before = next(reversed(older.values()), None)
+        self._parquet = _with_parquet(self.before)
         self._files: dict[str, File] = {}
         self._months: dict[str, str] = {}
         (target / manifest.OBJECTS).mkdir(exist_ok=True)
@@ -168,7 +171,6 @@ class _Writer:
         withheld = self._source.snapshot.catalogue.withheld
         for month in leaf_list.months():
             text = leaf_list.month(month)
-            self._check_month(month, text)
             key = sha256(b"%b%d" % (FORMAT, self._parquet) + text + _encoded(withheld)).hexdigest()
             self._months[month] = key
             if found := self._kept_month(month, key):
@@ -179,20 +181,11 @@ class _Writer:
             for name, body, rows in month_files(text, lines, parquet=self._parquet):
                 self._place(name.format(month), body, rows)
 
-    def _check_month(self, month: str, text: bytes) -> None:
-        """See that a month's leaf list goes on from what was published of it."""
-        was = self._before and self._before.files.get(manifest.LEAVES.format(month))
-        if was and sha256(memoryview(text)[: was.bytes]).hexdigest() != was.sha256:
-            raise ProofError(
-                f"{leaves.FOLDER}/{month}{leaves.SUFFIX} does not begin with what was published of "
-                f"it; {leaves.RESTORE}"
-            )
-
     def _kept_month(self, month: str, key: str) -> dict[str, File]:
         """A month's files, if they were made from the same and are as they were; else none."""
-        if self._before is None or self._before.months.get(month) != key:
+        if self.before is None or self.before.months.get(month) != key:
             return {}
-        files = {n: f for n, f in self._before.files.items() if f"/month={month}/" in n}
+        files = {n: f for n, f in self.before.files.items() if f"/month={month}/" in n}
         lost = any(manifest.kept(self._target, name, file) is None for name, file in files.items())
         return {} if lost else files
 
@@ -208,8 +201,8 @@ class _Writer:
     def publish(self) -> Manifest:
         """Put the version in place, and take what is withheld out of those before."""
         made, older = self._manifest(), self._older
-        if self._before and _same(self._before, made):
-            made = self._before
+        if self.before and _same(self.before, made):
+            made = self.before
         else:
             made = replace(made, version=_next_version(made.date, older.values()))
             made = self._described(made)
@@ -258,7 +251,7 @@ class _Writer:
 
     def _redact(self, older: dict[str, Manifest], made: Manifest) -> None:
         """Take the texts of what is newly withheld out of every version before."""
-        known = {each.id for each in self._before.withheld} if self._before else set[str]()
+        known = {each.id for each in self.before.withheld} if self.before else set[str]()
         fresh = [each for each in made.withheld if each.id not in known]
         for name, version in list(older.items()) if fresh else ():
             files = dict(version.files)
