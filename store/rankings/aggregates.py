@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from store.rankings import names as naming
 from store.rankings.assistants import tallies
@@ -109,14 +110,10 @@ class CategoryAggregate(CategoryAnswers, frozen=True, dict=True):
 
 def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> CategoryAggregate:
     """Read a category's polls, oldest first; withheld ones must not be among them."""
-    resolved, answers = _resolve(category, polls, names)
+    known, answers = _answers(slug, category, polls, names)
     sequences = runs_of(answers)
     return CategoryAggregate(
-        slug=slug,
-        category=category,
-        resolved=resolved,
-        wordings=Wordings(category.question, answers).all(),
-        last_success=_last_time(answers),
+        **asdict(known),
         product_stats=_product_stats(slug, answers),
         changes=changes(slug, sequences),
         streaks=streaks(sequences),
@@ -125,7 +122,7 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         last_poll=polls[-1].polled_at if polls else None,
         latest_time=max((poll.polled_at for poll in polls), default=None),
         first_answers=_first_answers(answers),
-        ids=frozenset(resolved.values()),
+        ids=frozenset(known.resolved.values()),
         states=poll_states(polls),
         tallies=tallies(polls),
     )
@@ -135,9 +132,7 @@ def read_answers(
     slug: str, category: Category, polls: Sequence[Poll], names: Names
 ) -> CategoryAnswers:
     """Read no more of the polls, oldest first, than their ranking needs: half of the work."""
-    resolved, answers = _resolve(category, polls, names)
-    wordings = Wordings(category.question, answers).all()
-    return CategoryAnswers(slug, category, resolved, wordings, _last_time(answers))
+    return _answers(slug, category, polls, names)[0]
 
 
 def resolved_by(names: Names, aggregate: CategoryAggregate) -> dict[Spelling, ProductId]:
@@ -179,17 +174,20 @@ class _Resolved(dict["Spelling", "ProductId"]):
         return product
 
 
-def _resolve(
-    category: Category, polls: Sequence[Poll], names: Names
-) -> tuple[dict[Spelling, ProductId], list[ResolvedAnswer]]:
-    """The successful polls with their names resolved, and what each name stands for."""
+def _answers(
+    slug: str, category: Category, polls: Sequence[Poll], names: Names
+) -> tuple[CategoryAnswers, list[ResolvedAnswer]]:
+    """What a ranking rests on, and every answer with its names resolved, oldest first."""
     resolved = _Resolved(names, category.nouns)
     answers = [ResolvedAnswer.of(poll, category, resolved) for poll in polls if poll.succeeded]
-    return dict(resolved), answers
-
-
-def _last_time(answers: Sequence[ResolvedAnswer]) -> str | None:
-    return answers[-1].poll.polled_at if answers else None
+    known = CategoryAnswers(
+        slug=slug,
+        category=category,
+        resolved=dict(resolved),
+        wordings=Wordings(category.question, answers).all(),
+        last_success=answers[-1].poll.polled_at if answers else None,
+    )
+    return known, answers
 
 
 def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[ProductId, ProductStats]:
