@@ -13,6 +13,7 @@ An import may only point down this list, and modules on one line do not import e
     snapshot
     counting
     files | history | rankings
+    data_file
     checkpoints | data_format
     validation | last_good | listing | claims
     json_positions

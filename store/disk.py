@@ -73,6 +73,11 @@ def drafted(
             if modified is not None:
                 os.utime(file.fileno(), ns=(modified, modified))
             os.fsync(file.fileno())
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk names none
+        draft.unlink(missing_ok=True)
+        raise
+    try:
         yield draft
     finally:
         with suppress(OSError):

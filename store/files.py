@@ -7,21 +7,28 @@ server and ``flask check``.
 
 from __future__ import annotations
 
-import errno
 import os
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store import json_positions
-from store.claims import Claim, claims_of, disputed, shared_names
-from store.disk import opened, real_path
-from store.last_good import Copy, LastGood, unreadable
-from store.listing import MISSING, Listing, Signature, look_into, signature_of, stable
+from store.claims import Claim, claims_of, disputed
+from store.data_file import (
+    FOLDERS,
+    REQUIRED,
+    SINGLE,
+    UNREAD,
+    Loaded,
+    load,
+    may_be_named,
+    problem_in,
+    understand,
+    unusable,
+)
+from store.last_good import LastGood, unreadable
+from store.listing import MISSING, Listing, Signature, look_into, stable
 from store.records import (
     Assistant,
     Category,
@@ -37,32 +44,15 @@ from store.records import (
     Withholding,
     Words,
     WrittenExperiment,
-    is_slug,
 )
-from store.validation import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from store import json_positions
     from store.last_good import Version
     from store.records import Severity
 
-MAX_BYTES = 1 << 20
-
-SINGLE: Mapping[str, type[DataFile]] = {
-    "site.json": Site,
-    "models.json": Models,
-    "synonyms.json": Synonyms,
-    "words.json": Words,
-    "topics.json": Topics,
-    "withheld.json": Withheld,
-}
-FOLDERS: Mapping[str, type[DataFile]] = {
-    "categories": Category,
-    "products": Product,
-    "labs": WrittenExperiment,
-}
-REQUIRED = ("site.json", "models.json")
 CRITICAL = (*REQUIRED, "withheld.json")
 """What every answer follows from: without a good version of each nothing is served or polled."""
 
@@ -75,18 +65,7 @@ _WRONGLY_SAID = (
     "take it out there"
 )
 
-_REFUSED = {
-    errno.ELOOP: "is a symbolic link that leads out of the data directory, which is not followed; "
-    "put the file itself here",
-    errno.EINVAL: "is not a regular file; put a file here, or take it away",
-    errno.EFBIG: f"is larger than {MAX_BYTES:,} bytes; no data file needs to be",
-}
-"""Why a file is not read, by the number of the error."""
-
 Record = TypeVar("Record", bound=DataFile)
-UNREAD: Signature = (-1, 0, 0, 0)
-"""Stands for a file that could not be read, perhaps only just now: no file has it."""
-
 _WITHHELD_IS_MISSING = (
     "the file is missing, and it withheld polls; put it back, or write one with no entries if that "
     "is meant"
@@ -150,24 +129,6 @@ class Catalogue(Struct, frozen=True):
     def former_names(self) -> dict[str, str]:
         """The present name of every assistant that had another one."""
         return {former: a.name for a in self.assistants for former in a.former_names}
-
-
-class Loaded(Struct, frozen=True):
-    """A file as it was last looked at: the record and text in use, if any, and the problems in it.
-
-    ``signature`` is that of what was looked at, ``modified`` is when the version in use was, in ns.
-    """
-
-    record: DataFile | None
-    text: str
-    problems: tuple[Problem, ...]
-    signature: Signature
-    modified: int = 0
-
-    @property
-    def copy(self) -> Copy:
-        """The version in use."""
-        return Copy(self.text.encode(), self.modified)
 
 
 class Files:
@@ -286,7 +247,7 @@ class Files:
             if self._catalogue is None:
                 raise DataDirectoryError(unreadable(error)) from error
             return None  # what this process knows stays in use
-        if copy is None or not _may_be_named(name):
+        if copy is None or not may_be_named(name):
             return None
         loaded = understand(name, copy.data)
         return replace(loaded, signature=UNREAD, modified=copy.modified) if loaded.record else None
@@ -298,7 +259,7 @@ class Files:
             return before
         loaded = load(self._directory / name, name)
         if loaded is None and name == "withheld.json" and signature == MISSING:
-            loaded = _unusable(name, MISSING, _WITHHELD_IS_MISSING)
+            loaded = unusable(name, MISSING, _WITHHELD_IS_MISSING)
         if loaded is None or (calm and loaded.signature not in (signature, UNREAD)):
             return before
         taken_in = UNREAD if loaded.signature == UNREAD else signature
@@ -391,7 +352,7 @@ class Files:
             for name in places.keys() - (had if len(had) == 1 else ()):
                 others = " and ".join(sorted(places.keys() - {name}))
                 message = f'"{claim.slug}" belongs to {others}; take it out of one'
-                problem = _problem_in(seen[name].text, name, places[name], message)
+                problem = problem_in(seen[name].text, name, places[name], message)
                 refused.setdefault(name, {})[claim] = problem
         return refused
 
@@ -411,77 +372,7 @@ class Files:
         severity: Severity = "error",
     ) -> Problem:
         """A problem at one value of a file that could be read."""
-        return _problem_in(self._used[name].text, name, path, message, severity)
-
-
-def _problem_in(
-    text: str,
-    name: str,
-    path: json_positions.JsonPath,
-    message: str,
-    severity: Severity = "error",
-) -> Problem:
-    offset = _offsets(text).get(path, 0)
-    return Problem(name, *json_positions.line_and_column(text, offset), message, severity)
-
-
-@lru_cache(maxsize=1)
-def _offsets(text: str) -> Mapping[json_positions.JsonPath, int]:
-    """Where everything stands in a text; kept because one file can have a thousand problems."""
-    return json_positions.parse(text).offsets
-
-
-def load(path: Path, name: str) -> Loaded | None:
-    """Read one file by its relative name, with every problem in it; ``None`` if it just went."""
-    signature = MISSING
-    try:
-        data, signature = _read(real_path(path, path.parents[name.count("/")]))
-    except FileNotFoundError:
-        if name not in REQUIRED:
-            return None
-        return _unusable(name, signature, "the file is missing; `flask init DIR` shows one")
-    except OSError as error:
-        settled = error.errno in (errno.EINVAL, errno.EFBIG)
-        signature = signature_of(path.lstat()) if settled else UNREAD
-        why = _REFUSED.get(error.errno or 0, f"cannot be read: {error.strerror}")
-        return _unusable(name, signature, why)
-    if not _may_be_named(name):
-        message = f'the file name "{path.stem}" is no slug; use a-z, 0-9 and single hyphens'
-        return _unusable(name, signature, f"{message}, at most 100")
-    return understand(name, data, signature)
-
-
-def _may_be_named(name: str) -> bool:
-    """Whether a file of this name is one that is read."""
-    return name in SINGLE or is_slug(Path(name).stem)
-
-
-def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded:
-    """What the bytes of a data file say, or every mistake in them."""
-    kind = SINGLE.get(name) or FOLDERS[name.partition("/")[0]]
-    try:
-        record = msgspec.json.decode(data, type=kind)
-        text = data.decode()
-        json_positions.refuse_what_msgspec_takes(text)
-    except (ValueError, RecursionError) as error:
-        return Loaded(None, "", tuple(explain(name, data, kind, error)), signature)
-    if isinstance(record, Models):
-        problems = [_problem_in(text, name, path, why) for path, why in shared_names(record)]
-        return Loaded(None if problems else record, text, tuple(problems), signature)
-    return Loaded(record, text, (), signature)
-
-
-def _unusable(name: str, signature: Signature, message: str) -> Loaded:
-    return Loaded(None, "", (Problem(name, 1, 1, message),), signature)
-
-
-def _read(path: Path) -> tuple[bytes, Signature]:
-    """A regular file's bytes, and its signature after they were read."""
-    with opened(path) as handle:
-        size = os.fstat(handle).st_size
-        if size > MAX_BYTES:
-            raise OSError(errno.EFBIG, "it is too large", path)
-        return os.read(handle, size), signature_of(os.fstat(handle))
+        return problem_in(self._used[name].text, name, path, message, severity)
 
 
 def nothing_in(directory: Path) -> str:

@@ -243,7 +243,7 @@ def test_a_sample_or_a_searching_assistant_takes_no_batches(data: Path) -> None:
     site = json.loads((data / "site.json").read_text())
     write_json(data / "site.json", {**site, "sample": True})
     change(data, {"GPT": {"web_search": False, "api": "sample"}})
-    assert "a sample assistant has no provider that takes batches" in poll(data, "a").stderr
+    assert 'no queue takes batches of its api "sample"' in poll(data, "a").stderr
 
 
 def test_a_person_may_try_again_what_was_refused(data: Path, served: Batching) -> None:

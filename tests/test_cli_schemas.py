@@ -11,7 +11,7 @@ from builders import app_over
 from jsonschema import Draft202012Validator, FormatChecker
 
 from store.cli.schemas import documents, editor_settings, schema_of
-from store.files import FOLDERS, SINGLE
+from store.data_file import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
 SEEN = [

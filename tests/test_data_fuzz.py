@@ -17,7 +17,7 @@ from mutations import KEY, mutated
 from servers import gunicorn
 
 from store.cli.checking import problems_in
-from store.files import understand
+from store.data_file import understand
 from store.history import History
 from store.watcher import Watcher
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,6 +38,22 @@ def test_a_fault_leaves_what_was_there(tmp_path: Path) -> None:
         raise KeyError
     assert path.read_bytes() == b"one"
     assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_write_that_fails_names_the_file(tmp_path: Path) -> None:
+    """A full disk itself does not; what was there is as it was."""
+    path = tmp_path / "a.json"
+    path.write_bytes(b"one")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as raised:
+            atomic_write(path, b"more than ten bytes")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert raised.value.filename == str(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
+    assert path.read_bytes() == b"one"
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:

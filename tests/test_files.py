@@ -12,7 +12,8 @@ from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
 from builders import answered, app_over, write_data, write_json
 
 from store import json_positions
-from store.files import SINGLE, DataDirectoryError, Files, load
+from store.data_file import SINGLE, load
+from store.files import DataDirectoryError, Files
 from store.history import History
 from store.settings import SHIPPED_DATA
 

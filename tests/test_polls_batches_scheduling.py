@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from batch_desk import NOW, ROUNDS, Desk, poll_of
 from batching import Batching, serving
+from msgspec.structs import replace
 
 from store.polls.batches.files import Batches
 from store.polls.batches.scheduling import BatchSchedule, not_under_way
@@ -126,6 +127,15 @@ def test_who_can_be_sent_no_batch_is_asked_directly(at_work: Scheduled) -> None:
     at_work.desk.server.tell(responses={"create": 400})
     assert at_work.left(at_work.calls) == []
     assert at_work.left(at_work.calls) == [pair.slug for pair in at_work.calls]
+
+
+@pytest.mark.parametrize("change", [{"web_search": True}, {"api": "sample"}])
+def test_who_has_no_queue_is_asked_directly(at_work: Scheduled, change: dict[str, Any]) -> None:
+    """Models.json was edited while the schedule runs; `flask check` names the mistake."""
+    assistant = replace(at_work.calls[0].assistant, **change)
+    calls = [replace(pair, assistant=assistant) for pair in at_work.calls]
+    assert at_work.left(calls) == [pair.slug for pair in calls]
+    assert at_work.desk.work().files.all() == []
 
 
 def test_a_cap_that_leaves_nothing_sends_nothing(

@@ -23,9 +23,9 @@ from batching import Batching, serving
 from processes import free_port, reached, until
 
 from store.polls.asking import body_of, read_reply
-from store.polls.batches.work import QUEUES, queue_of
 from store.polls.providers import Response
 from store.polls.providers.batches import Item, Remote, opened
+from store.polls.providers.batches.queues import QUEUES, queue_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from store.polls.batches.work import queue_of
 from store.polls.providers import Response
 from store.polls.providers.batches import (
     UNASKED,
@@ -22,6 +21,7 @@ from store.polls.providers.batches import (
     opened,
     xai,
 )
+from store.polls.providers.batches.queues import queue_of
 from store.records import Assistant, Failure
 
 ASSISTANT = Assistant(name="A", api="responses", base_url="https://api.example/v1/", model="m")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.files import FOLDERS, SINGLE, load
+from store.data_file import FOLDERS, SINGLE, load
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from store import json_positions
 from store.cli.schemas import schema_of
+from store.data_file import load, understand
 from store.disk import drafted
-from store.files import load, understand
 
 if TYPE_CHECKING:
     from pathlib import Path

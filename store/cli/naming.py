@@ -12,7 +12,7 @@ from rapidfuzz import process
 
 from store.cli import app_settings, with_data
 from store.cli.editing import Edit, carry_out, new, text_of, with_item
-from store.files import understand
+from store.data_file import understand
 from store.memory import Store
 from store.rankings import aggregates, curation, names, similarity
 from store.rankings.aggregates import FirstUse

@@ -14,7 +14,8 @@ from flask import current_app
 
 from store.cli import app_settings, batching, unknown_category, with_data
 from store.cli.poll_runs import Order, PollContext, ask, lack, look_at
-from store.files import REQUIRED, Catalogue, Files
+from store.data_file import REQUIRED
+from store.files import Catalogue, Files
 from store.history import History
 from store.memory import append
 from store.polls import clarifying

@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from store.cli import app_settings, with_data
+from store.data_file import FOLDERS, SINGLE
 from store.disk import atomic_write
-from store.files import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:

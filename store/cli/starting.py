@@ -14,7 +14,7 @@ from flask.cli import with_appcontext
 from msgspec.structs import replace
 
 from store.cli import schemas, unknown_category
-from store.files import FOLDERS, SINGLE
+from store.data_file import FOLDERS, SINGLE
 from store.last_good import FOLDER
 from store.records import Topics
 from store.settings import SHIPPED_DATA

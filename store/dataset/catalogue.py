@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from store.files import FOLDERS, SINGLE
+from store.data_file import FOLDERS, SINGLE
 from store.records import Assistant, DataFile, Models, Synonyms, Topics, Withheld, Words
 
 if TYPE_CHECKING:

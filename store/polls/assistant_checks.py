@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from store.polls.asking import lacking, looks_like_a_key
+from store.polls.providers.batches.queues import why_not
 from store.polls.spending import is_priced
 
 if TYPE_CHECKING:
@@ -64,10 +65,8 @@ def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[Mistake]:
         yield "key_env", doubt, "warning"
     if _is_unencrypted(assistant):
         yield "base_url", "the key would travel unencrypted; use https", "warning"
-    if assistant.batch and assistant.api == "sample":
-        yield "batch", "a sample assistant has no provider that takes batches", "error"
-    if assistant.batch and assistant.web_search:
-        yield "batch", "batches are asked without web_search; set one of the two to false", "error"
+    if assistant.batch and (why := why_not(assistant)):
+        yield "batch", why, "error"
     if site.daily_usd is not None and not is_priced(assistant):
         message = (
             "this assistant has no usd_per_million_input and usd_per_million_output, which "

@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from store.rankings import names as naming
 from store.rankings.assistants import tallies
@@ -57,27 +58,34 @@ class ProductStats(Struct, frozen=True):
     spellings: Mapping[str, FirstUse]
 
 
-class CategoryAggregate(Struct, frozen=True, dict=True):
-    """All that a category's polls say; ``states`` and ``tallies`` are by model name.
+class CategoryAnswers(Struct, frozen=True):
+    """A category's answers by wording: all that its ranking rests on.
 
-    ``recent`` are the polls of each cell that a trend may need. ``ids`` are all products named
-    anywhere in it.
-    ``last_poll`` and ``last_success`` are times, the last in order of appending;
-    ``latest_time`` is the latest that any poll bears; ``first_answers`` are the earliest times of
-    a successful one by model name.
+    ``last_success`` is the time of the last one in order of appending.
     """
 
     slug: str
     category: Category
     resolved: Mapping[Spelling, ProductId]
     wordings: tuple[Wording, ...]
+    last_success: str | None
+
+
+class CategoryAggregate(CategoryAnswers, frozen=True, dict=True):
+    """All that a category's polls say; ``states`` and ``tallies`` are by model name.
+
+    ``recent`` are the polls of each cell that a trend may need. ``ids`` are all products named
+    anywhere in it. ``last_poll`` is the time of the last in order of appending, ``latest_time`` the
+    latest that any poll bears; ``first_answers`` are the earliest times of a successful one by
+    model name.
+    """
+
     product_stats: Mapping[ProductId, ProductStats]
     changes: tuple[Change, ...]
     streaks: tuple[Streak, ...]
     recent: tuple[tuple[CellPoll, ...], ...]
     successes: int
     last_poll: str | None
-    last_success: str | None
     latest_time: str | None
     first_answers: Mapping[str, str]
     ids: frozenset[ProductId]
@@ -102,27 +110,29 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
 
 def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> CategoryAggregate:
     """Read a category's polls, oldest first; withheld ones must not be among them."""
-    resolved = _Resolved(names, category.nouns)
-    answers = [ResolvedAnswer.of(poll, category, resolved) for poll in polls if poll.succeeded]
+    known, answers = _answers(slug, category, polls, names)
     sequences = runs_of(answers)
     return CategoryAggregate(
-        slug=slug,
-        category=category,
-        resolved=dict(resolved),
-        wordings=Wordings(category.question, answers).all(),
+        **asdict(known),
         product_stats=_product_stats(slug, answers),
         changes=changes(slug, sequences),
         streaks=streaks(sequences),
         recent=recent(answers),
         successes=len(answers),
         last_poll=polls[-1].polled_at if polls else None,
-        last_success=answers[-1].poll.polled_at if answers else None,
         latest_time=max((poll.polled_at for poll in polls), default=None),
         first_answers=_first_answers(answers),
-        ids=frozenset(resolved.values()),
+        ids=frozenset(known.resolved.values()),
         states=poll_states(polls),
         tallies=tallies(polls),
     )
+
+
+def read_answers(
+    slug: str, category: Category, polls: Sequence[Poll], names: Names
+) -> CategoryAnswers:
+    """Read no more of the polls, oldest first, than their ranking needs: half of the work."""
+    return _answers(slug, category, polls, names)[0]
 
 
 def resolved_by(names: Names, aggregate: CategoryAggregate) -> dict[Spelling, ProductId]:
@@ -162,6 +172,22 @@ class _Resolved(dict["Spelling", "ProductId"]):
     def __missing__(self, spelling: Spelling) -> ProductId:
         product = self[spelling] = self._names.resolve(*spelling, self._nouns).product
         return product
+
+
+def _answers(
+    slug: str, category: Category, polls: Sequence[Poll], names: Names
+) -> tuple[CategoryAnswers, list[ResolvedAnswer]]:
+    """What a ranking rests on, and every answer with its names resolved, oldest first."""
+    resolved = _Resolved(names, category.nouns)
+    answers = [ResolvedAnswer.of(poll, category, resolved) for poll in polls if poll.succeeded]
+    known = CategoryAnswers(
+        slug=slug,
+        category=category,
+        resolved=dict(resolved),
+        wordings=Wordings(category.question, answers).all(),
+        last_success=answers[-1].poll.polled_at if answers else None,
+    )
+    return known, answers
 
 
 def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[ProductId, ProductStats]:

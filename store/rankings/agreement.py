@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import accumulate, combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
@@ -34,16 +34,18 @@ class Agreement(Struct, frozen=True):
 def average_overlap(first: Sequence[ProductId], second: Sequence[ProductId]) -> float:
     """How alike two ranked lists are, from 0 (disjoint) to 1 (identical), the top weighing most.
 
-    AO = (1/D) Σ_{d=1..D} |A₁..d ∩ B₁..d| / max(|A₁..d|, |B₁..d|), D the longer list's length.
+    AO = (1/D) Σ_{d=1..D} |A₁..d ∩ B₁..d| / d, D the longer list's length; neither list holds a
+    product twice.
 
     >>> average_overlap("abcde", "bacde"), average_overlap("abc", "xyz")
     (0.8, 0.0)
     """
     depth = max(len(first), len(second))
-    shares = (
-        len(set(first[:d]) & set(second[:d])) / max(len(first[:d]), len(second[:d]))
-        for d in range(1, depth + 1)
-    )
+    joined = [0] * depth  # products that are in both from this depth on
+    for at, product in enumerate(second):
+        if product in first:
+            joined[max(at, first.index(product))] += 1
+    shares = [common / d for d, common in enumerate(accumulate(joined), start=1)]
     return sum(shares) / depth
 
 

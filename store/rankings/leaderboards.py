@@ -12,7 +12,7 @@ from store.rankings import agreement, certainty, merging, repeatability, wording
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.rankings.aggregates import CategoryAggregate
+    from store.rankings.aggregates import CategoryAnswers
     from store.rankings.certainty import Certainty
     from store.rankings.names import ProductId
     from store.rankings.repeatability import Repeatability
@@ -95,20 +95,20 @@ class Leaderboard(Struct, frozen=True, dict=True):
 
 
 def board(
-    aggregate: CategoryAggregate, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
+    answers: CategoryAnswers, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
 ) -> Leaderboard | None:
     """Merge what the configured models answered to the wording that stands; ``None`` if nothing."""
-    stands = wordings.standing(aggregate.wordings, aggregate.last_success, models, site)
+    stands = wordings.standing(answers.wordings, answers.last_success, models, site)
     if stands is None:
         return None
-    question, current = stands.question, aggregate.category.question
+    question, current = stands.question, answers.category.question
     counted = stands.counted
     entries = merging.merge(counted, slugs)
     present = {answer.model for answer in counted}
     named = certainty.named(certainty.places_of(stands.windows))
     return Leaderboard(
-        slug=aggregate.slug,
-        category=aggregate.category,
+        slug=answers.slug,
+        category=answers.category,
         question=question,
         next_question=None if question == current else current,
         counted=counted,

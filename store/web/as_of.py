@@ -94,8 +94,9 @@ def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leader
 def ranked(snapshot: Snapshot, slug: str, polls: Sequence[Poll]) -> Leaderboard:
     """The ranking of a category by some of its polls, oldest first, a counted answer among them."""
     category = snapshot.aggregates[slug].category
-    aggregate = aggregates.read(slug, category, polls, snapshot.names)
-    slugs = {id_: snapshot.products[id_].slug for id_ in aggregate.product_stats}
-    board = leaderboards.board(aggregate, snapshot.models, snapshot.catalogue.site, slugs)
+    answers = aggregates.read_answers(slug, category, polls, snapshot.names)
+    named = snapshot.products.keys() & answers.resolved.values()  # what was only missed has no page
+    slugs = {id_: snapshot.products[id_].slug for id_ in named}
+    board = leaderboards.board(answers, snapshot.models, snapshot.catalogue.site, slugs)
     assert board is not None  # noqa: S101 - a configured model answered
     return board

@@ -7,18 +7,19 @@ Answers).
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import Meta, Struct, field
 
 from store.rankings.agreement import Label
 from store.rankings.certainty import Level
 from store.rankings.mentions import Direction
-from store.records import FailureKind
 
 Date = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="UTC date, YYYY-MM-DD.")]
-_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
-Time = Annotated[str, Meta(pattern=_TIME, description="RFC 3339 time in UTC, whole seconds.")]
+TIME_PATTERN = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
+Time = Annotated[
+    str, Meta(pattern=TIME_PATTERN, description="RFC 3339 time in UTC, whole seconds.")
+]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 Interval = Annotated[
     tuple[float, ...],
@@ -376,75 +377,6 @@ class MentionList(JsonObject, frozen=True, kw_only=True):
     as_of: Time | None
     polls: Annotated[int, Meta(ge=0, description="Successful polls, all time.")]
     products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
-
-
-class PollPick(JsonObject, frozen=True, kw_only=True):
-    """A place in a polled answer, as the model wrote it."""
-
-    rank: int
-    product: str
-    domain: str | None
-    reason: str | None
-    fixes: list[str]
-
-
-class PollMiss(JsonObject, frozen=True, kw_only=True):
-    """A near miss in a polled answer."""
-
-    product: str
-    reason: str | None
-
-
-class PollUsage(JsonObject, frozen=True, kw_only=True):
-    """What a poll cost."""
-
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-
-
-class PollRecord(JsonObject, frozen=True, kw_only=True):
-    """One poll: a line of the history file, as it stands there."""
-
-    v: Literal[1]
-    id: Annotated[
-        str,
-        Meta(
-            pattern="^[0-9a-f]{16}$",
-            description=(
-                "First 16 hex digits of the SHA-256 over the record's own bytes without its "
-                "members id and crc."
-            ),
-        ),
-    ]
-    slug: str
-    model: str
-    polled_at: Time
-    question: str
-    pick: Annotated[str | None, Meta(description="The #1 as the model wrote it; null if failed.")]
-    ranking: list[PollPick]
-    reason: Annotated[str | None, Meta(description="Verbatim reason for the pick.")]
-    missed: list[PollMiss]
-    caveat: str | None
-    error: Annotated[str | None, Meta(description="Why a failed poll failed.")]
-    failure: FailureKind | None
-    notes: Annotated[list[str], Meta(description="What was mended when the answer was read.")]
-    served_model: str | None
-    request_id: str | None
-    web_search: bool
-    usage: PollUsage | None
-    latency_ms: int | None
-    cooldown_until: (
-        Annotated[
-            str,
-            Meta(pattern=_TIME, description="Present if the model is left alone until this time."),
-        ]
-        | UnsetType
-    ) = UNSET
-    withheld: Annotated[
-        bool | UnsetType, Meta(description="Present and true when the texts are not shown.")
-    ] = UNSET
-    crc: Annotated[str, Meta(description="CRC-32 of the line without this member, in hex.")]
 
 
 class LabsExperiment(JsonObject, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from store.rankings.search import Kind
 from store.records import SLUG_SCHEMA
+from store.web import history_resources as history_wire
 from store.web import resources as wire
 from store.web import search_resources as search_wire
 from store.web.tables import MEDIA_TYPES
@@ -220,7 +221,7 @@ ROUTES: tuple[Route, ...] = (
         "The poll history of a category",
         "Every poll, newest first, failed ones included. A record is the line of the history "
         "file as it stands. A category that is gone keeps its history.",
-        list[wire.PollRecord],
+        list[history_wire.PollRecord],
         (_slug("query", "Category slug, as search returns it."), MODEL, LIMIT, BEFORE, FORMAT),
         (400, 404),
         redirects=True,

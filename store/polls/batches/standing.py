@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from store.polls.batches.following import FALLBACK, HOUR, stuck
 from store.polls.batches.submitting import MOST_ITEMS
-from store.polls.batches.work import queue_of
+from store.polls.providers.batches.queues import queue_of, why_not
 from store.times import rfc3339
 
 if TYPE_CHECKING:
@@ -42,6 +42,12 @@ def standing(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> S
 
     The first has one question. If it is refused there are no more until models.json changes.
     """
+    if why := why_not(assistant):
+        return Standing(0, f"it is asked directly: {why}")
+    return _by_batches_so_far(assistant, batches, now)
+
+
+def _by_batches_so_far(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> Standing:
     own = [b for b in batches if _same(b.assistant, assistant)]
     proven = any(batch.state == "collected" for batch in own)
     if not proven and any(batch.is_open for batch in own):

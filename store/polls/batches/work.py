@@ -6,45 +6,29 @@ import hashlib
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from store.history import HistoryError
 from store.polls.leases import leased
-from store.polls.providers.batches import anthropic, gemini, openai, xai
+from store.polls.providers.batches.queues import queue_of
 from store.polls.runner import Dependencies, sender_for
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import Any
 
     from store.history import History
     from store.polls.batches.files import Batch, Batches
     from store.polls.providers import Request, Response
-    from store.polls.providers.batches import Queue
     from store.polls.sending import Lost, Sender
     from store.records import Assistant
 
 SIZE = 64 << 20
 """Bytes of results at most: 200 answers with all their reasoning are some 10 MB."""
-
-QUEUES: Mapping[str, Queue] = {
-    "responses": openai,
-    "chat": openai,
-    "messages": anthropic,
-    "gemini": gemini,
-}
-"""The queue of each format; of its kin, xAI's is its own."""
-
-
-def queue_of(assistant: Assistant) -> Queue:
-    """The kind of queue that an assistant's provider has."""
-    host = urlsplit(assistant.base_url or "").hostname or ""
-    return xai if f".{host}".endswith(".x.ai") else QUEUES[assistant.api]
 
 
 def random_key() -> str:

@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 
 from store.history import HistoryError
 from store.records import SLUG_SCHEMA
+from store.web import history_resources as history_wire
 from store.web import resolution
 from store.web import resources as wire
 from store.web import search_resources as search_wire
@@ -61,7 +62,7 @@ class PollHistory(wire.JsonObject, frozen=True, kw_only=True):
     model: str | None
     total: int
     next_before: str | None
-    polls: list[wire.PollRecord]
+    polls: list[history_wire.PollRecord]
 
 
 class CategoryPage(wire.JsonObject, frozen=True, kw_only=True):
