@@ -25,6 +25,7 @@ _BATCH = 2_000
 """Rows that are turned at a time: as Python objects they take ten times their room in Arrow."""
 _GZIP_LEVEL = 6
 _WORDS = {True: "true", False: "false"}
+"""What a CSV has for these; no value is an empty field."""
 MOST = 1 << 30
 """Bytes that a compressed file may unpack to: 50 times a month of 1,425 categories asked daily."""
 

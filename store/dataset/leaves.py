@@ -45,9 +45,11 @@ and of 741,000 leaves again and again for 4 s."""
 _HASH = 32
 """Bytes of a leaf's hash, SHA-256."""
 _NOTHING = sha256().digest()
+"""Of a file of which nothing is listed."""
 LISTED = "listed"
 """What follows from the list, in ``.last-good``, sealed with the list that it follows from."""
 RESTORE = "put the folder proof back from a backup; without one, earlier heads prove nothing"
+"""What to do about a damaged list."""
 
 
 class ProofError(Exception):
