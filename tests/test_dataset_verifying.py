@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 import shutil
+import zlib
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -95,6 +96,19 @@ def test_a_dataset_as_it_was_written_is_verified(dataset: Path) -> None:
     """With a poll withheld: its leaf is counted, its text is not needed."""
     proved = check(dataset)
     assert (len(proved.hashes), len(proved.withheld), proved.damaged, proved.gone) == (21, 1, 0, 0)
+
+
+def test_a_line_may_hold_a_carriage_return(tmp_path: Path) -> None:
+    """Whoever edits by hand may leave one between two values, and seal it; it is still one line."""
+    data = small_data(tmp_path / "data")
+    path = data / "history/crm-software.jsonl"
+    record = b',"slug":\r"crm-software"}'
+    identity = hashlib.sha256(b'{"v":1' + record).hexdigest()[:16].encode()
+    told = b'{"v":1,"id":"%b"%b' % (identity, record)
+    with path.open("ab") as file:
+        file.write(b'%b,"crc":"%08x"}\n' % (told[:-1], zlib.crc32(told)))
+    written(data)
+    assert check(copied(data / "dataset", tmp_path / "copy")).damaged == 1
 
 
 def test_the_history_is_written_again_as_it_was(tmp_path: Path) -> None:

@@ -120,6 +120,16 @@ class PublishedHistory(History):
         return has_valid_checksum(line) or is_withheld(line)
 
 
+def lines_of(data: bytes) -> list[bytes]:
+    r"""The lines of published evidence.
+
+    >>> lines_of(b'{"v":1}\n{"v":\r1}\n')
+    [b'{"v":1}', b'{"v":\r1}']
+    """
+    found = data.split(b"\n")  # not splitlines: a sealed line may hold a CR
+    return found if found[-1] else found[:-1]
+
+
 def restore(months: Iterable[tuple[Sequence[Leaf], Sequence[bytes]]], history: Path) -> None:
     """Write history files again, month by month, their lines in the order of being appended."""
     starts: dict[str, list[int]] = {}
@@ -137,5 +147,5 @@ def restore(months: Iterable[tuple[Sequence[Leaf], Sequence[bytes]]], history: P
     for slug, order in starts.items():
         if order != sorted(order):  # one was repaired, and listed late
             path = history / f"{slug}.jsonl"
-            found = path.read_bytes().splitlines(keepends=True)
-            path.write_bytes(b"".join(line for _, line in sorted(zip(order, found, strict=True))))
+            found = sorted(zip(order, lines_of(path.read_bytes()), strict=True))
+            path.write_bytes(b"".join(line + b"\n" for _, line in found))

@@ -154,7 +154,7 @@ def _prove_months(
             listed = list(parse(_bytes(directory, name), month, name))
         except ProofError as error:
             raise Difference(str(error)) from None
-        lines = _unpacked(directory, manifest.EVIDENCE.format(month)).splitlines()
+        lines = evidence.lines_of(_unpacked(directory, manifest.EVIDENCE.format(month)))
         _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
         _check_rows(directory, found, month, lines)
         yield listed, lines

@@ -270,7 +270,7 @@ class _Writer:
         withheld = self._source.snapshot.catalogue.withheld
         name, list_name = manifest.EVIDENCE.format(month), manifest.LEAVES.format(month)
         packed = (self._target / version.files[name].object(name)).read_bytes()
-        lines = gzip.decompress(packed).splitlines()
+        lines = evidence.lines_of(gzip.decompress(packed))
         hidden = [evidence.hide(line, withheld) for line in lines]
         if hidden == lines:
             return {}
