@@ -160,8 +160,8 @@ def ask_index(index: Index) -> Callable[[str], tuple[Slugs, Slugs]]:
     """Return a function from a query to the slugs of categories and brands an index finds."""
 
     def ask(query: str) -> tuple[Slugs, Slugs]:
-        categories, brands, _ = index.search(query)
-        return [hit.slug for hit in categories], [hit.slug for hit in brands]
+        found = index.search(query)
+        return [hit.slug for hit in found.categories], [hit.slug for hit in found.brands]
 
     return ask
 
