@@ -6,7 +6,7 @@ An import may only point down this list, and modules on one line do not import e
     gunicorn
     monitoring
     web | polls
-    tuning | watcher | copies
+    tuning | watcher | copies | embeddings
     dataset
     memory
     edits | rebuilding

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from store.cli import app_settings, with_data
+from store.embeddings.comparing import Embeddings
 from store.memory import Store
 from store.rankings.search import MOST_RELATED
 
@@ -34,8 +35,11 @@ def search(query: str, limit: int, *, explain: bool) -> None:
     taken for, how alike they are, and its weight in the query), and what each word adds to the
     categories nearest in meaning, whose situations are looked at too.
     """
-    index = Store(app_settings().data_dir).snapshot.summary.index
-    found = index.search(query, limit)
+    settings = app_settings()
+    index = Store(settings.data_dir).snapshot.summary.index
+    embeddings = Embeddings(settings.data_dir, settings.meaning_model)
+    embeddings.prepare(index.given[0])
+    found = index.search(query, limit, compare=embeddings.compare)
     for kind, hits in (("categories", found.categories), ("brands", found.brands)):
         for hit in hits:
             click.echo(_told(kind, hit))

@@ -22,17 +22,17 @@ MODEL_SHARE = 0.6
 def fused(near: Nearness, likeness: Likeness) -> dict[str, float]:
     """Return slug → points of the categories near by words or alike by the model, best first.
 
-    Each of both counts as a share of its best, and so do the points.
+    Each of both counts as a share of its best, and so do the points. Words alone speak for a
+    category of which the model knows nothing.
 
     >>> from store.rankings.search.meaning import Nearness
-    >>> fused(Nearness({"sofa": 1.0, "lamp": 0.5}, 1, 2.0), {"lamp": 0.8, "desk": 0.6, "sofa": 0.2})
-    {'lamp': 1.0, 'sofa': 0.6875, 'desk': 0.5625}
+    >>> fused(Nearness({"sofa": 1.0, "bed": 0.5}, 1, 2.0), {"lamp": 0.8, "desk": 0.6, "sofa": 0.2})
+    {'lamp': 1.0, 'sofa': 0.9166666666666667, 'bed': 0.8333333333333334, 'desk': 0.75}
     """
     most = max(*likeness.values(), 0) or 1
-    points = {
-        slug: (1 - MODEL_SHARE) * near.shares.get(slug, 0)
-        + MODEL_SHARE * max(likeness.get(slug, 0), 0) / most
-        for slug in near.shares.keys() | likeness.keys()
-    }
+    points = dict(near.shares)
+    for slug, alike in likeness.items():
+        share = near.shares.get(slug, 0)
+        points[slug] = (1 - MODEL_SHARE) * share + MODEL_SHARE * max(alike, 0) / most
     order = sorted(points, key=lambda slug: (-points[slug], slug))
     return {slug: points[slug] / points[order[0]] for slug in order}

@@ -1,0 +1,135 @@
+"""Comparing a query with categories: one at a time, and no reader waits for it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from store.embeddings.model import ModelError, SentenceModel, find, is_packaged
+from store.embeddings.vectors import VectorFile, VectorsError, key_of, texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from store.embeddings.model import Model, ModelFiles
+    from store.embeddings.vectors import Version
+    from store.rankings.search import Document
+
+log = logging.getLogger(__name__)
+
+
+class _Table(NamedTuple):
+    """What queries are compared with: the model, the categories it knows, their vectors."""
+
+    model: Model
+    slugs: Sequence[str]
+    vectors: Any
+
+
+class _Ready(NamedTuple):
+    """A table, if there can be one, and what it was made from."""
+
+    documents: Sequence[Document]
+    version: Version | None
+    table: _Table | None
+
+
+class Embeddings:
+    """The vectors of one data directory, beside the model that made them.
+
+    ``folder`` holds the model, if it is not the installed one. ``edition`` grows whenever queries
+    may be compared with something else, so that what was found before is not taken for current.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        folder: Path | None = None,
+        load: Callable[[ModelFiles], Model] = SentenceModel,
+        find: Callable[[Path | None], ModelFiles | None] = find,
+    ) -> None:
+        self.edition = 0
+        self.is_wanted = folder is not None or is_packaged()
+        self._file = VectorFile(directory)
+        self._folder = folder
+        self._load = load
+        self._find = find
+        self._model: tuple[str, Model] | None = None
+        self._ready: _Ready | None = None
+        self._fault = ""
+        self._comparing = threading.Lock()
+        self._preparing = threading.Lock()
+
+    def compare(self, text: str, documents: Sequence[Document]) -> dict[str, float] | None:
+        """Slug → how alike a text is to each category; empty where no vectors can be used.
+
+        ``None`` while another text is compared, and until model and vectors are there, which are
+        read meanwhile.
+        """
+        if not self.is_wanted:
+            return {}
+        ready = self._ready
+        if not ready or ready.version != self._file.version() or ready.documents != documents:
+            self._begin(documents)
+            return None
+        if not (table := ready.table):
+            return {}
+        if not self._comparing.acquire(blocking=False):
+            return None
+        try:
+            return dict(zip(table.slugs, table.model.alike(text, table.vectors), strict=True))
+        except Exception:  # a search has an answer without the model
+            log.exception("search goes by words alone: the sentence model failed")
+            self._ready = ready._replace(table=None)
+            return {}
+        finally:
+            self._comparing.release()
+
+    def prepare(self, documents: Sequence[Document]) -> None:
+        """Read model and vectors now; what cannot be read is logged once, and done without."""
+        version, table = self._file.version(), None
+        try:
+            table = self._table(documents) if version else None
+            self._fault = ""
+        except Exception as error:  # no fault in here may cost more than the model's help
+            known = isinstance(error, ModelError | VectorsError | OSError)
+            if str(error) != self._fault:
+                log.warning("search goes by words alone: %s", error, exc_info=not known)
+            self._fault = str(error)
+        self._ready = _Ready(documents, version, table)
+        self.edition += 1
+
+    def _begin(self, documents: Sequence[Document]) -> None:
+        """Prepare in the background, unless that is under way."""
+        if self._preparing.acquire(blocking=False):
+            threading.Thread(target=self._prepare, args=(documents,), daemon=True).start()
+
+    def _prepare(self, documents: Sequence[Document]) -> None:
+        try:
+            self.prepare(documents)
+        finally:
+            self._preparing.release()
+
+    def _table(self, documents: Sequence[Document]) -> _Table | None:
+        files = self._find(self._folder)
+        if files is None:
+            return None
+        digest = files.digest
+        known = self._file.read(digest)
+        groups = {
+            item.slug: [
+                known[key]
+                for text in texts_of(item.titles, item.situations)
+                if (key := key_of(text)) in known
+            ]
+            for item in documents
+        }
+        held = {slug: group for slug, group in groups.items() if group}
+        if not held:
+            return None
+        if not self._model or self._model[0] != digest:
+            self._model = digest, self._load(files)
+        model = self._model[1]
+        return _Table(model, list(held), model.table(list(held.values())))
