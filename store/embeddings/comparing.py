@@ -104,7 +104,8 @@ class Embeddings:
     def _begin(self, documents: Sequence[Document]) -> None:
         """Prepare in the background, unless that is under way."""
         if self._preparing.acquire(blocking=False):
-            threading.Thread(target=self._prepare, args=(documents,), daemon=True).start()
+            name = "embeddings"
+            threading.Thread(None, self._prepare, name, (documents,), daemon=True).start()
 
     def _prepare(self, documents: Sequence[Document]) -> None:
         try:
