@@ -6,7 +6,8 @@ An import may only point down this list, and modules on one line do not import e
     gunicorn
     monitoring
     web | polls
-    tuning | watcher | copies | embeddings
+    embeddings
+    tuning | watcher | copies
     dataset
     memory
     edits | rebuilding

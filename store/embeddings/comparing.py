@@ -100,6 +100,9 @@ class Embeddings:
             self._fault = str(error)
         self._ready = _Ready(documents, version, table)
         self.edition += 1
+        from store.tuning import trim  # noqa: PLC0415 - it brings gunicorn
+
+        trim(0)  # else what reading took is never given back: 60 MB
 
     def _begin(self, documents: Sequence[Document]) -> None:
         """Prepare in the background, unless that is under way."""
