@@ -233,7 +233,7 @@ def test_what_is_closest_is_offered_where_nothing_is_sure(index: Index) -> None:
 
 def test_a_model_orders_what_is_not_sure_and_makes_no_hit(index: Index) -> None:
     """As many hits as by words, none called surer; where it knows nothing, those of the words."""
-    said = {"sofa": 0.9, "mattress": 0.6, "humidifier": 0.3}
+    said = {"sofa": 0.9, "mattress": 0.6, "humidifier": 0.3, "mattress-for-back-pain": 0.1}
     found = index.search("mattress back ache", compare=lambda *_: said)
     assert found.categories == (Hit("mattress", 0.75),)
     assert (found.categories[0].match, found.is_final) == ("related", True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from store.rankings.search.inverted_index import Document
@@ -18,6 +19,9 @@ Compare = Callable[[str, Sequence[Document]], Likeness | None]
 MODEL_SHARE = 0.6
 """The model's share; words have the rest. At .5 or .7, 1 of 91 needs fewer is in the first five."""
 
+LIKELIEST = 50
+"""Categories most alike by the model that are looked at beside those near by words."""
+
 
 def fused(near: Nearness, likeness: Likeness) -> dict[str, float]:
     """Return slug → points of the categories near by words or alike by the model, best first.
@@ -29,10 +33,11 @@ def fused(near: Nearness, likeness: Likeness) -> dict[str, float]:
     >>> fused(Nearness({"sofa": 1.0, "bed": 0.5}, 1, 2.0), {"lamp": 0.8, "desk": 0.6, "sofa": 0.2})
     {'lamp': 1.0, 'sofa': 0.9166666666666667, 'bed': 0.8333333333333334, 'desk': 0.75}
     """
-    most = max(*likeness.values(), 0) or 1
+    likeliest = nlargest(LIKELIEST, likeness, key=likeness.__getitem__)
+    most = max(likeness[likeliest[0]], 0) or 1
     points = dict(near.shares)
-    for slug, alike in likeness.items():
-        share = near.shares.get(slug, 0)
-        points[slug] = (1 - MODEL_SHARE) * share + MODEL_SHARE * max(alike, 0) / most
+    for slug in {*likeliest, *near.shares} & likeness.keys():
+        share = (1 - MODEL_SHARE) * near.shares.get(slug, 0)
+        points[slug] = share + MODEL_SHARE * max(likeness[slug], 0) / most
     order = sorted(points, key=lambda slug: (-points[slug], slug))
     return {slug: points[slug] / points[order[0]] for slug in order}
