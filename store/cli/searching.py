@@ -38,7 +38,7 @@ def search(query: str, limit: int, *, explain: bool) -> None:
     settings = app_settings()
     index = Store(settings.data_dir).snapshot.summary.index
     embeddings = Embeddings(settings.data_dir, settings.meaning_model)
-    embeddings.prepare(index.given[0])
+    embeddings.prepare(index.compared)
     found = index.search(query, limit, compare=embeddings.compare)
     for kind, hits in (("categories", found.categories), ("brands", found.brands)):
         for hit in hits:

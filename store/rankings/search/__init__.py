@@ -17,6 +17,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from msgspec import structs
+
 from store.rankings.search.fusing import Compare, Likeness, fused
 from store.rankings.search.inverted_index import Document, InvertedIndex, Posting, Title
 from store.rankings.search.meaning import MeaningIndex, Nearness
@@ -174,6 +176,22 @@ class Index:
         return MeaningIndex(self.given[0], self._synonyms)
 
     @cached_property
+    def compared(self) -> tuple[Document, ...]:
+        """The categories as a sentence model reads them.
+
+        In place of situations that are not there, it reads the phrases of the groups that a title
+        mentions: without them 7 of 240 right first hits fall behind others.
+        """
+        return tuple(
+            item if item.situations else structs.replace(item, situations=self._phrases(item))
+            for item in self.given[0]
+        )
+
+    def _phrases(self, item: Document) -> tuple[str, ...]:
+        groups = {group for group, _ in self._synonyms.mentioned(words_of(item.titles[0]))}
+        return tuple(sorted(p for group in groups for p in self._synonyms.groups[group]))
+
+    @cached_property
     def _synonyms(self) -> Synonyms:
         return Synonyms(self.given[2])
 
@@ -196,18 +214,20 @@ class Index:
         brands = {} if kind == "categories" else _find(query, self._brands, BRAND_CUT)
         if kind == "brands":
             return Hits((), _best(brands, limit))
-        categories = _find(query, self._categories, CATEGORY_CUT)
+        categories = titled = _find(query, self._categories, CATEGORY_CUT)
         best = max((*categories.values(), *brands.values()), default=0)
         related: list[str] = []
         likeness: Likeness | None = {}
         if best < EXACT:
             near = self._meaning.nearest(self._spelt(words_of(query)), NEAR)
-            categories = _corrected(categories, near)
+            categories = _corrected(titled, near)
             best = max((*categories.values(), *brands.values()), default=0)
             if best < LIKELY:
+                related = [slug for slug in near.shares if slug not in categories]
                 if compare and near.shares:
-                    likeness = compare(query, self.given[0])
-                categories, related = _unsure(categories, near, likeness)
+                    likeness = compare(query, self.compared)
+                if likeness:
+                    categories, related = _ordered(categories, titled, fused(near, likeness))
         hits = _best(categories, limit), _best(brands, limit)
         return Hits(*hits, tuple(related[:MOST_RELATED]), likeness is not None)
 
@@ -286,19 +306,19 @@ def _as_related(points: float) -> float:
     return points if share < 0 else round(SQUEEZED + share * (LIKELY - 0.001 - SQUEEZED), 3)
 
 
-def _unsure(
-    hits: dict[str, float], near: Nearness, likeness: Likeness | None
+def _ordered(
+    hits: dict[str, float], titled: dict[str, float], points: dict[str, float]
 ) -> tuple[dict[str, float], list[str]]:
-    """Return hits that are not sure, and what is related, in the order that the model gives them.
+    """Return hits that are not sure, and what is related, where a model has a say.
 
-    As many are hits as there were, so that it makes none where words found none.
+    As many are hits as there were, so that it makes none where words found none. What a title's own
+    words score stands: else 5 of 694 right first hits fall behind others.
     """
-    if not likeness:
-        return hits, [slug for slug in near.shares if slug not in hits]
-    points = fused(near, likeness)
-    order = list(points)
-    found = {slug: round(FOUND * points[slug], 3) for slug in order[: len(hits)]}
-    return found, order[len(hits) :]
+    found = {slug: round(FOUND * share, 3) for slug, share in points.items()}
+    for slug in hits.keys() & titled.keys():
+        found[slug] = max(found.get(slug, 0), min(hits[slug], titled[slug]))
+    order = sorted(found, key=lambda slug: (-found[slug], slug))
+    return {slug: found[slug] for slug in order[: len(hits)]}, order[len(hits) :]
 
 
 def _best(scores: dict[str, float], limit: int) -> tuple[Hit, ...]:
