@@ -61,7 +61,7 @@ SEARCHED = 16
 _title_of = attrgetter("title")
 
 NEAR = 200
-"""Categories nearest by words that are looked at; at 40, a model has 1 need of 91 fewer in five."""
+"""Categories nearest by words that are looked at; at 40, a model finds 2 of 91 needs fewer in 5."""
 AGREED = 0.6
 """Share of the nearest category's nearness that a hit needs. At .7, 3 right hits are lost."""
 TOLD_TO_CORRECT, TOLD_TO_FIND, TOLD_TO_BE_LIKELY = 2, 3, 4
