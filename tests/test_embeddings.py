@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ from builders import answered, app_over, command, write_data
 from small_model import SmallModel, embeddings_of, encode_all, model_in
 
 from store.embeddings import encoding, model, vectors
-from store.embeddings.comparing import Embeddings
+from store.embeddings.comparing import SHARE, Embeddings
 from store.embeddings.model import ModelError, SentenceModel
 from store.embeddings.vectors import VectorFile, VectorsError, key_of
 from store.rankings.search import Document
@@ -163,6 +164,26 @@ class TestComparing:
         assert embeddings.compare("first", DOCUMENTS)
         assert inside == [None]
         assert embeddings.compare("third", DOCUMENTS)
+
+    def test_comparing_takes_no_more_than_its_share(
+        self, tmp_path: Path, files: ModelFiles
+    ) -> None:
+        """What was saved up and a share of the time since; the rest is answered by words."""
+        encode_all(tmp_path, files, DOCUMENTS)
+        now, used = [0.0], count()  # each comparison takes a second of CPU
+        embeddings = Embeddings(
+            tmp_path, tmp_path, SmallModel, lambda _: files, lambda: now[0], lambda: next(used)
+        )
+        embeddings.prepare(DOCUMENTS)
+
+        def answered_by_model() -> bool:
+            return embeddings.compare("air", DOCUMENTS) is not None
+
+        assert [answered_by_model() for _ in range(3)] == [True, False, False]
+        now[0] += 1 / SHARE
+        assert [answered_by_model() for _ in range(3)] == [True, False, False]
+        now[0] += 1000 / SHARE
+        assert [answered_by_model() for _ in range(3)] == [True, False, False]
 
     def test_without_vectors_no_model_is_loaded(self, tmp_path: Path, files: ModelFiles) -> None:
         """Nothing is known of any category, and that is final until there is a file."""

@@ -45,7 +45,7 @@ def search(query: str, limit: int, *, explain: bool) -> None:
             click.echo(_told(kind, hit))
     for slug in found.related:
         click.echo(f"related     {slug}")
-    if not any(found):
+    if not any(found[:3]):
         click.echo("Nothing fits.")
     for line in _why(query, index) if explain else ():
         click.echo(line)

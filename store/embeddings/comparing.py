@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SHARE, SAVED = 0.04, 1.0
+SHARE, SAVED = 0.02, 1.0
 """Share of a core that comparing may use, and seconds of that it can save up.
 
-Two queries a second and fifty at once. At .1, another reader's p95 beside 200 searches a second is
-7 times its own, for more than 5 of 100 answers then meet a comparison.
+One query a second and fifty at once. At .1, another reader's p95 beside 200 searches a second is 7
+times its own, for more than 5 of 100 answers then meet a comparison.
 """
 
 

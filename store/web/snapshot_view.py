@@ -32,23 +32,20 @@ TOP = 5
 
 
 class SnapshotView:
-    """What one request sees: a snapshot, and every resource made from it, at one base URL.
-
-    ``embeddings`` help search, if there are any.
-    """
+    """What one request sees: a snapshot, and every resource made from it, at one base URL."""
 
     def __init__(
         self, snapshot: Snapshot, base_url: str, embeddings: Embeddings | None = None
     ) -> None:
         self.snapshot = snapshot
-        self.embeddings = embeddings
+        self._embeddings = embeddings
         self.site = snapshot.catalogue.site
         self.at = Addresses(base_url)
 
     @property
     def edition(self) -> int:
         """What answers of searches are kept for, beside the snapshot's generation."""
-        return self.embeddings.edition if self.embeddings else 0
+        return self._embeddings.edition if self._embeddings else 0
 
     @property
     def licence(self) -> str | None:
@@ -224,7 +221,7 @@ class SnapshotView:
 
     def search(self, query: str, limit: int = DEFAULT_HITS, kind: Kind | None = None) -> Hits:
         """What fits a query, best first."""
-        compare = self.embeddings.compare if self.embeddings else None
+        compare = self._embeddings.compare if self._embeddings else None
         return self.snapshot.summary.index.search(query, limit, kind, compare)
 
     def search_results(
