@@ -26,6 +26,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 import servers
 from test_search_load import CATEGORY, Reader, search
 

@@ -156,8 +156,13 @@ class TestComparing:
         class Busy(SmallModel):
             def alike(self, text: str, table: Any) -> list[float]:
                 if text == "first":
-                    inside.append(embeddings.compare("second", DOCUMENTS))
+                    other = threading.Thread(target=compare_another, daemon=True)
+                    other.start()
+                    other.join(10)
                 return super().alike(text, table)
+
+        def compare_another() -> None:
+            inside.append(embeddings.compare("second", DOCUMENTS))
 
         embeddings = embeddings_of(tmp_path, files, Busy())
         embeddings.prepare(DOCUMENTS)
