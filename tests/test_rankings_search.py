@@ -244,6 +244,15 @@ def test_a_model_orders_what_is_not_sure_and_makes_no_hit(index: Index) -> None:
     )
 
 
+def test_what_a_titles_own_words_score_stands(index: Index) -> None:
+    """No model takes away what a title was found by; it fills the places below."""
+    said = {"humidifier": 0.9, "air-fryer": 0.1, "cheap-air-fryer": 0.1}
+    by_words = index.search("air fryer oven").categories
+    assert [hit.slug for hit in by_words] == ["air-fryer", "cheap-air-fryer"]
+    found = index.search("air fryer oven", compare=lambda *_: said).categories
+    assert found == (by_words[0], Hit("humidifier", 0.75))
+
+
 def test_a_model_is_asked_only_where_it_has_a_say(index: Index) -> None:
     """Not where a hit may be acted on, no word is known, or brands alone are asked for."""
     asked = []
