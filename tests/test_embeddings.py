@@ -338,9 +338,10 @@ class TestCommands:
         monkeypatch.setattr("store.cli.encoding.SentenceModel", SmallModel)
 
     def test_the_command_encodes_what_check_counts(self, data: Path) -> None:
-        """Texts without a vector are a notice until the command has run, and after an edit."""
+        """Texts without a vector are a notice where a model is named, and after an edit."""
+        assert ".meaning" not in command(data, "check").stdout  # nobody asked for any
         counted = ".meaning/vectors:1:1: notice: 5 of 5 texts that search could go by have no"
-        assert counted in command(data, "check").stdout
+        assert counted in command(data, "check", meaning_model=data).stdout
         assert command(data, "meaning").stdout == "5 texts encoded; .meaning/vectors holds 5.\n"
         assert ".meaning" not in command(data, "check").stdout
         path = data / "categories" / "sofa.json"

@@ -55,11 +55,14 @@ def meaning() -> None:
 
 
 def remarks(directory: Path, folder: Path | None, catalogue: Catalogue) -> Iterator[Problem]:
-    """What keeps search from going by meaning, where there is a model, in a folder or installed."""
+    """What keeps search from going by meaning, where a folder is named or there were vectors."""
+    file = VectorFile(directory)
+    if folder is None and file.version() is None:
+        return
     try:
         if (files := find(folder)) is None:
             return
-        known = VectorFile(directory).read(files.digest)
+        known = file.read(files.digest)
     except (ModelError, VectorsError) as error:
         yield Problem(VECTORS, 1, 1, f"search goes by words alone: {error}", "warning")
         return
