@@ -11,6 +11,7 @@ from flask.helpers import get_debug_flag
 from werkzeug.serving import is_running_from_reloader
 
 from store import cli, data_format, monitoring
+from store.embeddings.comparing import Embeddings
 from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.memory import Store
@@ -54,12 +55,13 @@ def create_app(settings: Settings | None = None) -> Flask:
         return (settings.base_url or catalogue.site.base_url or reached_at).rstrip("/")
 
     def view(snapshot: Snapshot) -> SnapshotView:
-        return SnapshotView(snapshot, base_url(snapshot.catalogue))
+        return SnapshotView(snapshot, base_url(snapshot.catalogue), embeddings)
 
     def host_names() -> frozenset[str]:
         catalogue = store.snapshot.catalogue
         return hosts.host_names((base_url(catalogue), *catalogue.site.hosts, *settings.hosts))
 
+    embeddings = Embeddings(settings.data_dir, settings.meaning_model)
     cache = BodyCache()
     store = Store(settings.data_dir, CacheWarmer(cache, view).warm)
     responder = Responder(store, view, cache)

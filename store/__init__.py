@@ -6,6 +6,7 @@ An import may only point down this list, and modules on one line do not import e
     gunicorn
     monitoring
     web | polls
+    embeddings
     tuning | watcher | copies
     dataset
     memory

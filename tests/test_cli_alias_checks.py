@@ -1,11 +1,11 @@
-"""``flask check`` warns of aliases that send searches for other things to their category."""
+"""``flask check`` warns of aliases and synonyms that send searches to another category."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from builders import app_over, write_data
+from builders import app_over, write_data, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,3 +49,18 @@ def test_an_alias_that_misleads_is_warned_of(
         assert line.startswith(f"categories/{slug}.json:")
         assert ": warning: " in line
         assert str(warning) in line
+
+
+def test_a_group_with_two_titles_is_warned_of(tmp_path: Path) -> None:
+    """Each title after the first, where it stands: by the group one finds the other."""
+    directory = write_data(
+        tmp_path / "data", categories={slug: {"title": title} for slug, title in TITLES.items()}
+    )
+    groups = [["vpn", "hide me"], ["cloud IDE", "browser IDE", "ide for java", "IDE for Python"]]
+    write_json(directory / "synonyms.json", {"version": 1, "synonyms": groups})
+    lines = app_over(directory).test_cli_runner().invoke(args=["check"]).stdout.splitlines()
+    said = [line.split(": warning: ")[1] for line in lines if line.startswith("synonyms.json:")]
+    assert [message.partition(", and")[0] for message in said] == [
+        '"ide for java" is the title of ide-for-java',
+        '"IDE for Python" is the title of ide-for-python',
+    ]

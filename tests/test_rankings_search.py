@@ -16,10 +16,10 @@ from search_evaluation import (
     read_queries,
 )
 
-from store.rankings.search import Document, Hits, Index
+from store.rankings.search import Document, Hit, Hits, Index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 CATEGORIES = [
     Document("air-fryer", ("Best air fryer",)),
@@ -60,7 +60,7 @@ def index() -> Index:
 
 
 def first(hits: Hits) -> tuple[str | None, str | None]:
-    categories, brands, _ = hits
+    categories, brands = hits[:2]
     return (categories[0].slug if categories else None, brands[0].slug if brands else None)
 
 
@@ -165,7 +165,7 @@ def test_nothing_is_said_when_there_is_nothing(index: Index, query: str) -> None
 )
 def test_a_hit_says_how_sure_it_is(index: Index, query: str, match: str) -> None:
     """By its score: the title or nearly so, most of it, or only some words in common."""
-    categories, brands, _ = index.search(query)
+    categories, brands = index.search(query)[:2]
     assert max((*categories, *brands), key=lambda hit: hit.score).match == match
 
 
@@ -229,6 +229,53 @@ def test_what_is_closest_is_offered_where_nothing_is_sure(index: Index) -> None:
     assert index.search("mattress back").related == ()
     assert index.search("spotify").related == ()
     assert index.search("coffee table", kind="brands").related == ()
+
+
+def test_a_model_orders_what_is_not_sure_and_makes_no_hit(index: Index) -> None:
+    """As many hits as by words, none called surer; where it knows nothing, those of the words."""
+    said = {"sofa": 0.9, "mattress": 0.6, "humidifier": 0.3, "mattress-for-back-pain": 0.1}
+    found = index.search("mattress back ache", compare=lambda *_: said)
+    assert found.categories == (Hit("mattress", 0.75),)
+    assert (found.categories[0].match, found.is_final) == ("related", True)
+    assert found.related == ("sofa", "mattress-for-back-pain", "humidifier")
+    assert index.search("coffee table", compare=lambda *_: said).categories == ()
+    assert index.search("mattress back ache", compare=lambda *_: {}) == index.search(
+        "mattress back ache"
+    )
+
+
+def test_what_a_titles_own_words_score_stands(index: Index) -> None:
+    """No model takes away what a title was found by; it fills the places below."""
+    said = {"humidifier": 0.9, "air-fryer": 0.1, "cheap-air-fryer": 0.1}
+    by_words = index.search("air fryer oven").categories
+    assert [hit.slug for hit in by_words] == ["air-fryer", "cheap-air-fryer"]
+    found = index.search("air fryer oven", compare=lambda *_: said).categories
+    assert found == (by_words[0], Hit("humidifier", 0.75))
+
+
+def test_a_model_is_asked_only_where_it_has_a_say(index: Index) -> None:
+    """Not where a hit may be acted on, no word is known, or brands alone are asked for."""
+    asked = []
+
+    def busy(query: str, documents: Sequence[Document]) -> None:
+        asked.append((query, documents))
+
+    for query in ("sofa", "mattress back", "spotify", "qwpoiru zzxcv"):
+        assert index.search(query, compare=busy) == index.search(query)
+    assert index.search("coffee table", kind="brands", compare=busy).is_final
+    assert asked == []
+    by_words = index.search("coffee table")
+    assert index.search("coffee table", compare=busy) == by_words._replace(is_final=False)
+    assert asked == [("coffee table", index.compared)]
+
+
+def test_a_model_reads_phrases_where_there_are_no_situations(index: Index) -> None:
+    """Those of the synonym groups that the title mentions; situations say more than they do."""
+    read = {each.slug: each.situations for each in index.compared}
+    assert read["sofa"] == ("couch", "settee", "sofa")
+    assert read["mattress"] == ()
+    told = Document("sofa", ("Best sofa",), situations=("somewhere to sit",))
+    assert Index([told], [], SYNONYMS, []).compared == (told,)
 
 
 def test_one_kind_is_found_as_in_both(index: Index) -> None:
@@ -334,7 +381,7 @@ def test_any_text_gets_an_orderly_answer(index: Index, query: str, limit: int) -
         index.closest_categories(query, limit),
         index.closest_brands(query, limit),
     ]
-    *_, related = index.search(query, limit)
+    related = index.search(query, limit).related
     assert len(related) <= 5
     assert slugs.issuperset(related)
     for hits in answers:

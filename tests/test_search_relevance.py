@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,11 @@ from search_evaluation import (
 from store.rankings.search import SURE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flask import Flask
 
-    from store.rankings.search import Index
+    from store.rankings.search import Document, Index
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +102,27 @@ def test_a_label_is_as_sure_as_it_says() -> None:
         right, said = labels[label]
         assert right >= share * said
         assert said >= least
+
+
+def test_no_model_changes_what_is_sure(index: Index) -> None:
+    """Whatever it says, labels and the number of hits are those of the words alone."""
+    draw = random.Random(24)
+
+    def by_chance(_: str, documents: Sequence[Document]) -> dict[str, float]:
+        return {each.slug: draw.random() for each in documents}
+
+    differently = 0
+    for name in ("natural", "extra"):
+        for query in (judged.query for judged in read_queries(name)):
+            plain, other = index.search(query), index.search(query, compare=by_chance)
+            labels = [[hit.match for hit in found.categories] for found in (plain, other)]
+            assert labels[0] == labels[1]
+            assert plain.brands == other.brands
+            assert plain.related or plain.categories or not other.related
+            differently += plain != other
+            sure = [hit for hit in (*plain.categories, *plain.brands) if hit.match in SURE]
+            assert not sure or plain == other
+    assert differently > 50
 
 
 def test_what_was_measured_blind_still_holds(index: Index, app: Flask) -> None:

@@ -34,6 +34,7 @@ COMMANDS = {
     "deploy": "store.cli.deploying:deploy",
     "export": "store.cli.exporting:export",
     "init": "store.cli.starting:init",
+    "meaning": "store.cli.encoding:meaning",
     "names": "store.cli.naming:names_group",
     "poll": "store.cli.polling:poll",
     "pull": "store.cli.backing_up:pull",

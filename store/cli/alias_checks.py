@@ -1,4 +1,4 @@
-"""What ``flask check`` says of aliases: those that say too little, or name another category."""
+"""What ``flask check`` says of aliases and groups of synonyms that mislead searches."""
 
 from __future__ import annotations
 
@@ -37,6 +37,24 @@ def remarks(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
             if message:
                 path = f"categories/{slug}.json"
                 yield files.problem_at(path, ("aliases", i), message, "warning")
+    yield from _groups(catalogue, files, named)
+
+
+def _groups(
+    catalogue: Catalogue, files: Files, named: Mapping[tuple[str, ...], str]
+) -> Iterator[Problem]:
+    """Groups of synonyms that hold the titles of two categories: neither is told from the other."""
+    for i, group in enumerate(catalogue.synonyms):
+        owners = {phrase: named[words_of(phrase)] for phrase in group if words_of(phrase) in named}
+        first = next(iter(owners.values()), None)
+        for phrase, owner in owners.items():
+            if owner != first:
+                message = (
+                    f'"{phrase}" is the title of {owner}, and this group has that of {first}, too; '
+                    "searches for either find both, so take it out"
+                )
+                key = ("synonyms", i, group.index(phrase))
+                yield files.problem_at("synonyms.json", key, message, "warning")
 
 
 def _says_too_little(

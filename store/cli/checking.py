@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from store.cli import alias_checks, app_settings, checks, counted, name_checks, with_data
+from store.cli import (
+    alias_checks,
+    app_settings,
+    checks,
+    counted,
+    encoding,
+    name_checks,
+    with_data,
+)
 from store.dataset import manifest
 from store.edits import name_clashes
 from store.files import Files
@@ -52,13 +60,14 @@ def check(style: str, slugs: tuple[str, ...], *, accept: bool, everything: bool)
     A history file that lost what it held is an error until it is restored, or until you say with
     --accept-history that it is to count as it is: its category is then served and polled again.
     """
-    directory = app_settings().data_dir
+    settings = app_settings()
+    directory = settings.data_dir
     if accept != bool(slugs or everything):
         raise click.UsageError("Say which history to accept: --accept-history SLUG… or --all.")
     if accept:
         _accept(History(directory / "history"), slugs)
         return
-    problems = sorted(set(problems_in(directory)))
+    problems = sorted(set(problems_in(directory, settings.meaning_model)))
     counts = Counter(problem.severity for problem in problems)
     if style == "json":
         click.echo(json.dumps([msgspec.to_builtins(each) for each in problems], indent=2))
@@ -96,8 +105,8 @@ def _accept(history: History, slugs: Sequence[str]) -> None:
         click.echo("No history is lost.")
 
 
-def problems_in(directory: Path) -> Iterator[Problem]:
-    """Everything wrong in a data directory's files and history.
+def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]:
+    """Everything wrong in a data directory's files and history; ``model`` is MEANING_MODEL.
 
     Raises:
         DataDirectoryError: there is no data directory to look at.
@@ -111,6 +120,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     yield from manifest.problems(directory / manifest.FOLDER, older=True)
     yield from checks.advice(catalogue, files)
     yield from alias_checks.remarks(catalogue, files)
+    yield from encoding.remarks(directory, model, catalogue)
     try:
         history = History(directory / "history")
         held = yield from checks.damage(history, catalogue, datetime.now(UTC))

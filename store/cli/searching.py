@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from store.cli import app_settings, with_data
+from store.embeddings.comparing import Embeddings
 from store.memory import Store
 from store.rankings.search import MOST_RELATED
 
@@ -34,14 +35,17 @@ def search(query: str, limit: int, *, explain: bool) -> None:
     taken for, how alike they are, and its weight in the query), and what each word adds to the
     categories nearest in meaning, whose situations are looked at too.
     """
-    index = Store(app_settings().data_dir).snapshot.summary.index
-    found = index.search(query, limit)
+    settings = app_settings()
+    index = Store(settings.data_dir).snapshot.summary.index
+    embeddings = Embeddings(settings.data_dir, settings.meaning_model)
+    embeddings.prepare(index.compared)
+    found = index.search(query, limit, compare=embeddings.compare)
     for kind, hits in (("categories", found.categories), ("brands", found.brands)):
         for hit in hits:
             click.echo(_told(kind, hit))
     for slug in found.related:
         click.echo(f"related     {slug}")
-    if not any(found):
+    if not any(found[:3]):
         click.echo("Nothing fits.")
     for line in _why(query, index) if explain else ():
         click.echo(line)

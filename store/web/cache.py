@@ -38,7 +38,8 @@ class EncodedBody:
     """A body and when it was modified, in Unix seconds.
 
     Validator and compressed form are made when they are first sent, and kept. ``level`` is that of
-    the compression: 1 for what may never be asked for again. What ``draw`` makes of the source is
+    the compression: 1 for what may never be asked for again. ``is_final`` unless the same request
+    may soon have a better answer: then nobody keeps it. What ``draw`` makes of the source is
     made when it is first sent, too: whoever has the picture of the same source needs no other.
     """
 
@@ -48,8 +49,11 @@ class EncodedBody:
         modified: int,
         level: int = 6,
         draw: Callable[[bytes], bytes] | None = None,
+        *,
+        is_final: bool = True,
     ) -> None:
         self.modified = modified
+        self.is_final = is_final
         self._source = source
         self._level = level
         self._draw = draw
@@ -114,7 +118,8 @@ class BodyCache:
         if kept is not None and kept.generation == generation:
             return kept.body
         made = make()
-        self._keep(path, generation, made)
+        if made.is_final:
+            self._keep(path, generation, made)
         return made
 
     def _keep(self, path: str, generation: int, body: EncodedBody) -> None:

@@ -53,7 +53,7 @@ def answer(
     headers = {
         "ETag": encoded.etag,
         "Last-Modified": _http_date(encoded.modified),
-        "Cache-Control": cache_control,
+        "Cache-Control": cache_control if encoded.is_final else "no-store",
         "Vary": "Accept-Encoding",
         **({"Link": link} if link else {}),
         **crossorigin.HEADERS,

@@ -238,14 +238,18 @@ def search(
     query: str, view: SnapshotView, limit: int = DEFAULT_HITS, kind: Kind | None = None
 ) -> Resource:
     """What fits a query; the query is last in the path, so that no two searches share one."""
-    return _json(
-        view,
-        f"search?limit={limit}&kind={kind or ''}&q={query}",
+
+    def make() -> EncodedBody:
+        hits = view.search(query, limit, kind)
+        body = _encode(view.search_results(query, hits))
+        return EncodedBody(body, view.snapshot.modified, PER_REQUEST, is_final=hits.is_final)
+
+    return Resource(
+        f"api/v1/search?limit={limit}&kind={kind or ''}&edition={view.edition}&q={query}",
         view.snapshot.generations.newest,
-        lambda: view.search_results(query, limit, kind),
-        lambda: view.snapshot.modified,
-        page=view.at.search_page(query),
-        level=PER_REQUEST,
+        make,
+        JSON,
+        view.link(view.at.search_page(query)),
     )
 
 
@@ -257,12 +261,11 @@ def _json(
     modified: Callable[[], int],
     *,
     page: str,
-    level: int = 6,
 ) -> Resource:
     """A resource of the API: the ``shape`` at a path below ``/api/v1/``, as JSON."""
 
     def make() -> EncodedBody:
-        return EncodedBody(_encode(shape()), modified(), level)
+        return EncodedBody(_encode(shape()), modified())
 
     return Resource(f"api/v1/{path}", generation, make, JSON, view.link(page))
 

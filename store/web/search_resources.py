@@ -98,6 +98,7 @@ class SearchResults(JsonObject, frozen=True, kw_only=True):
         Meta(
             max_length=5,
             description="Where nothing is exact or likely: the categories closest in meaning that "
-            "are not among the hits. What a person may have meant; ask back before using one.",
+            "are not among the hits. What a person may have meant; ask back before using one. A "
+            "sentence model may have ordered them and the hits; while it is busy words alone do.",
         ),
     ]

@@ -18,12 +18,13 @@ from store.web.routes import DEFAULT_HITS, MAX_CHANGES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from store.embeddings.comparing import Embeddings
     from store.rankings.changes import Change
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
-    from store.rankings.search import Hit, Kind
+    from store.rankings.search import Hit, Hits, Kind
     from store.snapshot import Snapshot
 
 MOST_MENTIONED = 100
@@ -33,10 +34,18 @@ TOP = 5
 class SnapshotView:
     """What one request sees: a snapshot, and every resource made from it, at one base URL."""
 
-    def __init__(self, snapshot: Snapshot, base_url: str) -> None:
+    def __init__(
+        self, snapshot: Snapshot, base_url: str, embeddings: Embeddings | None = None
+    ) -> None:
         self.snapshot = snapshot
+        self._embeddings = embeddings
         self.site = snapshot.catalogue.site
         self.at = Addresses(base_url)
+
+    @property
+    def edition(self) -> int:
+        """What answers of searches are kept for, beside the snapshot's generation."""
+        return self._embeddings.edition if self._embeddings else 0
 
     @property
     def licence(self) -> str | None:
@@ -210,16 +219,16 @@ class SnapshotView:
         experiments.sort(key=lambda experiment: experiment.date, reverse=True)
         return wire.Labs(count=len(experiments), experiments=experiments)
 
+    def search(self, query: str, limit: int = DEFAULT_HITS, kind: Kind | None = None) -> Hits:
+        """What fits a query, best first."""
+        compare = self._embeddings.compare if self._embeddings else None
+        return self.snapshot.summary.index.search(query, limit, kind, compare)
+
     def search_results(
-        self,
-        query: str,
-        limit: int = DEFAULT_HITS,
-        kind: Kind | None = None,
-        most_places: int | None = None,
+        self, query: str, hits: Hits, most_places: int | None = None
     ) -> search_wire.SearchResults:
-        """What fits a query, best first; a brand with so many of its leaderboards, or all."""
+        """What a query found; a brand with so many of its leaderboards, or all."""
         snapshot = self.snapshot
-        hits = snapshot.summary.index.search(query, limit, kind)
         return search_wire.SearchResults(
             query=query,
             categories=[

@@ -167,8 +167,8 @@ def listing(models: tuple[str, ...]) -> Raw:
 
 def search_best(call: Call, given: Mapping[str, Any]) -> bytes:
     """Categories and brands that fit a query; a brand with the first of its leaderboards."""
-    found = call.view.search_results(given["q"], given["limit"], given["kind"], MOST_PLACES)
-    return _encode(found)
+    hits = call.view.search(given["q"], given["limit"], given["kind"])
+    return _encode(call.view.search_results(given["q"], hits, MOST_PLACES))
 
 
 def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:

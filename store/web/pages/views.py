@@ -35,7 +35,7 @@ from store.web.parameters import Parameters, asked_day, asked_days, asked_query,
 from store.web.resolution import JSON, Absent, Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from store.rankings.changes import Change
     from store.web.api_docs import ApiDocs
@@ -115,16 +115,14 @@ class Pages:
                 same="categories.json",
             )
         query = asked_query(request.args)
-        return self._maker.page(
-            view,
-            f"search?q={query}",
-            "search.html",
-            lambda: {
-                "results": view.search_results(query),
-                "pair": comparisons.asked_in(query, view),
-            },
-            same="search?" + urlencode({"q": query}),
-        )
+
+        def context() -> Mapping[str, Any]:
+            hits = view.search(query)
+            results, pair = view.search_results(query, hits), comparisons.asked_in(query, view)
+            return {"results": results, "pair": pair, "is_final": hits.is_final}
+
+        path, same = f"search?edition={view.edition}&q={query}", f"search?{urlencode({'q': query})}"
+        return self._maker.page(view, path, "search.html", context, same=same)
 
     def suggest(self, view: SnapshotView) -> Resolved:
         """``/search/suggest``: titles and paths for what is being typed."""

@@ -1,0 +1,132 @@
+"""The vectors of what is said of categories: ``DATA_DIR/.meaning/vectors``, by hashes of texts.
+
+Nothing in it is needed: it can be deleted, and `flask meaning` writes it again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from store.disk import atomic_write, make_folder, opened, sync_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+FOLDER = ".meaning"
+VECTORS = f"{FOLDER}/vectors"
+KEY = 16
+"""Bytes of a hash: of a text, of the model and of the file."""
+
+Vectors = dict[bytes, bytes]
+"""The vector of each text, by its key."""
+Version = tuple[int, int]
+"""Modification time in ns and size in bytes of the file."""
+
+
+class VectorsError(Exception):
+    """The file cannot be used; the sentence says why, and what to do."""
+
+
+def texts_of(titles: Sequence[str], situations: Sequence[str]) -> list[str]:
+    """What is said of a category: its title without "Best", its aliases, its situations."""
+    title = titles[0]
+    bare = title[5:] if title[:5].casefold() == "best " else title
+    return [bare, *titles[1:], *situations]
+
+
+def key_of(text: str) -> bytes:
+    """What a text's vector is kept under."""
+    return blake2b(text.encode(), digest_size=KEY).digest()
+
+
+class VectorFile:
+    """The vectors in one data directory.
+
+    A line with the model's digest, their number and width in bytes; the keys; the vectors; the
+    hash of all that.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._home = directory / FOLDER
+        self._path = directory / VECTORS
+
+    def version(self) -> Version | None:
+        """What tells the file from another version of it; ``None`` if there is none."""
+        try:
+            found = self._path.lstat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
+
+    def read(self, digest: str) -> Vectors:
+        """The vectors that the model with this digest made.
+
+        Raises:
+            VectorsError: the file is damaged or cannot be read.
+        """
+        try:
+            with opened(self._path) as handle, open(handle, "rb", closefd=False) as file:
+                return _decoded(file.read(), digest)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise VectorsError(f"{VECTORS} cannot be read: {error.strerror}") from error
+        except (ValueError, IndexError) as error:
+            todo = "it is left out until `flask meaning` writes it anew"
+            raise VectorsError(f"{VECTORS} is damaged; {todo}") from error
+
+    def write(self, digest: str, vectors: Mapping[bytes, bytes]) -> None:
+        """Put these vectors, all of one length, in the file's place.
+
+        Raises:
+            OSError: they could not be written; what was there is as it was.
+        """
+        width = len(next(iter(vectors.values()), b""))
+        head = f"{digest} {len(vectors)} {width}\n".encode()
+        data = b"".join((head, *vectors, *vectors.values()))
+        atomic_write(self._path, data + blake2b(data, digest_size=KEY).digest(), 0o640)
+        sync_directory(self._home)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """The folder, made if need be, for one writer.
+
+        Raises:
+            BlockingIOError: another process writes.
+            OSError: the folder cannot be made or used.
+        """
+        if not self._home.is_dir():
+            make_folder(self._home)
+        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _decoded(data: bytes, digest: str) -> Vectors:
+    """The vectors in a file; none if another model made them.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    if blake2b(data[:-KEY], digest_size=KEY).digest() != data[-KEY:]:
+        raise ValueError("its hash is another one")
+    head, _, _ = data.partition(b"\n")
+    made_by, count, width = head.decode().split()
+    keys = len(head) + 1
+    vectors = keys + int(count) * KEY
+    if made_by != digest:
+        return {}
+    return {
+        data[keys + i * KEY : keys + (i + 1) * KEY]: data[
+            vectors + i * int(width) : vectors + (i + 1) * int(width)
+        ]
+        for i in range(int(count))
+    }
