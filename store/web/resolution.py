@@ -18,6 +18,7 @@ from store.web.addresses import category_path, product_path, topic_path
 from store.web.cache import EncodedBody
 from store.web.http_responses import CACHE_CONTROL
 from store.web.routes import DEFAULT_HITS, MAX_CHANGES
+from store.web.search_view import search_results
 from store.web.snapshot_view import SnapshotView
 from store.web.tables import MEDIA_TYPES, polls_as, rows_as
 from store.web.topic_items import topic_items
@@ -241,7 +242,7 @@ def search(
 
     def make() -> EncodedBody:
         hits = view.search(query, limit, kind)
-        body = _encode(view.search_results(query, hits))
+        body = _encode(search_results(query, hits, view))
         return EncodedBody(body, view.snapshot.modified, PER_REQUEST, is_final=hits.is_final)
 
     return Resource(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from store.rankings import sentences
 from store.urls import LICENCES
 from store.web import resources as wire
-from store.web import search_resources as search_wire
 from store.web.addresses import Addresses
 from store.web.certainty_view import PLACES, CertaintyView
 from store.web.routes import DEFAULT_HITS, MAX_CHANGES
@@ -24,11 +23,10 @@ if TYPE_CHECKING:
     from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
-    from store.rankings.search import Hit, Hits, Kind
+    from store.rankings.search import Hits, Kind
     from store.snapshot import Snapshot
 
 MOST_MENTIONED = 100
-TOP = 5
 
 
 class SnapshotView:
@@ -133,7 +131,7 @@ class SnapshotView:
             slug=product.slug,
             name=product.name,
             domain=product.domain,
-            verdict=self._product_verdict(product, places),
+            verdict=self.product_verdict(product, places),
             best_rank=places[0][1].rank if places else 0,
             categories=len(places),
             entries=[self._product_entry(board, entry) for board, entry in places],
@@ -223,36 +221,6 @@ class SnapshotView:
         """What fits a query, best first."""
         compare = self._embeddings.compare if self._embeddings else None
         return self.snapshot.summary.index.search(query, limit, kind, compare)
-
-    def search_results(
-        self, query: str, hits: Hits, most_places: int | None = None
-    ) -> search_wire.SearchResults:
-        """What a query found; a brand with so many of its leaderboards, or all."""
-        snapshot = self.snapshot
-        return search_wire.SearchResults(
-            query=query,
-            categories=[
-                self._category_hit(board, hit)
-                for hit in hits.categories
-                if (board := snapshot.leaderboards.get(hit.slug))
-            ],
-            brands=[
-                self._brand_hit(product, hit, most_places)
-                for hit in hits.brands
-                if (product := snapshot.product(hit.slug))
-            ],
-            related=[
-                search_wire.RelatedCategory(
-                    slug=board.slug,
-                    title=board.category.title,
-                    question=board.question,
-                    page=self.at.category_page(board.slug),
-                    api=self.at.category(board.slug),
-                )
-                for slug in hits.related
-                if (board := snapshot.leaderboards.get(slug))
-            ],
-        )
 
     def suggested_categories(self, text: str) -> list[wire.Suggestion]:
         """The ranked categories closest to an unknown slug."""
@@ -352,7 +320,7 @@ class SnapshotView:
             for miss, product in zip(answered.poll.missed, found, strict=True)
         ]
 
-    def _product_verdict(
+    def product_verdict(
         self, product: ProductProfile, places: Sequence[tuple[Leaderboard, Entry]]
     ) -> str | None:
         """The sentence to quote for a product; ``None`` on no leaderboard."""
@@ -430,58 +398,6 @@ class SnapshotView:
             categories=leaderboards,
             page=self.at.product_page(product.slug),
             api=self.at.product(product.slug),
-        )
-
-    def _category_hit(self, board: Leaderboard, hit: Hit) -> search_wire.CategoryHit:
-        products = self.snapshot.products
-        return search_wire.CategoryHit(
-            slug=board.slug,
-            title=board.category.title,
-            question=board.question,
-            verdict=self.verdict(board),
-            updated=board.updated,
-            page=self.at.category_page(board.slug),
-            api=self.at.category(board.slug),
-            score=hit.score,
-            match=hit.match,
-            level=board.certainty.level,
-            level_sentence=CertaintyView(board, products).sentence(),
-            top=[
-                search_wire.TopEntry(
-                    rank=entry.rank,
-                    product=products[entry.product].name,
-                    slug=products[entry.product].slug,
-                    score=entry.score,
-                )
-                for entry in board.entries[:TOP]
-            ],
-        )
-
-    def _brand_hit(
-        self, product: ProductProfile, hit: Hit, most_places: int | None
-    ) -> search_wire.BrandHit:
-        places = self.standings(product)
-        return search_wire.BrandHit(
-            slug=product.slug,
-            name=product.name,
-            domain=product.domain,
-            verdict=self._product_verdict(product, places),
-            best_rank=places[0][1].rank if places else 0,
-            page=self.at.product_page(product.slug),
-            api=self.at.product(product.slug),
-            score=hit.score,
-            match=hit.match,
-            ranked_in_count=len(places),
-            ranked_in=[
-                search_wire.RankedIn(
-                    slug=board.slug,
-                    title=board.category.title,
-                    rank=entry.rank,
-                    of=len(board.entries),
-                    api=self.at.category(board.slug),
-                )
-                for board, entry in places[:most_places]
-            ],
         )
 
 

@@ -29,6 +29,7 @@ from store.web.routes import (
     TOPIC,
     Parameter,
 )
+from store.web.search_view import search_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -168,7 +169,7 @@ def listing(models: tuple[str, ...]) -> Raw:
 def search_best(call: Call, given: Mapping[str, Any]) -> bytes:
     """Categories and brands that fit a query; a brand with the first of its leaderboards."""
     hits = call.view.search(given["q"], given["limit"], given["kind"])
-    return _encode(call.view.search_results(given["q"], hits, MOST_PLACES))
+    return _encode(search_results(given["q"], hits, call.view, MOST_PLACES))
 
 
 def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:

@@ -33,6 +33,7 @@ from store.web.pages.making import PageMaker, small
 from store.web.pages.rendering import HTML, page_link
 from store.web.parameters import Parameters, asked_day, asked_days, asked_query, path_slug
 from store.web.resolution import JSON, Absent, Resource
+from store.web.search_view import search_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -118,7 +119,7 @@ class Pages:
 
         def context() -> Mapping[str, Any]:
             hits = view.search(query)
-            results, pair = view.search_results(query, hits), comparisons.asked_in(query, view)
+            results, pair = search_results(query, hits, view), comparisons.asked_in(query, view)
             return {"results": results, "pair": pair, "is_final": hits.is_final}
 
         path, same = f"search?edition={view.edition}&q={query}", f"search?{urlencode({'q': query})}"
