@@ -63,7 +63,7 @@ def written_by(directory: Path) -> WrittenBy | None:
     try:
         copy = LastGood(directory).read(NAME)
         return _WRITTEN_BY.decode(copy.data) if copy else None
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError):
         return None
 
 

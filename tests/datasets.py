@@ -32,12 +32,16 @@ def small_data(directory: Path) -> Path:
         for slug in SLUGS
         for i, model in enumerate("ABC")
     ]
-    return write_data(
+    write_data(
         directory,
         categories={slug: {"title": f"Best {slug}"} for slug in SLUGS},
         products={"product-a": {"name": "Product A", "aliases": ["The A"]}},
         polls=[*polls, failed("D", at="2026-11-09T07:00:00Z")],
     )
+    store = Store(directory)
+    store.reload()
+    store.keep()
+    return directory
 
 
 def written(directory: Path, base_url: str | None = None, now: datetime = NOW) -> Written:

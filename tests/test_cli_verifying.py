@@ -165,7 +165,7 @@ def test_a_changed_line_of_a_data_directory_is_named(
         said = f"history/help-desk.jsonl: byte {len(first):,}: the checksum does not fit"
     elif break_ == "swap":
         file.write_bytes(b"".join([second, first, *rest]))
-        said = "history/help-desk.jsonl: byte 0: the line is not the one of the proof"
+        said = f"history/help-desk.jsonl: byte {len(first):,}: the line is not the one of the proof"
     else:
         heads = copy / "proof/heads.jsonl"
         heads.write_bytes(heads.read_bytes().replace(b'"root":"', b'"root":"0', 1))

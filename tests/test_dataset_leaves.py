@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import zlib
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -129,6 +131,48 @@ def test_a_damaged_line_that_was_repaired_is_listed(data: Path) -> None:
     assert {leaf.hash for leaf in listed.leaves()} == lines_of(data)
 
 
+@pytest.mark.parametrize("forget", [False, True])
+def test_a_line_that_stands_twice_is_listed_once(data: Path, *, forget: bool) -> None:
+    """Whether it was copied before the first listing or since, and whatever is kept of that."""
+    listed, path = LeafList(data), data / "history/crm-software.jsonl"
+    for _ in range(2):
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join([*lines, lines[3]]))
+        listed.extend(NOW)
+        if forget:
+            (data / ".last-good/listed").unlink()
+    assert len(list(listed.leaves())) == len(lines_of(data)) == 19
+    first, *others = path.read_bytes().splitlines(keepends=True)
+    poll = msgspec.structs.replace(decode_line(first[:-1]), caveat="Another caveat")
+    path.write_bytes(b"".join([encode_line(poll, poll.polled_at)[1], *others]))
+    with pytest.raises(ProofError, match=r"the line at byte 0 is another"):
+        listed.extend(NOW)
+
+
+def test_a_file_that_looks_older_than_the_list_is_compared(data: Path) -> None:
+    """A copy of a directory may have any times."""
+    LeafList(data).extend(NOW)
+    path = data / "history/crm-software.jsonl"
+    first, *others = path.read_bytes().splitlines(keepends=True)
+    poll = msgspec.structs.replace(decode_line(first[:-1]), pick="Product Z")
+    forged = encode_line(poll, poll.polled_at)[1]
+    assert len(forged) == len(first)
+    path.write_bytes(b"".join([forged, *others]))
+    for file in (data / "proof").iterdir():
+        os.utime(file, (2**31, 2**31))
+    with pytest.raises(ProofError, match=r"the line at byte 0 is another"):
+        LeafList(data).extend(NOW)
+
+
+def test_a_sealed_line_may_be_no_text(data: Path) -> None:
+    """Then it has no time, and is listed under the day that is open."""
+    told = b'{"v":1,"id":"0123456789abcdef","slug":"crm\xff"}'
+    with (data / "history/crm-software.jsonl").open("ab") as file:
+        file.write(b'%b,"crc":"%08x"}\n' % (told[:-1], zlib.crc32(told)))
+    LeafList(data).extend(NOW)
+    assert len(list(LeafList(data).leaves())) == 20
+
+
 def test_a_file_that_was_cut_short_is_compared_anew(data: Path) -> None:
     """Lines appended after an accepted loss are listed, wherever they now stand."""
     listed = LeafList(data)
@@ -203,6 +247,7 @@ def test_a_days_listing_reads_no_leaf(data: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_without_a_place_for_what_is_kept_it_is_only_slower(data: Path) -> None:
     """What cannot be kept, on a full disk or another's, is made again from the list."""
+    shutil.rmtree(data / ".last-good")
     (data / ".last-good").write_text("a file")
     LeafList(data).extend(NOW)
     append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
@@ -222,17 +267,41 @@ def test_a_line_that_is_just_being_written_is_listed_when_it_is_whole(data: Path
     assert sorted(leaf.hash for leaf in LeafList(data).leaves()) == sorted(lines_of(data))
 
 
+@pytest.mark.parametrize(("at", "bit"), [(20, 1), (12, 128)])
 @pytest.mark.parametrize("name", ["2026-10.leaves", "2026-11.leaves", "heads.jsonl"])
-def test_a_damaged_list_is_an_error_by_name(data: Path, name: str) -> None:
+def test_a_damaged_list_is_an_error_by_name(data: Path, name: str, at: int, bit: int) -> None:
     """It is never made anew silently: the sentence says which file and what to do."""
     listed = LeafList(data)
     listed.extend(NOW)
     path = data / "proof" / name
     body = bytearray(path.read_bytes())
-    body[20] ^= 1
+    body[at] ^= bit
     path.write_bytes(body)
     with pytest.raises(ProofError, match=r"^proof/.*put the folder proof back from a backup"):
         listed.extend(NOW)
+    assert path.read_bytes() == body
+
+
+def test_each_head_has_its_place(data: Path) -> None:
+    """One that stands twice, or one that is missing before another, is an error."""
+    listed = LeafList(data)
+    listed.extend(NOW)
+    path = data / "proof/heads.jsonl"
+    first, *others = path.read_bytes().splitlines(keepends=True)
+    for body in (others, [first, first, *others]):
+        path.write_bytes(b"".join(body))
+        with pytest.raises(ProofError, match=r"proof/heads\.jsonl.* is not in its place"):
+            listed.extend(NOW)
+
+
+def test_a_closed_month_is_never_cut(data: Path) -> None:
+    """Only the newest list is written to, so another without its last newline was damaged."""
+    LeafList(data).extend(NOW)
+    path = data / "proof/2026-10.leaves"
+    body = path.read_bytes()[:-1]
+    path.write_bytes(body)
+    with pytest.raises(ProofError, match=r"the line is cut short"):
+        LeafList(data).extend(NOW)
     assert path.read_bytes() == body
 
 

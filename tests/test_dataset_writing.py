@@ -7,6 +7,8 @@ import gzip
 import hashlib
 import io
 import json
+import shutil
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -344,11 +346,51 @@ def test_heads_that_were_published_are_never_taken_back(data: Path) -> None:
         path.unlink()
     file = data / "history/help-desk.jsonl"
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[1:]))
-    for mark in (data / ".last-good").glob("*"):
-        mark.unlink()
+    shutil.rmtree(data / ".last-good")
     said = r"proof/2026-10\.leaves does not begin with what version 2026\.11\.9 published of it"
     with pytest.raises(ProofError, match=said):
         written(data)
+
+
+def test_no_leaf_is_put_before_published_heads(data: Path) -> None:
+    """A made-up leaf at the end of a month's list changes all heads after it."""
+    written(data)
+    (data / "proof/heads.jsonl").unlink()
+    with (data / "proof/2026-10.leaves").open("ab") as file:
+        file.write(b"2026-10-26 crm-software 0 9 %b\n" % (b"0" * 64))
+    said = r"the published heads\.jsonl: 2026-10-26 closed with 6 leaves"
+    with pytest.raises(ProofError, match=said):
+        written(data)
+    assert not (data / "proof/heads.jsonl").exists(), "nothing was added"
+
+
+def test_a_manifest_that_is_no_text_is_named(data: Path) -> None:
+    """One bit of it is another."""
+    written(data)
+    path = next((data / "dataset/v").iterdir())
+    path.write_bytes(path.read_bytes().replace(b"version", b"\xf6ersion", 1))
+    assert any(path.name in found.file for found in problems(data / "dataset", older=True))
+
+
+def test_a_repair_of_another_length_leaves_the_lines_after_it(data: Path, tmp_path: Path) -> None:
+    """They stand later than they were listed, and are published all the same."""
+    path = data / "history/crm-software.jsonl"
+    was = path.read_bytes()
+    first, _, others = was.partition(b"\n")
+    path.write_bytes(first[:-400] + b"\n" + others)
+    written(data)
+    path.write_bytes(was)
+    append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
+    withhold_nothing = {"version": 1, "withheld": {"0" * 16: {"reason": "R", "date": "2026-11-16"}}}
+    write_json(data / "withheld.json", withhold_nothing)  # so that every month is made again
+    found = written(data, now=NOW + timedelta(days=20)).manifest
+    lines = [
+        line
+        for name, file in found.files.items()
+        if name.startswith("evidence/")
+        for line in gzip.decompress((data / "dataset" / file.object(name)).read_bytes()).split()
+    ]
+    assert b"null" not in lines
 
 
 def test_a_leaf_that_was_published_is_never_another(data: Path) -> None:

@@ -47,6 +47,18 @@ def test_the_first_poll_of_a_day_closes_the_day_before(data: Path) -> None:
     assert list(first_listing(data)) == list(LeafList(data).leaves())
 
 
+def test_no_fault_ends_the_schedule(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody thought of is a reason, too; the thread that polls goes on."""
+
+    def failing(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(LeafList, "extend", failing)
+    proof = DailyProof(data)
+    proof.look(LAST, NOON)
+    assert "the log has the fault" in said(proof)
+
+
 def test_without_a_poll_nothing_is_written(data: Path) -> None:
     """A new site has no proof of nothing."""
     DailyProof(data).look(None, NOON)

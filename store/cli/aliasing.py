@@ -142,7 +142,7 @@ class Queue:
             return ()
         try:
             return msgspec.json.decode(path.read_bytes(), type=Suggestions).situations
-        except msgspec.MsgspecError as error:
+        except ValueError as error:
             said = f"{FOLDER}/{path.name} cannot be read: {error}. Delete it, or mend it."
             raise click.ClickException(said) from None
 

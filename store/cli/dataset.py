@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ def dataset(directory: Path | None) -> None:
     if reasons := snapshot.unpublishable:
         listed = "".join(f"\n  {reason}" for reason in reasons)
         raise click.ClickException(f"Nothing was written, the last version stays:{listed}")
+    store.keep()
     written = written_for(snapshot, directory)
     found = written.manifest
     size = sum(file.bytes for file in found.files.values())
@@ -60,6 +62,8 @@ def written_for(snapshot: Snapshot, directory: Path | None = None) -> Written:
     source = Source(settings.data_dir, snapshot, base_url and base_url.rstrip("/"))
     if not formats.has_parquet():
         click.echo("warning: without Parquet, which needs: pip install '.[data]'", err=True)
+    gc.collect()
+    gc.freeze()  # or the collector looks through the snapshot again and again, for a second
     try:
         return write(target, source, datetime.now(UTC))
     except (DatasetError, ProofError) as error:

@@ -319,7 +319,7 @@ def _manifest(tree: Path, base_url: str) -> Manifest:
     """
     try:
         manifest = msgspec.json.decode((tree / "current" / MANIFEST).read_bytes(), type=Manifest)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError):
         raise click.ClickException(
             f"{tree} holds no exported tree yet; run `flask export {tree}` first."
         ) from None

@@ -453,7 +453,7 @@ def _manifest_in(tree: Path) -> Manifest:
         return Manifest({}, {}, {})
     try:
         return msgspec.json.decode((tree / MANIFEST).read_bytes(), type=Manifest)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError):
         raise click.ClickException(
             f"{tree / MANIFEST} cannot be read, so nobody can say which addresses would be gone; "
             f"put it back, or remove {tree} to begin anew."

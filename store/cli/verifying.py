@@ -248,7 +248,7 @@ def _verify_server(server: Download, folder: Path, kept: Iterable[Head]) -> tupl
     data = server.get(f"/{DATA}/{manifest.MANIFEST}", most=16 << 20)
     try:
         found = manifest.decode(data)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise Difference(f"/{DATA}/{manifest.MANIFEST} is no manifest: {error}") from None
     _store(folder, manifest.MANIFEST, data)
     with _bar("downloading", sum(file.bytes for file in found.files.values())) as progress:

@@ -103,7 +103,7 @@ def last(place: Place) -> tuple[Backup, Read] | None:
         return None
     try:
         backup = _BACKUP.decode(found.data)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise BackupError(f"{MANIFEST} is none that this version can read: {error}") from None
     for name in backup.files:
         if not _is_inside(name):

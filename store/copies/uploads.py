@@ -76,7 +76,7 @@ def look(place: Place) -> Remote:
         return Remote(Published({}, {}, {}), None)
     try:
         return Remote(_PUBLISHED.decode(found.data), found.tag)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise UploadError(
             f"{MANIFEST} there cannot be read ({error}), so nobody can say which addresses would "
             "be gone; name another prefix, or remove it to begin anew"

@@ -52,7 +52,7 @@ def restore(data: bytes, directory: Path) -> None:
     for number, line in enumerate(data.splitlines(), start=1):
         try:
             entry = _ENTRY.decode(line)
-        except msgspec.MsgspecError as error:
+        except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
         if entry.file not in SINGLE and not _FILE.fullmatch(entry.file):
             raise ValueError(f'line {number}: "{entry.file[:100]}" is no data file')

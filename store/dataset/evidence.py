@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from store.dataset.leaves import stamp_of
+from store.dataset.leaves import sealed_lines, stamp_of
 from store.dataset.merkle import leaf_hash
 from store.disk import opened
 from store.history import History
@@ -46,16 +46,30 @@ def lines(
 
 
 def _sealed(path: Path, leaves: Sequence[Leaf]) -> Iterator[bytes]:
-    """The lines of one file; one that is not what its leaf says is gone."""
+    """The lines of one file; one that is nowhere in it as its leaf says is gone."""
     first = min(leaf.start for leaf in leaves)
     try:
         with opened(path) as handle:
             block = os.pread(handle, max(leaf.end for leaf in leaves) - first, first)
     except FileNotFoundError:
         block = b""
+    elsewhere: dict[bytes, bytes] | None = None
     for leaf in leaves:
         line = block[leaf.start - first : leaf.end - first]
-        yield line if leaf_hash(line) == leaf.hash else GONE
+        if leaf_hash(line) != leaf.hash:
+            if elsewhere is None:  # a line before it was repaired or lost
+                elsewhere = {leaf_hash(each): each for each in _sealed_in(path)}
+            line = elsewhere.get(leaf.hash, GONE)
+        yield line
+
+
+def _sealed_in(path: Path) -> list[bytes]:
+    try:
+        with opened(path) as handle:
+            data = os.pread(handle, os.fstat(handle).st_size, 0)
+    except FileNotFoundError:
+        return []
+    return [line for _, line in sealed_lines(data)]
 
 
 def hide(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:
@@ -67,7 +81,7 @@ def hide(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:
         return line
     try:
         return redacted(_POLL.decode(line), withheld[identity])
-    except msgspec.MsgspecError:  # a damaged line may say anything: nothing of it is shown
+    except ValueError:  # a damaged line may say anything: nothing of it is shown
         return GONE
 
 

@@ -30,7 +30,7 @@ from store.line_codec import has_valid_checksum
 from store.records import is_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 FOLDER, SUFFIX, HEADS = "proof", ".leaves", "heads.jsonl"
@@ -143,7 +143,7 @@ def stamp_of(line: bytes) -> Stamp:
     """The stamp of a line, empty if it holds no poll."""
     try:
         return _STAMP.decode(line)
-    except (msgspec.MsgspecError, RecursionError):
+    except (ValueError, RecursionError):
         return Stamp()
 
 
@@ -171,11 +171,11 @@ class LeafList:
         """
         return parse_heads(self._read(HEADS), f"{FOLDER}/{HEADS}")
 
-    def extend(self, now: datetime) -> list[Head]:
+    def extend(self, now: datetime, published: Sequence[Head] = ()) -> list[Head]:
         """List what history holds and the list does not, and write the heads of days now closed.
 
-        Returns every head there is, oldest first. History files that changed since the list did
-        are compared with it: by a checksum kept in ``.last-good``, or line by line.
+        Returns every head there is, oldest first, those that were ``published`` among them. History
+        files are compared with the list: by a checksum kept in ``.last-good``, or line by line.
 
         Raises:
             ProofError: what was written before is damaged, or a listed line is another now;
@@ -187,6 +187,7 @@ class LeafList:
             listed = self._kept() or self._listed()
             heads, written = listed.heads, self.heads()
             check_grown(written, heads.closed, f"{FOLDER}/{HEADS}")
+            check_grown(published, heads.closed, f"the published {HEADS}")
             fresh: list[Leaf] = []
             for leaf in self.in_order(self.unlisted(listed), clock(now), heads.day, now):
                 heads.add(leaf.day, leaf.hash)
@@ -219,14 +220,19 @@ class LeafList:
 
     def _kept(self) -> Listed | None:
         """What followed from the list when it was last extended, if it is that list to the byte."""
-        with suppress(OSError, msgspec.MsgspecError):
+        with suppress(OSError, ValueError):
             if copy := self._last_good.read(LISTED):
                 seal, _, body = copy.data.partition(b"\n")
                 return _LISTED.decode(body) if seal == self._seal(body) else None
         return None
 
     def _keep(self, listed: Listed) -> None:
-        """Keep what follows from the list; if that cannot be written, it is read again."""
+        """Keep what follows from the list; if that cannot be written, it is read again.
+
+        Nothing is kept before hand-edited files are: that there are no copies of them must show.
+        """
+        if not self._last_good.is_there():
+            return
         body = msgspec.json.encode(msgspec.structs.replace(listed, hashes={}))
         with suppress(OSError), self._last_good.locked():
             self._last_good.place(LISTED, self._seal(body) + b"\n" + body)
@@ -243,25 +249,21 @@ class LeafList:
     def unlisted(self, listed: Listed) -> Iterator[tuple[str, int, bytes]]:
         """File, offset and text of every sealed line that the list lacks; ``listed`` goes along.
 
-        A file that ends where the list does and is older is not read.
+        A line that stands in a file twice is listed once.
 
         Raises:
             ProofError: a listed line is another now.
         """
-        newest = max((p.stat().st_mtime_ns for p in self._home.glob(f"*{SUFFIX}")), default=0)
         for path in sorted(self._history.glob("*.jsonl")):
             slug = path.stem
             if not is_slug(slug):
                 continue
             end, digest = listed.files.get(slug, (0, _NOTHING))
             with opened(path) as handle:
-                stat = os.fstat(handle)
-                if digest and end == stat.st_size and stat.st_ctime_ns < newest:
-                    continue
-                data = os.pread(handle, stat.st_size, 0)
+                data = os.pread(handle, os.fstat(handle).st_size, 0)
             seen = sha256(memoryview(data)[:end])
             if seen.digest() == digest:
-                new = list(sealed_lines(data, end))
+                new = _once(data, end)
             else:
                 listed.hashes = listed.hashes or self._listed().hashes
                 new = _new(path.name, data, bytes(listed.hashes.get(slug, b"")))
@@ -301,7 +303,8 @@ class LeafList:
 
     def _cut_torn_ends(self) -> None:
         """Take off what a crash left of a line; it is written again, from what it was made from."""
-        for path in (*self._home.glob(f"*{SUFFIX}"), self._home / HEADS):
+        newest = sorted(self._home.glob(f"*{SUFFIX}"))[-1:]  # no other is written to
+        for path in (*newest, self._home / HEADS):
             data = self._read(path.name)
             if data and not data.endswith(b"\n"):
                 os.truncate(path, data.rfind(b"\n") + 1)
@@ -335,6 +338,15 @@ def first_listing(directory: Path, now: datetime | None = None) -> Iterator[Leaf
     return listed.in_order(listed.unlisted(Listed()), clock(moment), "", moment)
 
 
+def _once(data: bytes, start: int) -> list[tuple[int, bytes]]:
+    """Offset and text of the sealed lines from ``start`` on, each text for the first time."""
+    found: dict[bytes, int] = {}
+    for offset, line in sealed_lines(data, start):
+        if data.find(line, 0, start) < 0:  # no sealed line is a part of another
+            found.setdefault(line, offset)
+    return [(offset, line) for line, offset in found.items()]
+
+
 def _new(name: str, data: bytes, hashes: bytes) -> list[tuple[int, bytes]]:
     """Offset and text of the sealed lines of a history file whose ``hashes`` are not listed.
 
@@ -343,7 +355,7 @@ def _new(name: str, data: bytes, hashes: bytes) -> list[tuple[int, bytes]]:
     """
     time.sleep(0.0001)  # as for _BREATH
     known = {hashes[i : i + _HASH] for i in range(0, len(hashes), _HASH)}
-    lines = [(start, line, leaf_hash(line)) for start, line in sealed_lines(data)]
+    lines = [(start, line, leaf_hash(line)) for start, line in _once(data, 0)]
     new = [(start, line) for start, line, digest in lines if digest not in known]
     there = [(start, digest) for start, _, digest in lines if digest in known]
     if new and there and new[0][0] < there[-1][0] and len(there) < len(known):
@@ -400,7 +412,7 @@ def parse_heads(data: bytes, name: str) -> list[Head]:
     for number, line in enumerate(data.splitlines(keepends=True), start=1):
         try:
             heads.append(_HEAD.decode(line))
-        except msgspec.MsgspecError as error:
+        except ValueError as error:
             raise ProofError(f"{name}:{number}: this is no head: {error}; {RESTORE}") from None
         if head_line(heads[-1]) != line:
             raise ProofError(f"{name}:{number}: this is not as a head is written; {RESTORE}")
@@ -412,18 +424,22 @@ def head_line(head: Head) -> bytes:
     return msgspec.json.encode(head) + b"\n"
 
 
-def check_grown(before: Collection[Head], after: Collection[Head], name: str) -> None:
-    """See that heads begin with those that were known ``before``.
+def check_grown(before: Sequence[Head], after: Sequence[Head], name: str) -> None:
+    """See that heads begin with those that were known ``before``, line by line.
 
     Raises:
-        ProofError: one is another or is missing; ``name`` is what the error calls the file.
+        ProofError: one is another, is missing or in another's place; ``name`` is what the error
+            calls the file.
     """
     found = {head.date: head for head in after}
-    for head in before:
+    for number, head in enumerate(before, start=1):
+        if after[number - 1 : number] == [head]:
+            continue
         now = found.get(head.date)
-        if now != head:
-            other = f"{now.size:,} leaves with the root {now.root}" if now else "no closed day"
-            raise ProofError(
-                f"{name}: {head.date} closed with {head.size:,} leaves and the root {head.root}, "
-                f"and the leaves now give {other}; {RESTORE}"
-            )
+        if now == head:
+            raise ProofError(f"{name}:{number}: {head.date} is not in its place; {RESTORE}")
+        other = f"{now.size:,} leaves with the root {now.root}" if now else "no closed day"
+        raise ProofError(
+            f"{name}: {head.date} closed with {head.size:,} leaves and the root {head.root}, "
+            f"and the leaves now give {other}; {RESTORE}"
+        )

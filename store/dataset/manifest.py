@@ -78,7 +78,7 @@ def decode(data: bytes) -> Manifest:
     """A manifest from its bytes.
 
     Raises:
-        msgspec.MsgspecError: it is none.
+        ValueError: it is none.
     """
     found = _DECODER.decode(data)
     if HEADS not in found.files:
@@ -145,7 +145,7 @@ def read(path: Path) -> Manifest | str:
         return decode(path.read_bytes())
     except OSError as error:
         return str(error.strerror)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         return str(error)
 
 

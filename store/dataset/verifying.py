@@ -119,7 +119,7 @@ def check_manifest(directory: Path) -> Manifest:
     data = _bytes(directory, manifest.MANIFEST)
     try:
         found = manifest.decode(data)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise Difference(f"{manifest.MANIFEST} is no manifest: {error}") from None
     compare(manifest.MANIFEST, manifest.encode(found), data)
     for name, file in found.files.items():
@@ -328,9 +328,12 @@ def check_proof(
     """
     listed = leaves.LeafList(directory)
     hashes, heads = [], Heads()
+    places = {(slug, digest): start for (slug, start), digest in lines.items()}
     try:
         for leaf in listed.leaves():
-            if lines.get((leaf.slug, leaf.start)) != leaf.hash:
+            # It may stand later than it did: a line before it was repaired. Two that changed
+            # places do not both.
+            if places.get((leaf.slug, leaf.hash), -1) < leaf.start:
                 name = f"history/{leaf.slug}.jsonl"
                 there = _bytes(directory, name)[leaf.start :].partition(b"\n")[0]
                 check_line(f"{name}: byte {leaf.start:,}", there, leaf.hash)

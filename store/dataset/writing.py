@@ -8,7 +8,6 @@ versions before lose its texts too, and say so.
 from __future__ import annotations
 
 import fcntl
-import gc
 import gzip
 import os
 from contextlib import contextmanager
@@ -66,15 +65,13 @@ def write(target: Path, source: Source, now: datetime) -> Written:
         ProofError: the proof is not what was written before.
         OSError: it could not be written.
     """
-    gc.freeze()  # the snapshot stays: looking through it again and again takes a second
     target.mkdir(parents=True, exist_ok=True)
     leaf_list = LeafList(source.directory)
     with _locked(target):
         older = read(target)
-        heads = leaf_list.extend(now)
         writer = _Writer(target, source, older)
-        if writer.before:
-            _check_published(writer.before, leaf_list)
+        published = _published(target, writer.before, leaf_list) if writer.before else ()
+        heads = leaf_list.extend(now, published)
         writer.months(leaf_list)
         writer.rest(heads)
         written = writer.publish()
@@ -97,8 +94,12 @@ def read(target: Path) -> dict[str, Manifest]:
     return found
 
 
-def _check_published(before: Manifest, leaf_list: LeafList) -> None:
-    """See that leaf lists go on from what the newest version published of them: so do all heads."""
+def _published(target: Path, before: Manifest, leaf_list: LeafList) -> list[Head]:
+    """The heads that the newest version published, once leaf lists are seen to go on from its own.
+
+    Raises:
+        ProofError: one does not.
+    """
     for month in before.months:
         was = before.files[manifest.LEAVES.format(month)]
         if sha256(leaf_list.month(month)[: was.bytes]).hexdigest() != was.sha256:
@@ -106,6 +107,8 @@ def _check_published(before: Manifest, leaf_list: LeafList) -> None:
                 f"{leaves.FOLDER}/{month}{leaves.SUFFIX} does not begin with what version "
                 f"{before.version} published of it; {leaves.RESTORE}"
             )
+    body = manifest.kept(target, leaves.HEADS, before.files[leaves.HEADS])
+    return leaves.parse_heads(body or b"", leaves.HEADS)
 
 
 def month_files(

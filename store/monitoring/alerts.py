@@ -142,7 +142,7 @@ class Alerts:
     def _told(self) -> frozenset[str]:
         try:
             return frozenset(_TOLD.decode((self._locks / TOLD).read_bytes()))
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, ValueError):
             return frozenset()
 
     def _keep(self, told: frozenset[str]) -> None:

@@ -51,6 +51,9 @@ class DailyProof:
             self.reason = f"The proof is not extended: {why}."
             if self.reason != before:
                 log.error("%s", self.reason)  # noqa: TRY400 - a sentence, not a trace
+        except Exception:  # polling goes on whatever is wrong with the proof
+            self.reason = "The proof is not extended; the log has the fault."
+            log.exception("the proof is not extended")
         else:
             newest = f"; head of {heads[-1].date}: {heads[-1].root}" if heads else ""
             log.info("the proof has all lines%s", newest)
