@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,19 +15,19 @@ from builders import answered, app_over, command, write_data
 from small_model import SmallModel, embeddings_of, encode_all, model_in
 
 from store.embeddings import encoding, model, vectors
-from store.embeddings.comparing import SHARE, Embeddings
+from store.embeddings.comparing import AGAIN, SHARE, Embeddings
 from store.embeddings.model import ModelError, SentenceModel
 from store.embeddings.vectors import VectorFile, VectorsError, key_of
 from store.rankings.search import Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from flask.testing import FlaskClient
 
     from store.embeddings.model import ModelFiles
 
+ROOT = Path(__file__).parent.parent
 DOCUMENTS = (
     Document("humidifier", ("Best humidifier", "moist maker"), situations=("the air is dry",)),
     Document("sofa", ("Best sofa",), situations=("somewhere to sit",)),
@@ -34,6 +38,15 @@ TEXTS = ["humidifier", "moist maker", "the air is dry", "sofa", "somewhere to si
 @pytest.fixture
 def files(tmp_path: Path) -> ModelFiles:
     return model_in(tmp_path / "model")
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    """What fails whatever it is given."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
 
 
 def settle() -> None:
@@ -57,7 +70,8 @@ class TestFile:
         """By the same model alone: another one's vectors mean something else."""
         file = self.write(tmp_path)
         assert file.read("m") == {key_of("a"): b"1234", key_of("b"): b"5678"}
-        assert file.read("another") == {}
+        with pytest.raises(VectorsError, match="was made by another model; run `flask meaning`"):
+            file.read("another")
         assert VectorFile(tmp_path / "elsewhere").read("m") == {}
 
     @pytest.mark.parametrize("cut", [0, 3, 30, 60, -1])
@@ -82,15 +96,14 @@ class TestEncoding:
         return encoding.encode(VectorFile(directory), "m", lambda: made_by, texts, lambda _: None)
 
     def test_only_new_and_changed_texts_are_encoded(self, tmp_path: Path) -> None:
-        """What is said no longer goes; where nothing is new the model is not even loaded."""
+        """What is said no longer may be said again; the model is loaded only for what is new."""
         assert self.encode(tmp_path, SmallModel()) == 5
         again = SmallModel()
         assert self.encode(tmp_path, again, [*TEXTS[1:], "new"]) == 1
         assert again.encoded == ["new"]
-        assert VectorFile(tmp_path).read("m").keys() == {*map(key_of, [*TEXTS[1:], "new"])}
         unneeded: Any = None
-        assert self.encode(tmp_path, unneeded, TEXTS[1:]) == 0
-        assert VectorFile(tmp_path).read("m").keys() == {*map(key_of, TEXTS[1:])}
+        assert self.encode(tmp_path, unneeded, TEXTS) == 0
+        assert VectorFile(tmp_path).read("m").keys() == {*map(key_of, [*TEXTS, "new"])}
 
     def test_an_interrupted_run_is_continued(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -146,7 +159,7 @@ class TestComparing:
         said = embeddings.compare("air", DOCUMENTS)
         assert said
         assert said["humidifier"] > said["sofa"]
-        assert (loaded, embeddings.edition) == ([True], 1)
+        assert (loaded, embeddings.prepared) == ([True], 1)
 
     def test_a_busy_model_is_not_waited_for(self, tmp_path: Path, files: ModelFiles) -> None:
         """A second query goes by words while the first is compared, and a third does not."""
@@ -209,7 +222,7 @@ class TestComparing:
         assert embeddings.compare("air", edited) is None
         settle()
         assert (embeddings.compare("air", edited) or {}).keys() == {"humidifier"}
-        assert embeddings.edition == 3
+        assert embeddings.prepared == 3
 
     @pytest.mark.parametrize("fault", ["a damaged file", "no model", "a failing model"])
     def test_a_fault_is_told_once_and_words_go_on(
@@ -231,12 +244,44 @@ class TestComparing:
         (record,) = caplog.records
         assert "search goes by words alone" in record.getMessage()
 
+    def test_what_failed_is_tried_again(self, tmp_path: Path, files: ModelFiles) -> None:
+        """After a minute, though the file is the same: it may be readable now."""
+        encode_all(tmp_path, files, DOCUMENTS)
+        now, broken = [0.0], [True]
+
+        def load(_: ModelFiles) -> SmallModel:
+            if broken[0]:
+                raise ModelError("it cannot be read")
+            return SmallModel()
+
+        embeddings = Embeddings(tmp_path, tmp_path, load, lambda _: files, lambda: now[0])
+        embeddings.prepare(DOCUMENTS)
+        broken[0] = False
+        assert embeddings.compare("air", DOCUMENTS) == {}
+        now[0] += AGAIN
+        assert embeddings.compare("air", DOCUMENTS) is None
+        settle()
+        assert embeddings.compare("air", DOCUMENTS)
+
+    def test_a_system_without_threads_costs_no_search(
+        self, tmp_path: Path, files: ModelFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Words answer, and it is tried again."""
+        encode_all(tmp_path, files, DOCUMENTS)
+        embeddings = embeddings_of(tmp_path, files, SmallModel())
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", raising(RuntimeError("no new thread")))
+            assert embeddings.compare("air", DOCUMENTS) is None
+        assert embeddings.compare("air", DOCUMENTS) is None
+        settle()
+        assert embeddings.compare("air", DOCUMENTS)
+
     def test_without_the_extra_nothing_is_begun(self, tmp_path: Path) -> None:
         """No file is looked at and no thread started where there is neither package nor setting."""
         embeddings = Embeddings(tmp_path, None, find=lambda _: pytest.fail("looked for"))
         embeddings.is_wanted = False
         assert embeddings.compare("air", DOCUMENTS) == {}
-        assert embeddings.edition == 0
+        assert embeddings.prepared == 0
 
 
 class TestModel:
@@ -315,7 +360,30 @@ class TestServing:
         assert during[0].headers["Cache-Control"] == "no-store"
         Slow.meanwhile = lambda: None
         assert "max-age" in client.get(f"{path}+2").headers["Cache-Control"]
-        assert embeddings.edition == 1
+        assert embeddings.prepared == 1
+
+    @pytest.mark.parametrize("path", ["/api/v1/search?q=my+air+sits", "/search?q=my+air+sits"])
+    def test_new_vectors_make_kept_answers_old(
+        self, data: Path, served: tuple[FlaskClient, Embeddings], path: str
+    ) -> None:
+        """The same search, asked again, is answered from the vectors that are there now."""
+        client, _ = served
+        vectors_file = data / vectors.VECTORS
+        whole = vectors_file.read_bytes()
+        vectors_file.unlink()
+        client.get(path)
+        settle()
+        words = client.get(path)
+        assert "max-age" in words.headers["Cache-Control"]
+        vectors_file.write_bytes(whole)
+        os.utime(vectors_file, (2**31, 2**31))
+        assert client.get(path).headers["Cache-Control"] == "no-store"
+        settle()
+        dated = {"If-Modified-Since": words.headers["Last-Modified"]}
+        found = client.get(path, headers=dated)
+        assert (found.status_code, "max-age" in found.headers["Cache-Control"]) == (200, True)
+        vectors_file.write_bytes(b"damaged")
+        assert client.get(path).headers["Cache-Control"] == "no-store"
 
     def test_what_is_sure_never_asks_the_model(
         self, served: tuple[FlaskClient, Embeddings]
@@ -325,7 +393,7 @@ class TestServing:
         for query in ("sofa", "zoho", "qwpoiru"):
             assert "max-age" in client.get(f"/api/v1/search?q={query}").headers["Cache-Control"]
         settle()
-        assert embeddings.edition == 0
+        assert embeddings.prepared == 0
 
 
 class TestCommands:
@@ -387,6 +455,16 @@ class TestInstalled:
         assert 0 < humidifier < sofa < 1
         alone, _ = installed.encode(["sofa", "a text that is so long that the other is filled up"])
         assert installed.alike("sofa", installed.table([[alone]])) == [pytest.approx(1, abs=0.01)]
+
+    def test_it_tells_nobody_of_its_use(self, tmp_path: Path) -> None:
+        """The runtime would write an id into the home directory, and send what it is used for."""
+        program = (
+            "from store.embeddings.model import SentenceModel, find; SentenceModel(find(None))"
+        )
+        environ = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        environ.pop("ORT_DISABLE_TELEMETRY", None)
+        subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environ, check=True)
+        assert not list(tmp_path.iterdir())
 
     def test_what_is_no_model_is_told(self, tmp_path: Path) -> None:
         """Files of another kind under these names, without the setting's value."""

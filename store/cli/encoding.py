@@ -63,7 +63,7 @@ def remarks(directory: Path, folder: Path | None, catalogue: Catalogue) -> Itera
         if (files := find(folder)) is None:
             return
         known = file.read(files.digest)
-    except (ModelError, VectorsError) as error:
+    except (ModelError, VectorsError, OSError) as error:
         yield Problem(VECTORS, 1, 1, f"search goes by words alone: {error}", "warning")
         return
     texts = _texts(catalogue)

@@ -12,9 +12,10 @@ from store.memory import Store
 from store.rankings.search import MOST_RELATED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from store.rankings.search import Hit, Index
+    from store.rankings.search import Document, Hit, Index
+    from store.rankings.search.fusing import Likeness
 
 
 @click.command()
@@ -38,8 +39,12 @@ def search(query: str, limit: int, *, explain: bool) -> None:
     settings = app_settings()
     index = Store(settings.data_dir).snapshot.summary.index
     embeddings = Embeddings(settings.data_dir, settings.meaning_model)
-    embeddings.prepare(index.compared)
-    found = index.search(query, limit, compare=embeddings.compare)
+
+    def compare(text: str, documents: Sequence[Document]) -> Likeness | None:
+        embeddings.prepare(documents)
+        return embeddings.compare(text, documents)
+
+    found = index.search(query, limit, compare=compare)
     for kind, hits in (("categories", found.categories), ("brands", found.brands)):
         for hit in hits:
             click.echo(_told(kind, hit))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+AGAIN = 60.0
+"""Seconds after which what could not be read is tried again."""
 SHARE, SAVED = 0.02, 1.0
 """Share of a core that comparing may use, and seconds of that it can save up.
 
@@ -37,18 +40,19 @@ class _Table(NamedTuple):
 
 
 class _Ready(NamedTuple):
-    """A table, if there can be one, and what it was made from."""
+    """A table, if there can be one, what it was made from, and until when it may be used."""
 
     documents: Sequence[Document]
     version: Version | None
     table: _Table | None
+    until: float = math.inf
 
 
 class Embeddings:
     """The vectors of one data directory, beside the model that made them.
 
-    ``folder`` holds the model, if it is not the installed one. ``edition`` grows whenever queries
-    may be compared with something else, so that what was found before is not taken for current.
+    ``folder`` holds the model, if it is not the installed one. ``prepared`` counts how often model
+    and vectors were read.
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class Embeddings:
         clock: Callable[[], float] = time.monotonic,
         cpu: Callable[[], float] = time.thread_time,
     ) -> None:
-        self.edition = 0
+        self.prepared = 0
         self.is_wanted = folder is not None or is_packaged()
         self._file = VectorFile(directory)
         self._folder = folder
@@ -75,6 +79,17 @@ class Embeddings:
         self._comparing = threading.Lock()
         self._preparing = threading.Lock()
 
+    @property
+    def edition(self) -> str:
+        """What tells answers from those that other vectors gave, or words until these were read."""
+        return f"{self._file.version()}-{self.prepared}" if self.is_wanted else ""
+
+    @property
+    def modified(self) -> int:
+        """When the vectors were written, in Unix seconds; 0 without any."""
+        version = self._file.version() if self.is_wanted else None
+        return version[0] // 10**9 if version else 0
+
     def compare(self, text: str, documents: Sequence[Document]) -> dict[str, float] | None:
         """Slug → how alike a text is to each category; empty where no vectors can be used.
 
@@ -84,7 +99,7 @@ class Embeddings:
         if not self.is_wanted:
             return {}
         ready = self._ready
-        if not ready or ready.version != self._file.version() or ready.documents != documents:
+        if not ready or not self._holds(ready, documents):
             self._begin(documents)
             return None
         if not (table := ready.table):
@@ -95,10 +110,15 @@ class Embeddings:
             return self._compared(text, table) if self._may_compare() else None
         except Exception:  # a search has an answer without the model
             log.exception("search goes by words alone: the sentence model failed")
-            self._ready = ready._replace(table=None)
+            self._ready = ready._replace(table=None, until=self._clock() + AGAIN)
             return {}
         finally:
             self._comparing.release()
+
+    def _holds(self, ready: _Ready, documents: Sequence[Document]) -> bool:
+        """Whether what was read is still what is there."""
+        same = ready.version == self._file.version() and self._clock() < ready.until
+        return same and ready.documents == documents
 
     def _may_compare(self) -> bool:
         """Whether some of the share is left, now that time has passed."""
@@ -115,7 +135,7 @@ class Embeddings:
 
     def prepare(self, documents: Sequence[Document]) -> None:
         """Read model and vectors now; what cannot be read is logged once, and done without."""
-        version, table = self._file.version(), None
+        version, table, until = self._file.version(), None, math.inf
         try:
             table = self._table(documents) if version else None
             self._fault = ""
@@ -123,22 +143,26 @@ class Embeddings:
             known = isinstance(error, ModelError | VectorsError | OSError)
             if str(error) != self._fault:
                 log.warning("search goes by words alone: %s", error, exc_info=not known)
-            self._fault = str(error)
-        self._ready = _Ready(documents, version, table)
-        self.edition += 1
-        from store.tuning import trim  # noqa: PLC0415 - it brings gunicorn
-
-        trim(0)  # else what reading took is never given back: 60 MB
+            self._fault, until = str(error), self._clock() + AGAIN
+        self._ready = _Ready(documents, version, table, until)
+        self.prepared += 1
 
     def _begin(self, documents: Sequence[Document]) -> None:
         """Prepare in the background, unless that is under way."""
-        if self._preparing.acquire(blocking=False):
-            name = "embeddings"
-            threading.Thread(None, self._prepare, name, (documents,), daemon=True).start()
+        if not self._preparing.acquire(blocking=False):
+            return
+        try:
+            threading.Thread(None, self._prepare, "embeddings", (documents,), daemon=True).start()
+        except RuntimeError as error:  # the system has no thread to give just now
+            self._preparing.release()
+            log.warning("search goes by words alone: %s", error)
 
     def _prepare(self, documents: Sequence[Document]) -> None:
         try:
             self.prepare(documents)
+            from store.tuning import trim  # noqa: PLC0415 - it brings gunicorn
+
+            trim(0)  # else what reading took is never given back: 60 MB
         finally:
             self._preparing.release()
 

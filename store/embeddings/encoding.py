@@ -25,7 +25,9 @@ def encode(
     texts: Collection[str],
     tell: Callable[[int], object],
 ) -> int:
-    """Keep a vector of each of these texts, and no other; returns how many had to be made.
+    """Keep a vector of each of these texts; returns how many had to be made.
+
+    Those of other texts stay: a category that is mended or put back needs them again.
 
     ``tell`` hears how many more there are. The model is loaded only if it is needed. Wherever this
     ends, what was made is kept.
@@ -37,14 +39,11 @@ def encode(
     """
     wanted = {key_of(text): text for text in texts}
     with file.locked():
-        before = _readable(file, digest)
-        kept = {key: before[key] for key in wanted if key in before}
+        kept = _readable(file, digest)
         missing = [key for key in wanted if key not in kept]
-        tell(len(kept))
+        tell(len(wanted) - len(missing))
         if missing:
             _make(file, digest, load(), kept, {key: wanted[key] for key in missing}, tell)
-        elif kept != before:
-            file.write(digest, kept)
     return len(missing)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from hashlib import blake2b
 from importlib import import_module
 from importlib.util import find_spec
@@ -101,6 +102,7 @@ class SentenceModel:
     """
 
     def __init__(self, files: ModelFiles) -> None:
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # else it tells its makers who uses it for what
         self._np: Any = import_module("numpy")
         onnxruntime: Any = import_module("onnxruntime")
         options = onnxruntime.SessionOptions()
@@ -116,7 +118,7 @@ class SentenceModel:
             self._tokenizer.enable_truncation(TOKENS)
             self._tokenizer.enable_padding()
             self._inputs = {each.name for each in self._session.get_inputs()}
-            self.encode(["the first one takes longest"])
+            self.encode(["the first one takes longest", "two"])
         except Exception as error:  # theirs have no common base
             why = str(error).replace(str(files.weights.parent), "its folder")
             message = f"{WEIGHTS} and {TOKENIZER} are no model that can be used: {why}"
@@ -159,5 +161,7 @@ class SentenceModel:
             "token_type_ids": np.zeros_like(mask),
         }
         layer = self._session.run(None, {k: v for k, v in given.items() if k in self._inputs})[0]
+        if layer.ndim != 3:  # noqa: PLR2004 - texts, tokens, width
+            raise ValueError("the first output has no vector for each token")
         means = (layer * mask[..., None].astype(np.float32)).sum(1)
         return means / np.linalg.norm(means, axis=1, keepdims=True)

@@ -24,8 +24,8 @@ KEY = 16
 
 Vectors = dict[bytes, bytes]
 """The vector of each text, by its key."""
-Version = tuple[int, int]
-"""Modification time in ns and size in bytes of the file."""
+Version = tuple[int, int, int]
+"""Modification and change times in ns and size in bytes of the file."""
 
 
 class VectorsError(Exception):
@@ -61,17 +61,17 @@ class VectorFile:
             found = self._path.lstat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size
+        return found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
     def read(self, digest: str) -> Vectors:
         """The vectors that the model with this digest made.
 
         Raises:
-            VectorsError: the file is damaged or cannot be read.
+            VectorsError: the file is damaged, of another model, or cannot be read.
         """
         try:
             with opened(self._path) as handle, open(handle, "rb", closefd=False) as file:
-                return _decoded(file.read(), digest)
+                made_by, found = _decoded(file.read())
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -79,6 +79,9 @@ class VectorFile:
         except (ValueError, IndexError) as error:
             todo = "it is left out until `flask meaning` writes it anew"
             raise VectorsError(f"{VECTORS} is damaged; {todo}") from error
+        if made_by != digest:
+            raise VectorsError(f"{VECTORS} was made by another model; run `flask meaning`")
+        return found
 
     def write(self, digest: str, vectors: Mapping[bytes, bytes]) -> None:
         """Put these vectors, all of one length, in the file's place.
@@ -110,8 +113,8 @@ class VectorFile:
             os.close(handle)
 
 
-def _decoded(data: bytes, digest: str) -> Vectors:
-    """The vectors in a file; none if another model made them.
+def _decoded(data: bytes) -> tuple[str, Vectors]:
+    """Which model made the vectors in a file, and they.
 
     Raises:
         ValueError: the file is damaged.
@@ -122,9 +125,7 @@ def _decoded(data: bytes, digest: str) -> Vectors:
     made_by, count, width = head.decode().split()
     keys = len(head) + 1
     vectors = keys + int(count) * KEY
-    if made_by != digest:
-        return {}
-    return {
+    return made_by, {
         data[keys + i * KEY : keys + (i + 1) * KEY]: data[
             vectors + i * int(width) : vectors + (i + 1) * int(width)
         ]

@@ -243,7 +243,7 @@ def search(
     def make() -> EncodedBody:
         hits = view.search(query, limit, kind)
         body = _encode(search_results(query, hits, view))
-        return EncodedBody(body, view.snapshot.modified, PER_REQUEST, is_final=hits.is_final)
+        return EncodedBody(body, view.search_modified, PER_REQUEST, is_final=hits.is_final)
 
     return Resource(
         f"api/v1/search?limit={limit}&kind={kind or ''}&edition={view.edition}&q={query}",

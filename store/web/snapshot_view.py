@@ -41,9 +41,15 @@ class SnapshotView:
         self.at = Addresses(base_url)
 
     @property
-    def edition(self) -> int:
+    def edition(self) -> str:
         """What answers of searches are kept for, beside the snapshot's generation."""
-        return self._embeddings.edition if self._embeddings else 0
+        return self._embeddings.edition if self._embeddings else ""
+
+    @property
+    def search_modified(self) -> int:
+        """When what searches are answered from changed last, in Unix seconds."""
+        vectors = self._embeddings.modified if self._embeddings else 0
+        return max(self.snapshot.modified, vectors)
 
     @property
     def licence(self) -> str | None:

@@ -41,14 +41,12 @@ class PageMaker:
         """A page of what a resource of the API is ``about``, or over everything.
 
         ``same`` is the path below ``/api/v1/`` of what a page over everything shows, if anything.
-        A context may say that what it gives is not ``is_final``.
         """
 
         def make() -> EncodedBody:
-            given = context()
-            body = self.renderer.render(template, view, **given)
+            body = self.renderer.render(template, view, **context())
             found = self.responder.body(about) if about else view.snapshot
-            return EncodedBody(body, found.modified, is_final=given.get("is_final", True))
+            return EncodedBody(body, found.modified)
 
         generation = about.generation if about else view.snapshot.generations.summary
         resource = about.path if about else same and f"api/v1/{same}"

@@ -36,7 +36,7 @@ from store.web.resolution import JSON, Absent, Resource
 from store.web.search_view import search_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from store.rankings.changes import Change
     from store.web.api_docs import ApiDocs
@@ -117,13 +117,15 @@ class Pages:
             )
         query = asked_query(request.args)
 
-        def context() -> Mapping[str, Any]:
+        def make() -> EncodedBody:
             hits = view.search(query)
             results, pair = search_results(query, hits, view), comparisons.asked_in(query, view)
-            return {"results": results, "pair": pair, "is_final": hits.is_final}
+            body = self._maker.renderer.render("search.html", view, results=results, pair=pair)
+            return EncodedBody(body, view.search_modified, is_final=hits.is_final)
 
-        path, same = f"search?edition={view.edition}&q={query}", f"search?{urlencode({'q': query})}"
-        return self._maker.page(view, path, "search.html", context, same=same)
+        path = f"search?edition={view.edition}&q={query}"
+        link = page_link(view, f"api/v1/search?{urlencode({'q': query})}")
+        return Resource(path, view.snapshot.generations.summary, make, HTML, link)
 
     def suggest(self, view: SnapshotView) -> Resolved:
         """``/search/suggest``: titles and paths for what is being typed."""
