@@ -106,6 +106,16 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     summary: SiteSummary
     generations: Generations
 
+    @property
+    def ends(self) -> dict[str, int]:
+        """Up to which byte each history file was read, as far as its lines could be used."""
+        found: dict[str, int] = {}
+        for index in self.line_indexes.values():
+            for file, end in zip(index.file, index.end, strict=True):
+                name = index.files[file]
+                found[name] = max(end, found.get(name, 0))
+        return found
+
     @cached_property
     def models(self) -> tuple[str, ...]:
         """The names of the configured models, in order."""

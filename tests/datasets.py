@@ -46,7 +46,8 @@ def small_data(directory: Path) -> Path:
 
 def written(directory: Path, base_url: str | None = None, now: datetime = NOW) -> Written:
     """The dataset of a data directory, brought up to date."""
-    source = Source(directory, Store(directory).snapshot, base_url)
+    store = Store(directory)
+    source = Source(directory, lambda: store.snapshot, base_url)
     return write(directory / "dataset", source, now)
 
 

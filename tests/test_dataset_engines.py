@@ -47,7 +47,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     directory = tmp_path_factory.mktemp("engines") / "data"
     shutil.copytree(SHIPPED_DATA, directory, ignore=shutil.ignore_patterns("dataset", "proof"))
     store = Store(directory)
-    write(directory / "dataset", Source(directory, store.snapshot, None), NOW)
+    write(directory / "dataset", Source(directory, lambda: store.snapshot, None), NOW)
     return store
 
 

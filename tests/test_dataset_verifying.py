@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 from builders import answered, append, write_json
-from datasets import NOW, copied, small_data, written
+from datasets import NOW, SLUGS, copied, small_data, written
 
 from store.dataset import formats, manifest, metadata, verifying
-from store.dataset.leaves import Head
+from store.dataset.leaves import Head, LeafList
 from store.dataset.verifying import Difference
-from store.dataset.writing import sums
+from store.dataset.writing import Source, sums, write
 from store.line_codec import encode_line
+from store.memory import Store
 from store.records import Poll
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from store.snapshot import Snapshot
 
 needs_parquet = pytest.mark.skipif(not formats.has_parquet(), reason="needs the extra `data`")
 
@@ -98,6 +101,27 @@ def test_a_dataset_as_it_was_written_is_verified(dataset: Path) -> None:
     assert (len(proved.hashes), len(proved.withheld), proved.damaged, proved.gone) == (21, 1, 0, 0)
 
 
+def test_a_dataset_is_of_one_moment(tmp_path: Path) -> None:
+    """Polls that come while it is written are in no part of it, and in the next one."""
+    data = small_data(tmp_path / "data")
+    store, hours = Store(data), iter(range(6, 24))
+
+    def read() -> Snapshot:
+        store.reload()
+        read_before = store.snapshot
+        for slug in SLUGS:
+            at = f"2026-11-16T{next(hours):02}:00:00Z"
+            append(data, [answered("A", ["Late"], at, slug=slug)])
+        return read_before
+
+    for size in (19, 21, 23):
+        write(data / "dataset", Source(data, read, None), NOW + timedelta(days=20))
+        assert len(check(copied(data / "dataset", tmp_path / str(size))).hashes) == size
+    LeafList(data).extend(NOW + timedelta(days=20))  # as a server does
+    written(data, now=NOW + timedelta(days=20))
+    assert len(check(copied(data / "dataset", tmp_path / "last")).hashes) == 25
+
+
 def test_a_line_may_hold_a_carriage_return(tmp_path: Path) -> None:
     """Whoever edits by hand may leave one between two values, and seal it; it is still one line."""
     data = small_data(tmp_path / "data")
@@ -107,6 +131,7 @@ def test_a_line_may_hold_a_carriage_return(tmp_path: Path) -> None:
     told = b'{"v":1,"id":"%b"%b' % (identity, record)
     with path.open("ab") as file:
         file.write(b'%b,"crc":"%08x"}\n' % (told[:-1], zlib.crc32(told)))
+    append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
     written(data)
     assert check(copied(data / "dataset", tmp_path / "copy")).damaged == 1
 

@@ -37,7 +37,7 @@ def dataset(directory: Path | None) -> None:
         listed = "".join(f"\n  {reason}" for reason in reasons)
         raise click.ClickException(f"Nothing was written, the last version stays:{listed}")
     store.keep()
-    written = written_for(snapshot, directory)
+    written = written_for(store, directory)
     found = written.manifest
     size = sum(file.bytes for file in found.files.values())
     click.echo(
@@ -50,16 +50,23 @@ def dataset(directory: Path | None) -> None:
         click.echo(f"Head of {head.date}: {head.size:,} lines, root {head.root}")
 
 
-def written_for(snapshot: Snapshot, directory: Path | None = None) -> Written:
-    """The dataset of the app's data, brought up to date.
+def written_for(store: Store, directory: Path | None = None) -> Written:
+    """The dataset of the app's data, brought up to date with what was polled since they were read.
 
     Raises:
         click.ClickException: it cannot be; the sentence says why.
     """
     settings = app_settings()
     target = directory or settings.data_dir / FOLDER
-    base_url = settings.base_url or snapshot.catalogue.site.base_url
-    source = Source(settings.data_dir, snapshot, base_url and base_url.rstrip("/"))
+    base_url = settings.base_url or store.snapshot.catalogue.site.base_url
+
+    def read() -> Snapshot:
+        store.reload()
+        if reasons := store.snapshot.unpublishable:
+            raise DatasetError("\n  ".join(["nothing was written", *map(str, reasons)]))
+        return store.snapshot
+
+    source = Source(settings.data_dir, read, base_url and base_url.rstrip("/"))
     if not formats.has_parquet():
         click.echo("warning: without Parquet, which needs: pip install '.[data]'", err=True)
     gc.collect()

@@ -102,9 +102,9 @@ def export(where: str, even_if: int | None, *, take_over: bool) -> None:
         )
     _refuse(list(map(str, snapshot.unpublishable)))
     if is_cloud(where):
-        said = _upload(snapshot, where, even_if, take_over=take_over)
+        said = _upload(where, even_if, take_over=take_over)
     else:
-        said = _write(snapshot, Path(where), even_if)
+        said = _write(Path(where), even_if)
     store.keep()
     with suppress(OSError):  # keep() has just warned of it
         store.note_export()
@@ -114,18 +114,18 @@ def export(where: str, even_if: int | None, *, take_over: bool) -> None:
     click.echo(said)
 
 
-def _write(snapshot: Snapshot, directory: Path, even_if: int | None) -> str:
+def _write(directory: Path, even_if: int | None) -> str:
     """Put a new tree in the last one's place in a directory; what came of it."""
     try:
         with closing(Tree(directory, _manifest_in(directory / "current"))) as tree:
-            manifest = _filled(tree, snapshot, even_if)
+            manifest = _filled(tree, even_if)
             written = tree.publish(manifest)
     except OSError as error:
         raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
     return f"{_counts(manifest)} in {directory / 'current'}; {written:,} answers changed."
 
 
-def _upload(snapshot: Snapshot, where: str, even_if: int | None, *, take_over: bool) -> str:
+def _upload(where: str, even_if: int | None, *, take_over: bool) -> str:
     """Bring a bucket up to date; what came of it."""
     settings = app_settings()
     try:
@@ -134,7 +134,7 @@ def _upload(snapshot: Snapshot, where: str, even_if: int | None, *, take_over: b
             remote = uploads.look(bucket)
             uploader = uploads.Uploader(bucket, remote, exporter, take_over=take_over)
             tree = Tree(Path(home), remote.published)
-            manifest = _filled(tree, snapshot, even_if)
+            manifest = _filled(tree, even_if)
             changed = len(uploader.changed(manifest))
             with click.progressbar(length=changed, label=where, file=sys.stderr) as bar:
                 now = rfc3339(datetime.now(UTC))
@@ -160,11 +160,11 @@ def _only_exporter(settings: Settings) -> Iterator[str]:
         yield name.read_text()
 
 
-def _filled(tree: Tree, snapshot: Snapshot, even_if: int | None) -> Manifest:
+def _filled(tree: Tree, even_if: int | None) -> Manifest:
     """What is to be published, written into a tree; refused if too much of it would be gone."""
     store: Store = current_app.extensions["store"]
-    written_for(snapshot)
-    manifest = tree.fill(snapshot, app_settings().data_dir / dataset.FOLDER)
+    written_for(store)
+    manifest = tree.fill(store.snapshot, app_settings().data_dir / dataset.FOLDER)
     accepted = set(_paths({"best": store.history.accepted()}))
     published = {path for path in tree.before.addresses if not _is_beside(path)}
     gone = {

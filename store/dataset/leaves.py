@@ -13,7 +13,7 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -124,6 +124,8 @@ _LISTED = msgspec.json.Decoder(Listed)
 _STAMP = msgspec.json.Decoder(Stamp)
 
 
+Ends = Callable[[], Mapping[str, int]]
+"""Reads history, and says up to which offset of each file."""
 Clock = Callable[[bytes], str]
 """Which time a line counts with; empty if it is none that a line can bear now."""
 
@@ -148,12 +150,16 @@ def stamp_of(line: bytes) -> Stamp:
 
 
 class LeafList:
-    """The leaf list of one data directory."""
+    """The leaf list of one data directory; ``sizes`` are in bytes, by month, when it was extended.
+
+    Others may have extended it since.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._home = directory / FOLDER
         self._history = directory / "history"
         self._last_good = LastGood(directory)
+        self.sizes: dict[str, int] = {}
 
     def months(self) -> list[str]:
         """The months that leaves are listed under, in order."""
@@ -171,11 +177,15 @@ class LeafList:
         """
         return parse_heads(self._read(HEADS), f"{FOLDER}/{HEADS}")
 
-    def extend(self, now: datetime, published: Sequence[Head] = ()) -> list[Head]:
+    def extend(
+        self, now: datetime, published: Sequence[Head] = (), read: Ends | None = None
+    ) -> list[Head]:
         """List what history holds and the list does not, and write the heads of days now closed.
 
         Returns every head there is, oldest first, those that were ``published`` among them. History
         files are compared with the list: by a checksum kept in ``.last-good``, or line by line.
+        ``read`` looks at history once more, while nobody else can list anything, and only what it
+        read is listed.
 
         Raises:
             ProofError: what was written before is damaged, or a listed line is another now;
@@ -189,13 +199,15 @@ class LeafList:
             check_grown(written, heads.closed, f"{FOLDER}/{HEADS}")
             check_grown(published, heads.closed, f"the published {HEADS}")
             fresh: list[Leaf] = []
-            for leaf in self.in_order(self.unlisted(listed), clock(now), heads.day, now):
+            unlisted = self.unlisted(listed, read() if read else None)
+            for leaf in self.in_order(unlisted, clock(now), heads.day, now):
                 heads.add(leaf.day, leaf.hash)
                 fresh.append(leaf)
             self._append(fresh)
             body = b"".join(map(head_line, heads.closed[len(written) :]))
             self._write(HEADS, body)
             self._keep(listed)
+            self.sizes = {month: len(self.month(month)) for month in self.months()}
             return heads.closed
 
     def leaves(self) -> Iterator[Leaf]:
@@ -246,10 +258,13 @@ class LeafList:
             seal.update(data)
         return seal.hexdigest().encode()
 
-    def unlisted(self, listed: Listed) -> Iterator[tuple[str, int, bytes]]:
+    def unlisted(
+        self, listed: Listed, ends: Mapping[str, int] | None = None
+    ) -> Iterator[tuple[str, int, bytes]]:
         """File, offset and text of every sealed line that the list lacks; ``listed`` goes along.
 
-        A line that stands in a file twice is listed once.
+        A line that stands in a file twice is listed once. With ``ends`` a file is looked at up to
+        where it is listed, or up to its end if that is later.
 
         Raises:
             ProofError: a listed line is another now.
@@ -260,7 +275,9 @@ class LeafList:
                 continue
             end, digest = listed.files.get(slug, (0, _NOTHING))
             with opened(path) as handle:
-                data = os.pread(handle, os.fstat(handle).st_size, 0)
+                size = os.fstat(handle).st_size
+                most = size if ends is None else max(end, ends.get(slug, 0))
+                data = os.pread(handle, min(size, most), 0)
             seen = sha256(memoryview(data)[:end])
             if seen.digest() == digest:
                 new = _once(data, end)

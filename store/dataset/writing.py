@@ -25,7 +25,7 @@ from store.dataset.manifest import File, Manifest, Redaction
 from store.disk import atomic_write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -42,10 +42,13 @@ class DatasetError(Exception):
 
 
 class Source(Struct, frozen=True):
-    """What a dataset is made from: a data directory, its snapshot and where it is served."""
+    """What a dataset is made from: a data directory, its snapshot as it is now, where it is served.
+
+    ``read`` raises :class:`DatasetError` for a snapshot that must not be published.
+    """
 
     directory: Path
-    snapshot: Snapshot
+    read: Callable[[], Snapshot]
     base_url: str | None
 
 
@@ -69,9 +72,16 @@ def write(target: Path, source: Source, now: datetime) -> Written:
     leaf_list = LeafList(source.directory)
     with _locked(target):
         older = read(target)
-        writer = _Writer(target, source, older)
-        published = _published(target, writer.before, leaf_list) if writer.before else ()
-        heads = leaf_list.extend(now, published)
+        before = next(reversed(older.values()), None)
+        published = _published(target, before, leaf_list) if before else ()
+        taken: list[Snapshot] = []
+
+        def read_history() -> dict[str, int]:
+            taken.append(source.read())
+            return taken[-1].ends
+
+        heads = leaf_list.extend(now, published, read_history)
+        writer = _Writer(target, source, taken[-1], older)
         writer.months(leaf_list)
         writer.rest(heads)
         written = writer.publish()
@@ -157,13 +167,16 @@ def _with_parquet(before: Manifest | None) -> bool:
 class _Writer:
     """One version on its way; see :func:`write`."""
 
-    def __init__(self, target: Path, source: Source, older: dict[str, Manifest]) -> None:
+    def __init__(
+        self, target: Path, source: Source, snapshot: Snapshot, older: dict[str, Manifest]
+    ) -> None:
         self.new = 0
         self._target = target
         self._source = source
+        self._snapshot = snapshot
         self._older = older
-        self.before = next(reversed(older.values()), None)
-        self._parquet = _with_parquet(self.before)
+        self._before = next(reversed(older.values()), None)
+        self._parquet = _with_parquet(self._before)
         self._files: dict[str, File] = {}
         self._months: dict[str, str] = {}
         (target / manifest.OBJECTS).mkdir(exist_ok=True)
@@ -171,9 +184,9 @@ class _Writer:
 
     def months(self, leaf_list: LeafList) -> None:
         """The files of every month, taken over where what they are made from is the same."""
-        withheld = self._source.snapshot.catalogue.withheld
-        for month in leaf_list.months():
-            text = leaf_list.month(month)
+        withheld = self._snapshot.catalogue.withheld
+        for month in leaf_list.sizes:
+            text = leaf_list.month(month)[: leaf_list.sizes[month]]
             key = sha256(b"%b%d" % (FORMAT, self._parquet) + text + _encoded(withheld)).hexdigest()
             self._months[month] = key
             if found := self._kept_month(month, key):
@@ -186,17 +199,17 @@ class _Writer:
 
     def _kept_month(self, month: str, key: str) -> dict[str, File]:
         """A month's files, if they were made from the same and are as they were; else none."""
-        if self.before is None or self.before.months.get(month) != key:
+        if self._before is None or self._before.months.get(month) != key:
             return {}
-        files = {n: f for n, f in self.before.files.items() if f"/month={month}/" in n}
+        files = {n: f for n, f in self._before.files.items() if f"/month={month}/" in n}
         lost = any(manifest.kept(self._target, name, file) is None for name, file in files.items())
         return {} if lost else files
 
     def rest(self, heads: Sequence[Head]) -> None:
         """What is over everything."""
-        for name, body, rows in whole_files(self._source.snapshot, parquet=self._parquet):
+        for name, body, rows in whole_files(self._snapshot, parquet=self._parquet):
             self._place(name, body, rows)
-        snapshot = self._source.snapshot
+        snapshot = self._snapshot
         said = catalogue.published(snapshot.catalogue, self._source.base_url)
         self._place(catalogue.NAME, said)
         self._place(leaves.HEADS, b"".join(map(leaves.head_line, heads)), len(heads))
@@ -204,8 +217,8 @@ class _Writer:
     def publish(self) -> Manifest:
         """Put the version in place, and take what is withheld out of those before."""
         made, older = self._manifest(), self._older
-        if self.before and _same(self.before, made):
-            made = self.before
+        if self._before and _same(self._before, made):
+            made = self._before
         else:
             made = replace(made, version=_next_version(made.date, older.values()))
             made = self._described(made)
@@ -219,7 +232,7 @@ class _Writer:
         return made
 
     def _manifest(self) -> Manifest:
-        snapshot = self._source.snapshot
+        snapshot = self._snapshot
         site, withheld = snapshot.catalogue.site, snapshot.catalogue.withheld
         return Manifest(
             version="",
@@ -254,7 +267,7 @@ class _Writer:
 
     def _redact(self, older: dict[str, Manifest], made: Manifest) -> None:
         """Take the texts of what is newly withheld out of every version before."""
-        known = {each.id for each in self.before.withheld} if self.before else set[str]()
+        known = {each.id for each in self._before.withheld} if self._before else set[str]()
         fresh = [each for each in made.withheld if each.id not in known]
         for name, version in list(older.items()) if fresh else ():
             files = dict(version.files)
@@ -270,7 +283,7 @@ class _Writer:
 
     def _redacted_month(self, month: str, version: Manifest) -> dict[str, File]:
         """The files of an older version's month that hold what is withheld now, without it."""
-        withheld = self._source.snapshot.catalogue.withheld
+        withheld = self._snapshot.catalogue.withheld
         name, list_name = manifest.EVIDENCE.format(month), manifest.LEAVES.format(month)
         packed = (self._target / version.files[name].object(name)).read_bytes()
         lines = evidence.lines_of(gzip.decompress(packed))
