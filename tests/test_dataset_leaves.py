@@ -149,6 +149,25 @@ def test_a_line_that_stands_twice_is_listed_once(data: Path, *, forget: bool) ->
         listed.extend(NOW)
 
 
+@pytest.mark.parametrize("forget", [False, True])
+def test_what_is_left_for_the_next_time_is_listed_once(data: Path, *, forget: bool) -> None:
+    """A dataset lists only what its snapshot has; a server had listed a damaged line after that."""
+    listed, path = LeafList(data), data / "history/crm-software.jsonl"
+    end = path.stat().st_size
+    told = b'{"v":1,"id":"0123456789abcdef","slug":"crm-software"}'
+    with path.open("ab") as file:
+        file.write(b'%b,"crc":"%08x"}\n' % (told[:-1], zlib.crc32(told)))
+    listed.extend(NOW)
+    for day in (16, 17):
+        if forget:
+            (data / ".last-good/listed").unlink()
+        append(data, [answered("A", ["Late"], f"2026-11-{day}T06:00:00Z")])
+        listed.extend(NOW, read=lambda: {"crm-software": end, "help-desk": 10**6})
+        assert len(list(listed.leaves())) == 20
+    listed.extend(NOW + timedelta(days=20))
+    assert len(list(listed.leaves())) == len(lines_of(data)) == 22
+
+
 def test_a_file_that_looks_older_than_the_list_is_compared(data: Path) -> None:
     """A copy of a directory may have any times."""
     LeafList(data).extend(NOW)

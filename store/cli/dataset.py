@@ -32,10 +32,7 @@ def dataset(directory: Path | None) -> None:
     '.[data]'.
     """
     store: Store = current_app.extensions["store"]
-    snapshot = store.snapshot
-    if reasons := snapshot.unpublishable:
-        listed = "".join(f"\n  {reason}" for reason in reasons)
-        raise click.ClickException(f"Nothing was written, the last version stays:{listed}")
+    _check_publishable(store.snapshot)
     store.keep()
     written = written_for(store, directory)
     found = written.manifest
@@ -50,6 +47,12 @@ def dataset(directory: Path | None) -> None:
         click.echo(f"Head of {head.date}: {head.size:,} lines, root {head.root}")
 
 
+def _check_publishable(snapshot: Snapshot) -> None:
+    if reasons := snapshot.unpublishable:
+        listed = "".join(f"\n  {reason}" for reason in reasons)
+        raise click.ClickException(f"Nothing was written, the last version stays:{listed}")
+
+
 def written_for(store: Store, directory: Path | None = None) -> Written:
     """The dataset of the app's data, brought up to date with what was polled since they were read.
 
@@ -62,8 +65,7 @@ def written_for(store: Store, directory: Path | None = None) -> Written:
 
     def read() -> Snapshot:
         store.reload()
-        if reasons := store.snapshot.unpublishable:
-            raise DatasetError("\n  ".join(["nothing was written", *map(str, reasons)]))
+        _check_publishable(store.snapshot)
         return store.snapshot
 
     source = Source(settings.data_dir, read, base_url and base_url.rstrip("/"))

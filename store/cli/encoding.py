@@ -57,7 +57,7 @@ def meaning() -> None:
 def remarks(directory: Path, folder: Path | None, catalogue: Catalogue) -> Iterator[Problem]:
     """What keeps search from going by meaning, where a folder is named or there were vectors."""
     file = VectorFile(directory)
-    if folder is None and file.version() is None:
+    if folder is None and file.signature() is None:
         return
     try:
         if (files := find(folder)) is None:

@@ -263,8 +263,8 @@ class LeafList:
     ) -> Iterator[tuple[str, int, bytes]]:
         """File, offset and text of every sealed line that the list lacks; ``listed`` goes along.
 
-        A line that stands in a file twice is listed once. With ``ends`` a file is looked at up to
-        where it is listed, or up to its end if that is later.
+        A line that stands in a file twice is listed once. With ``ends`` only lines before a file's
+        end are yielded; the others are left for the next time.
 
         Raises:
             ProofError: a listed line is another now.
@@ -275,20 +275,22 @@ class LeafList:
                 continue
             end, digest = listed.files.get(slug, (0, _NOTHING))
             with opened(path) as handle:
-                size = os.fstat(handle).st_size
-                most = size if ends is None else max(end, ends.get(slug, 0))
-                data = os.pread(handle, min(size, most), 0)
+                data = os.pread(handle, os.fstat(handle).st_size, 0)
             seen = sha256(memoryview(data)[:end])
-            if seen.digest() == digest:
+            is_known = seen.digest() == digest
+            if is_known:
                 new = _once(data, end)
             else:
                 listed.hashes = listed.hashes or self._listed().hashes
                 new = _new(path.name, data, bytes(listed.hashes.get(slug, b"")))
                 end, seen = 0, sha256()
-            whole = _whole(data)
+            most = len(data) if ends is None else ends.get(slug, 0)
+            left = [start for start, _ in new if start >= most]
+            whole = left[0] if left else _whole(data)
             seen.update(memoryview(data)[end:whole])
-            listed.files[slug] = whole, seen.digest()
-            yield from ((slug, start, line) for start, line in new)
+            # Where lines are left, listed ones may follow that only the list knows.
+            listed.files[slug] = (whole, seen.digest()) if is_known or not left else (0, b"")
+            yield from ((slug, start, line) for start, line in new if start < most)
 
     @staticmethod
     def in_order(

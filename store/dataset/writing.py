@@ -44,7 +44,7 @@ class DatasetError(Exception):
 class Source(Struct, frozen=True):
     """What a dataset is made from: a data directory, its snapshot as it is now, where it is served.
 
-    ``read`` raises :class:`DatasetError` for a snapshot that must not be published.
+    What ``read`` raises ends the writing before anything is written.
     """
 
     directory: Path

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from store.embeddings.model import Model, ModelFiles
-    from store.embeddings.vectors import Version
+    from store.listing import Signature
     from store.rankings.search import Document
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class _Ready(NamedTuple):
     """A table, if there can be one, what it was made from, and until when it may be used."""
 
     documents: Sequence[Document]
-    version: Version | None
+    signature: Signature | None
     table: _Table | None
     until: float = math.inf
 
@@ -82,13 +82,13 @@ class Embeddings:
     @property
     def edition(self) -> str:
         """What tells answers from those that other vectors gave, or words until these were read."""
-        return f"{self._file.version()}-{self.prepared}" if self.is_wanted else ""
+        return f"{self._file.signature()}-{self.prepared}" if self.is_wanted else ""
 
     @property
     def modified(self) -> int:
         """When the vectors were written, in Unix seconds; 0 without any."""
-        version = self._file.version() if self.is_wanted else None
-        return version[0] // 10**9 if version else 0
+        found = self._file.signature() if self.is_wanted else None
+        return found[0] // 1_000_000_000 if found else 0
 
     def compare(self, text: str, documents: Sequence[Document]) -> dict[str, float] | None:
         """Slug → how alike a text is to each category; empty where no vectors can be used.
@@ -117,7 +117,7 @@ class Embeddings:
 
     def _holds(self, ready: _Ready, documents: Sequence[Document]) -> bool:
         """Whether what was read is still what is there."""
-        same = ready.version == self._file.version() and self._clock() < ready.until
+        same = ready.signature == self._file.signature() and self._clock() < ready.until
         return same and ready.documents == documents
 
     def _may_compare(self) -> bool:
@@ -135,16 +135,16 @@ class Embeddings:
 
     def prepare(self, documents: Sequence[Document]) -> None:
         """Read model and vectors now; what cannot be read is logged once, and done without."""
-        version, table, until = self._file.version(), None, math.inf
+        signature, table, until = self._file.signature(), None, math.inf
         try:
-            table = self._table(documents) if version else None
+            table = self._table(documents) if signature else None
             self._fault = ""
         except Exception as error:  # no fault in here may cost more than the model's help
             known = isinstance(error, ModelError | VectorsError | OSError)
             if str(error) != self._fault:
                 log.warning("search goes by words alone: %s", error, exc_info=not known)
             self._fault, until = str(error), self._clock() + AGAIN
-        self._ready = _Ready(documents, version, table, until)
+        self._ready = _Ready(documents, signature, table, until)
         self.prepared += 1
 
     def _begin(self, documents: Sequence[Document]) -> None:

@@ -12,10 +12,13 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from store.disk import atomic_write, make_folder, opened, sync_directory
+from store.listing import signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from store.listing import Signature
 
 FOLDER = ".meaning"
 VECTORS = f"{FOLDER}/vectors"
@@ -24,8 +27,6 @@ KEY = 16
 
 Vectors = dict[bytes, bytes]
 """The vector of each text, by its key."""
-Version = tuple[int, int, int]
-"""Modification and change times in ns and size in bytes of the file."""
 
 
 class VectorsError(Exception):
@@ -55,13 +56,12 @@ class VectorFile:
         self._home = directory / FOLDER
         self._path = directory / VECTORS
 
-    def version(self) -> Version | None:
-        """What tells the file from another version of it; ``None`` if there is none."""
+    def signature(self) -> Signature | None:
+        """What differs when the file was changed or replaced; ``None`` if there is none."""
         try:
-            found = self._path.lstat()
+            return signature_of(self._path.lstat())
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
     def read(self, digest: str) -> Vectors:
         """The vectors that the model with this digest made.
