@@ -157,24 +157,22 @@ class Pages:
         if isinstance(found, Absent):
             return found
         newest = as_of.newest_day(snapshot, slug)
-        cited = day if day and day < newest else as_of.closed_day(snapshot, slug)
-        behind = (
-            None if day or not as_of.is_old(current, newest, view.site.stale_after_days) else newest
-        )
 
         def context() -> dict[str, Any]:
             verdict = self._maker.decoded(found, _VERDICTS)
             board = as_of.leaderboard(snapshot, slug, day, store.lines) if day else current
             days = Evidence(store, snapshot).days(slug, day)
-            citation = citations.citation(verdict, cited, view) if cited else None
-            shown = contexts.category(board, verdict, days, view)
-            return {**shown, "citation": citation, "behind": behind}
+            cited = day if day and day < newest else as_of.closed_day(snapshot, slug)
+            is_old = not day and as_of.is_old(current, newest, view.site.stale_after_days)
+            return {
+                **contexts.category(board, verdict, days, view),
+                "citation": citations.citation(verdict, cited, view) if cited else None,
+                "behind": newest if is_old else None,
+                "not_before": citations.not_before(cited, newest if is_old else None),
+            }
 
-        path = f"best/{slug}?asOf={day or ''}&cited={cited or ''}&behind={behind or ''}"
-        page = self._maker.page(view, path, "category.html", context, about=found)
-        since = [citations.closed_at(cited)] if cited else []
-        since += [citations.began_at(behind)] if behind else []
-        return _not_before(max(since), page) if since else page
+        path = f"best/{slug}?asOf={day or ''}&newest={newest}"
+        return self._maker.page(view, path, "category.html", context, about=found)
 
     def differences(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>/changes``: what differs between two days of a category."""
@@ -365,16 +363,6 @@ class Pages:
                 "feeds/changes.atom", "changes.atom.xml", _newest_changes, media_type=ATOM
             ),
         )
-
-
-def _not_before(time: int, page: Resource) -> Resource:
-    """A page that is what it is since a time, in Unix seconds, or later."""
-
-    def make() -> EncodedBody:
-        encoded = page.make()
-        return EncodedBody(encoded.body, max(encoded.modified, time))
-
-    return msgspec.structs.replace(page, make=make)
 
 
 def _newest_items(view: SnapshotView) -> list[dict[str, Any]]:
