@@ -113,10 +113,10 @@ class BodyCache:
         """
         if generation is None:
             return make()
-        with self._lock:
-            kept = self._kept.get(path)
-        if kept is not None and kept.generation == generation:
-            return kept.body
+        with self._lock, suppress(KeyError):
+            kept = self._kept[path]
+            if kept.generation == generation:
+                return kept.body
         made = make()
         if made.is_final:
             self._keep(path, generation, made)
