@@ -36,12 +36,12 @@ class Unread(Struct, frozen=True):
     why: str
 
 
-def results_of(batch: Batch, remote: Remote, line: ProviderLine) -> list[Result] | Unread:
-    """All that the provider says of a batch's items; all or nothing."""
+def results_of(remote: Remote, line: ProviderLine) -> list[Result] | Unread:
+    """All that a provider says of a batch's items; all or nothing."""
     found: list[Result] = []
     files = list(remote.files)
     for count, file in enumerate(files, start=1):
-        came = line.call(line.queue.build_download(batch.assistant, file, line.key))
+        came = line.call(line.queue.build_download(file))
         if not is_well(came):
             return Unread(said(came))
         found += line.queue.read_results(came.body)

@@ -136,7 +136,7 @@ def _find(batch: Batch, work: BatchWork, line: ProviderLine) -> str | tuple[str,
     for suspect in suspects:
         if suspect.state == "open":
             return None
-        found = results_of(batch, suspect, line)
+        found = results_of(suspect, line)
         if isinstance(found, Unread):
             return None
         if any(identifier.startswith(f"{batch.key}-") for identifier, _ in found):
@@ -151,7 +151,7 @@ def _listed(batch: Batch, line: ProviderLine) -> list[Remote] | None:
     found: list[Remote] = []
     after: str | None = None
     for _ in range(MOST_PAGES):
-        came = line.call(line.queue.build_list(batch.assistant, after, line.key))
+        came = line.call(line.queue.build_list(after))
         page = line.queue.read_list(came.body) if is_well(came) else None
         if page is None:
             return None
@@ -166,7 +166,7 @@ def _listed(batch: Batch, line: ProviderLine) -> list[Remote] | None:
 def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Followed) -> None:
     """Ask how a batch stands, and do what follows from that."""
     assert batch.remote is not None  # noqa: S101 - it was found
-    answered = line.call(line.queue.build_look(batch.assistant, batch.remote, line.key))
+    answered = line.call(line.queue.build_look(batch.remote))
     remote = line.queue.read_batch(opened(answered.body)) if is_well(answered) else None
     if fault := work.polling.clock.fault():
         came.wrong.append(fault)
@@ -192,7 +192,7 @@ def _is_whole(batch: Batch, remote: Remote, work: BatchWork) -> bool:
 
 
 def _end(batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came: Followed) -> None:
-    found = results_of(batch, remote, line)
+    found = results_of(remote, line)
     if isinstance(found, Unread):
         came.wrong.append(f"The results of a batch of {batch.name} cannot be had: {found.why}")
         _give_up(batch, found.why, work)
@@ -242,7 +242,7 @@ def cancel(batch: Batch, work: BatchWork, line: ProviderLine) -> str | None:
     Returns why it would not, in a sentence.
     """
     assert batch.remote is not None  # noqa: S101 - only what a provider has can be cancelled
-    came = line.call(line.queue.build_cancel(batch.assistant, batch.remote, line.key))
+    came = line.call(line.queue.build_cancel(batch.remote))
     if not is_well(came):
         return said(came)
     if batch.cancelled_at is None:

@@ -168,12 +168,12 @@ def _sent(batch: Batch, work: BatchWork, line: ProviderLine) -> Submitted:
         for n, item in enumerate(batch.items)
     ]
     file = None
-    if upload := line.queue.build_upload(batch.assistant, items, line.key):
+    if upload := line.queue.build_upload(items):
         came = line.call(upload)
         file = wire.text(opened(came.body).get("id")) if is_well(came) else None
         if not file:
             return _refused(batch, came, work)
-    came = line.call(line.queue.build_batch(batch.assistant, items, batch.key, file, line.key))
+    came = line.call(line.queue.build_batch(items, batch.key, file))
     if is_well(came) and (remote := line.queue.read_batch(opened(came.body))):
         work.files.write(msgspec.structs.replace(batch, state="submitted", remote=remote.id))
         return Submitted(len(items))

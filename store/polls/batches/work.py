@@ -83,8 +83,8 @@ class ProviderLine:
         patient = msgspec.structs.replace(polling.limits, size=max(SIZE, polling.limits.size))
         wide = msgspec.structs.replace(polling, limits=patient)
         self._sender: Sender = sender_for(assistant, wide)
-        self.queue = queue_of(assistant)
         self.key = self._sender.secret
+        self.queue = queue_of(assistant)(assistant, self.key)
 
     def call(self, request: Request) -> Response | Lost:
         """One attempt at a request."""
