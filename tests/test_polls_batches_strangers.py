@@ -22,7 +22,7 @@ from batch_desk import Desk
 from batching import Batching, serving
 from processes import free_port, reached, until
 
-from store.polls.asking import body_of, read_reply
+from store.polls.asking import PROVIDERS, request_for
 from store.polls.providers import Response
 from store.polls.providers.batches import Item, Remote, opened
 from store.polls.providers.batches.queues import QUEUES, queue_of
@@ -99,7 +99,7 @@ def sdk(module: str, install: str = EXTRA) -> Any:
 def items(desk: Desk, api: str) -> list[Item]:
     """Items of a batch."""
     pairs = desk.calls(2, api)
-    bodies = (body_of(p.assistant, p.category.question) for p in pairs)
+    bodies = (request_for(p.assistant, p.category.question).body for p in pairs)
     return [Item(f"{1:016x}-{n}", body) for n, body in enumerate(bodies)]
 
 
@@ -150,7 +150,7 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches(tmp_path: Path) -> None:
     }
     ((_, came),) = queue.read_results(msgspec.json.encode(result))
     assert isinstance(came, Response)
-    assert read_reply(assistant, came).outcome == "hello"
+    assert PROVIDERS[assistant.api].read_reply(came).outcome == "hello"
 
 
 def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> None:
@@ -191,7 +191,9 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> Non
         )
         found.update(queue.read_results(shape.model_dump_json().encode()))
     outcomes = {
-        name: read_reply(assistant, came).outcome if isinstance(came, Response) else came
+        name: PROVIDERS[assistant.api].read_reply(came).outcome
+        if isinstance(came, Response)
+        else came
         for name, came in found.items()
     }
     assert outcomes.pop("succeeded") == "hello"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from store.settings import Settings
@@ -35,23 +36,26 @@ class Leases:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    @contextmanager
-    def lease(self, slug: str, model: str) -> Iterator[bool]:
+    def lease(self, slug: str, model: str) -> AbstractContextManager[bool]:
         """Hold a pair inside the block; yields whether it could be had.
 
         Raises:
             OSError: the file cannot be locked.
         """
         self._directory.mkdir(exist_ok=True)
-        with leased(self._file(model), _byte(slug)) as had:
-            yield had
+        return leased(self._file(model), _byte(slug))
+
+    def batches(self, model: str) -> AbstractContextManager[bool]:
+        """Be the only one who works on an assistant's batches; else as :meth:`lease`."""
+        self._directory.mkdir(exist_ok=True)
+        return leased(self._file(model, ".batch"))
 
     def held(self, model: str) -> int:
         """How many of an assistant's pairs are being asked now, by any process."""
         return held(self._file(model))
 
-    def _file(self, model: str) -> Path:
-        return self._directory / f"{hashlib.sha256(model.encode()).hexdigest()[:8]}.lock"
+    def _file(self, model: str, what: str = "") -> Path:
+        return self._directory / f"{hashlib.sha256(model.encode()).hexdigest()[:8]}{what}.lock"
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from store.history import HistoryError
 from store.polls.asking import Unready
 from store.polls.batches.files import Batches, under_way
 from store.polls.batches.scheduling import BatchSchedule, not_under_way
-from store.polls.batches.work import BatchWork, notes_of
+from store.polls.batches.work import BatchWork
 from store.polls.clocks import Clock
 from store.polls.due import Pair, Rounds, look
 from store.polls.leases import Leases, leased, locks_in
@@ -298,8 +298,7 @@ class Schedule:
         return BatchWork(
             files=self._batches.files,
             polling=deps,
-            noted=notes_of(self._store.history),
-            locks=self._locks,
+            history=self._store.history,
         )
 
     def _run(self, catalogue: Catalogue, assistant: Assistant) -> RunSummary | None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from store.cleaning import clean
 from store.history import HistoryError
-from store.polls.asking import body_of
+from store.polls.asking import request_for
 from store.polls.batches.files import Asking, Batch
 from store.polls.providers import Reply, Response
 from store.polls.providers import envelopes as wire
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from store.polls.batches.work import BatchWork, ProviderLine
     from store.polls.due import Pair, Rounds
-    from store.polls.spending import Account
     from store.records import Assistant
 
 MOST_ITEMS = 200
@@ -66,7 +65,7 @@ def submit(
     try:
         work.files.write(drawn)
     except OSError:
-        _give_back(drawn.reserved, work.polling.accounts)
+        work.hold(drawn.reserved, 0)
         raise
     batch = _claimed(drawn, calls, work, rounds)
     if not batch.items:
@@ -94,7 +93,7 @@ def _drawn(calls: Sequence[Pair], assistant: Assistant, work: BatchWork) -> Batc
 
 def cost_at_most(assistant: Assistant, question: str) -> int:
     """What one question may cost at most in a batch, in micro-dollars; none if nobody knows."""
-    most = at_most(assistant, body_of(assistant, question))
+    most = at_most(assistant, request_for(assistant, question).body)
     return micros(usd(at_batch_price(assistant), most) or 0)
 
 
@@ -115,14 +114,10 @@ def _reserved(batch: Batch, work: BatchWork) -> tuple[Batch, str | None]:
         return batch, refusal
     for number, account in enumerate(accounts):
         if account.reserve(total) is None:
-            _give_back(total, accounts[:number])
+            for taken in accounts[:number]:
+                taken.replace(total, 0)
             return batch, refusal
     return msgspec.structs.replace(batch, items=tuple(items), reserved=total), None
-
-
-def _give_back(reserved: int, accounts: Sequence[Account]) -> None:
-    for account in accounts:
-        account.replace(reserved, 0)
 
 
 def _claimed(batch: Batch, calls: Sequence[Pair], work: BatchWork, rounds: Rounds | None) -> Batch:
@@ -143,8 +138,7 @@ def _claimed(batch: Batch, calls: Sequence[Pair], work: BatchWork, rounds: Round
     reserved = sum(cost_at_most(batch.assistant, item.question) for item in items)
     fewer = msgspec.structs.replace(batch, items=items, reserved=reserved)
     work.files.write(fewer)
-    for account in work.polling.accounts:
-        account.replace(batch.reserved, reserved)
+    work.hold(batch.reserved, reserved)
     return fewer
 
 
@@ -164,7 +158,7 @@ def _is_free(pair: Pair, work: BatchWork, rounds: Rounds | None) -> bool:
 def _sent(batch: Batch, work: BatchWork, line: ProviderLine) -> Submitted:
     """Upload and make it; without a clear answer to that it stays intended, to be looked for."""
     items = [
-        Item(batch.identity(n), body_of(batch.assistant, item.question))
+        Item(batch.identity(n), request_for(batch.assistant, item.question).body)
         for n, item in enumerate(batch.items)
     ]
     file = None
