@@ -78,7 +78,7 @@ def passes(
             pair
             for pair in unclear(pairs, standing_of)
             if pair.assistant.name not in resting
-            and max(asked[_key(pair)], _answers(pair, standing_of)) < most
+            and max(asked[pair.key], _answers(pair, standing_of)) < most
         ],
         standing_of,
     ):
@@ -86,25 +86,21 @@ def passes(
         before, stands = stands, look()
         for pair in chosen:
             state = stands.of(pair)
-            asked[_key(pair)] += 1
+            asked[pair.key] += 1
             if state is None or state.failure or state == before.of(pair):
-                asked[_key(pair)] = most
+                asked[pair.key] = most
             if state and state.cooldown_until:
                 resting.add(pair.assistant.name)
 
 
 def _fewest(pairs: Sequence[Pair], standing_of: StandingOf) -> list[Pair]:
     """In each category the pairs with the fewest answers."""
-    answers = [_answers(pair, standing_of) for pair in pairs]
     least: dict[str, int] = {}
-    for pair, count in zip(pairs, answers, strict=True):
-        least[pair.slug] = min(count, least.get(pair.slug, count))
-    return [p for p, count in zip(pairs, answers, strict=True) if count == least[p.slug]]
+    for pair in pairs:
+        answers = _answers(pair, standing_of)
+        least[pair.slug] = min(answers, least.get(pair.slug, answers))
+    return [pair for pair in pairs if _answers(pair, standing_of) == least[pair.slug]]
 
 
 def _answers(pair: Pair, standing_of: StandingOf) -> int:
     return standing_of(pair.slug).answers.get(pair.assistant.name, 0)
-
-
-def _key(pair: Pair) -> tuple[str, str]:
-    return pair.slug, pair.assistant.name

@@ -30,6 +30,11 @@ class Pair(Struct, frozen=True):
     category: Category
     assistant: Assistant
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The slug and the assistant's name."""
+        return self.slug, self.assistant.name
+
 
 class Rounds(Struct, frozen=True):
     """How often a pair is asked: so many days between rounds, so many answers in each.

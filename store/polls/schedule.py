@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from store.files import Catalogue
     from store.memory import Store
     from store.polls.runner import RunSummary
-    from store.rankings.poll_states import PollStates
     from store.records import Assistant, Problem
     from store.settings import Settings
 
@@ -246,8 +245,7 @@ class Schedule:
         if self._stop.is_set() or _unsettled(catalogue):
             return
         try:
-            work = self._work(self._dependencies(catalogue))
-            if collected := self._batches.look_after(name, work):
+            if collected := self._batches.look_after(name, self._work(catalogue)):
                 self._follow(name, collected)
             if assistant is None:
                 return
@@ -275,34 +273,31 @@ class Schedule:
             why = summary.paused or ""
             self._rest(name, seconds, why, why)
 
-    def _dependencies(self, catalogue: Catalogue) -> Dependencies:
-        def states_of(slug: str) -> PollStates:
-            return self._store.poll_states(slug, catalogue, self._clock.now())
-
-        def spent_on(day: str) -> float:
-            return usd_on(day, self._store.snapshot.polled.values())
-
-        return Dependencies(
-            record=self._store.record,
-            states_of=states_of,
+    def _work(self, catalogue: Catalogue) -> BatchWork:
+        """What polling touches: the store, its history and its files of batches."""
+        store, files = self._store, self._batches.files
+        accounts = daily_account(
+            self._settings,
+            catalogue,
+            lambda day: usd_on(day, store.snapshot.polled.values()),
+            self._clock,
+        )
+        deps = Dependencies(
+            record=store.record,
+            states_of=lambda slug: store.poll_states(slug, catalogue, self._clock.now()),
             leases=Leases(self._locks),
             secret=self._settings.secret,
             proxy=self._settings.proxy,
             stop=self._stop,
             clock=self._clock,
-            accounts=daily_account(self._settings, catalogue, spent_on, self._clock),
-            under_way=lambda: under_way(self._batches.files.all(), catalogue),
+            accounts=accounts,
+            under_way=lambda: under_way(files.all(), catalogue),
         )
-
-    def _work(self, deps: Dependencies) -> BatchWork:
-        return BatchWork(
-            files=self._batches.files,
-            polling=deps,
-            history=self._store.history,
-        )
+        return BatchWork(files=files, polling=deps, history=store.history)
 
     def _run(self, catalogue: Catalogue, assistant: Assistant) -> RunSummary | None:
-        deps = self._dependencies(catalogue)
+        work = self._work(catalogue)
+        deps = work.polling
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
         stands, _ = look(catalogue.categories, deps.states_of)
         rounds = Rounds.of(catalogue.site)
@@ -312,7 +307,7 @@ class Schedule:
         if assistant.name in self._pauses():
             return None
         if assistant.batch:
-            due = self._batches.left_to_ask(due, stands, rounds, self._work(deps))
+            due = self._batches.left_to_ask(due, stands, rounds, work)
         share = math.ceil(len(pairs) * rounds.most * self._settings.poll_tick / DAY)
         return run(due[:share], deps, rounds).get(assistant.name)
 

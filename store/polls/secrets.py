@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from store.records import Poll
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 REDACTED = "[redacted]"
 SHORTEST = 8
@@ -36,11 +33,6 @@ def body_without(key: str | None, body: bytes) -> bytes:
         except (ValueError, OverflowError):  # no JSON, or a number that nobody can write
             pass
     return body.replace(key.encode(), REDACTED.encode())
-
-
-def headers_without(key: str | None, headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers by lower-case name, the key replaced by a mark."""
-    return {name.lower(): without(key, value) for name, value in headers.items()}
 
 
 def poll_without(key: str | None, poll: Poll) -> Poll:

@@ -199,13 +199,15 @@ class Sender:
         took = round(1000 * (self._elapsed() - start))
         if isinstance(came, Response):
             reply, date = read(came), rate_limit_headers.date(came.headers)
+            is_free = came.status >= 400  # noqa: PLR2004 - HTTP's own boundary
         else:
             reply, date = Reply(outcome=Failure(came.kind, came.sentence)), None
+            is_free = came.free
         why = self._clock.compare(date, began) if date else None
         if why:
             reply = msgspec.structs.replace(reply, outcome=Failure("http", why))
         reply = meter.believed(reply)
-        meter.settle(reply.tokens, free=_was_free(came))
+        meter.settle(reply.tokens, free=is_free)
         verdict = _Verdict() if why else self._verdict(came, reply, attempt)
         self._resting = self._resting or verdict.rest is not None
         if verdict.held:
@@ -245,15 +247,23 @@ class Sender:
         return _Verdict(asked + self._random.uniform(0, 1), held=True)
 
     def _once(self, request: Request, deadline: float) -> Response | Lost:
-        """One attempt, on a thread of its own whose connection is cut when it takes too long."""
+        """One attempt, on a thread and a connection of its own, cut when it takes too long.
+
+        On a shared one, whatever a provider sends late or twice would be taken for the answer to
+        the next question.
+        """
         connection = Connection(self._proxy)
         future: Future[Response | Lost] = Future()
-        threading.Thread(
-            target=self._deliver,
-            args=(future, connection, request, deadline),
-            name="request",
-            daemon=True,
-        ).start()
+
+        def deliver() -> None:
+            try:
+                future.set_result(self._post(connection, request, deadline))
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
+                future.set_exception(error)
+            finally:
+                connection.close()
+
+        threading.Thread(target=deliver, name="request", daemon=True).start()
         while True:
             try:
                 return future.result(_LOOK)
@@ -264,27 +274,6 @@ class Sender:
                 if self._elapsed() > deadline + _LOOK:
                     connection.cut()
                     return self._late()
-
-    def _deliver(
-        self,
-        future: Future[Response | Lost],
-        connection: Connection,
-        request: Request,
-        deadline: float,
-    ) -> None:
-        """Send on a connection of its own.
-
-        On a shared one, whatever a provider sends late or twice would be taken for the answer to
-        the next question.
-        """
-        try:
-            came = self._post(connection, request, deadline)
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
-            future.set_exception(error)
-        else:
-            future.set_result(came)
-        finally:
-            connection.close()
 
     def _post(self, connection: Connection, request: Request, deadline: float) -> Response | Lost:
         connection.sent = False
@@ -319,7 +308,10 @@ class Sender:
                     return Lost("http", f"The reply is larger than {self._limits.size:,} bytes.")
                 if self._elapsed() > deadline:
                     return self._late()
-            headers = secrets.headers_without(self.secret, response.headers)
+            headers = {
+                name.lower(): secrets.without(self.secret, value)
+                for name, value in response.headers.items()
+            }
             clean = secrets.body_without(self.secret, bytes(body))
             return Response(response.status_code, headers, clean)
 
@@ -366,16 +358,9 @@ def _hint(response: Response, reply: Reply, now: datetime, *, limited: bool) -> 
     asked = rate_limit_headers.retry_after(response.headers, now)
     if asked is None and reply.wait is not None:
         asked = rate_limit_headers.believed(reply.wait)
-    return (
-        rate_limit_headers.limit_reset(response.headers, now)
-        if asked is None and limited
-        else asked
-    )
-
-
-def _was_free(came: Response | Lost) -> bool:
-    """Whether an attempt surely cost nothing, going by how it ended."""
-    return came.free if isinstance(came, Lost) else came.status >= 400  # noqa: PLR2004
+    if asked is None and limited:
+        asked = rate_limit_headers.limit_reset(response.headers, now)
+    return asked
 
 
 def _innermost(error: BaseException) -> str:

@@ -84,16 +84,6 @@ def usd(assistant: Assistant, tokens: Tokens) -> float | None:
     return round(min(amount, MOST_USD), 6)
 
 
-def is_believable(tokens: Tokens, most: Tokens) -> bool:
-    """Whether a provider can have used so much for a request that may use ``most``."""
-    searches = max(most.searches, MAX_SEARCHES)
-    return (
-        0 < tokens.input <= BELIEVED * most.input
-        and tokens.output <= BELIEVED * most.output
-        and tokens.searches <= BELIEVED * searches
-    )
-
-
 class RunAccount:
     """What one run may spend, in memory; its :class:`Budget` lets one thread at a time use it.
 
@@ -112,13 +102,9 @@ class RunAccount:
         self.spent += micros
         return "this run"
 
-    def settle(self, taken: str, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
+    def settle(self, taken: str | None, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
         """Replace what was reserved by what was spent."""
         self.spent += spent - reserved
-
-    def replace(self, held: int, now_held: int) -> None:
-        """Let a batch hold another sum than it held, or what it cost."""
-        self.spent += now_held - held
 
     def left(self) -> int:
         """What can still be taken, in micro-dollars."""
@@ -165,24 +151,19 @@ class DailyAccount:
             self._write(_Day(now.day, now.micros + micros))
             return now.day
 
-    def settle(self, taken: str, reserved: int, spent: int) -> None:
-        """Replace what was reserved by what was spent; after midnight it weighs on the new day."""
-        with self._locked():
-            now = self._read()
-            back = reserved if now.day == taken else 0
-            left = now.micros + spent - back
-            self._write(_Day(now.day, max(left, micros(self._spent_on(now.day)))))
+    def settle(self, taken: str | None, reserved: int, spent: int) -> None:
+        """Replace what was reserved by what was spent; after midnight it weighs on the new day.
 
-    def replace(self, held: int, now_held: int) -> None:
-        """Let a batch hold another sum than it held, or what it cost, which history knows by now.
-
-        A day on which nothing was reserved yet has no file, and ``spent_on`` knows all of it.
+        What a batch holds, for which ``taken`` is ``None``, it holds on each day; on one without
+        a file, for nothing was reserved on it yet, ``spent_on`` knows all of it.
         """
         with self._locked():
             now = self._read()
-            if self._held().day == now.day:
-                left = now.micros + now_held - held
-                self._write(_Day(now.day, max(left, micros(self._spent_on(now.day)))))
+            if taken is None and self._held().day != now.day:
+                return
+            back = reserved if taken in (None, now.day) else 0
+            left = now.micros + spent - back
+            self._write(_Day(now.day, max(left, micros(self._spent_on(now.day)))))
 
     def left(self) -> int:
         """What can still be taken today, in micro-dollars."""
@@ -302,7 +283,12 @@ def believed(assistant: Assistant, most: Tokens, reply: Reply) -> Reply:
     """The reply without counts that nobody can believe; a note says so, or if it cost more."""
     if reply.tokens is None:
         return reply
-    if not is_believable(reply.tokens, most):
+    is_believable = (
+        0 < reply.tokens.input <= BELIEVED * most.input
+        and reply.tokens.output <= BELIEVED * most.output
+        and reply.tokens.searches <= BELIEVED * max(most.searches, MAX_SEARCHES)
+    )
+    if not is_believable:
         return msgspec.structs.replace(reply, tokens=None, notes=(*reply.notes, UNBELIEVABLE))
     spent, reserved = (micros(usd(assistant, each) or 0) for each in (reply.tokens, most))
     if spent <= reserved:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from store.polls.asking import asked_in_batch
+from store.polls.asking import Asked, asked_in_batch
 from store.polls.batches.submitting import cost_at_most, is_well, said
 from store.polls.providers import Response
 from store.polls.providers.batches import UNASKED, matched
-from store.polls.runner import RunSummary, dated
+from store.polls.runner import RunSummary, record
 from store.polls.spending import at_batch_price, micros
-from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from store.polls.asking import Asked
     from store.polls.batches.files import Batch
     from store.polls.batches.work import BatchWork, ProviderLine
     from store.polls.providers.batches import Remote, Result
@@ -25,29 +21,18 @@ MOST_FILES = 100
 """Files or pages of results that are read of one batch; one that has more never ends."""
 
 
-def note_of(batch: Batch, number: int) -> str:
-    """The note by which the record of an item is known."""
-    return f"batch {batch.identity(number)}"
-
-
-class Unread(Struct, frozen=True):
-    """Results that could not be had just now, and why, in a sentence."""
-
-    why: str
-
-
-def results_of(remote: Remote, line: ProviderLine) -> list[Result] | Unread:
-    """All that a provider says of a batch's items; all or nothing."""
+def results_of(remote: Remote, line: ProviderLine) -> list[Result] | str:
+    """All that a provider says of a batch's items, or a sentence on why it cannot be had now."""
     found: list[Result] = []
     files = list(remote.files)
     for count, file in enumerate(files, start=1):
         came = line.call(line.queue.build_download(file))
         if not is_well(came):
-            return Unread(said(came))
+            return said(came)
         found += line.queue.read_results(came.body)
         following = line.queue.next_file(file, came.body)
         if following and (following in files or count >= MOST_FILES):
-            return Unread("The provider's results have no end.")
+            return "The provider's results have no end."
         files += [following] if following else []
     return found
 
@@ -67,25 +52,20 @@ def collect(
     summary = RunSummary()
     spent = 0
     noted: dict[str, set[str]] = {}
-    for number, item in enumerate(batch.items):
-        came, note = outcomes[ids[number]], note_of(batch, number)
+    for identity, item in zip(ids, batch.items, strict=True):
+        came, note = outcomes[identity], f"batch {identity}"
         asked = asked_in_batch(priced, item, came, note, key)
         spent += _cost(asked, came, cost_at_most(batch.assistant, item.question))
         if item.slug not in noted:
             noted[item.slug] = work.noted(item.slug)
         if note not in noted[item.slug]:
-            now = work.polling.clock.now()
-            rests = asked if summary.rest is None else _without_rest(asked)
-            work.polling.record([dated(rests, now)], rfc3339(now))
-            summary.count(rests)
+            if summary.rest is not None:  # another of the batch has its assistant rest already
+                asked = Asked(asked.poll)
+            record(asked, work.polling)
+            summary.count(asked)
     late = any(came in (UNASKED["expired"], UNASKED["cancelled"]) for came in outcomes.values())
     work.close(batch, "collected", spent=spent, done=len(ids), late=late or batch.late)
     return summary
-
-
-def _without_rest(asked: Asked) -> Asked:
-    """The same poll, where another of its batch has its assistant rest already."""
-    return type(asked)(asked.poll)
 
 
 def _cost(asked: Asked, came: Response | Failure, most: int) -> int:

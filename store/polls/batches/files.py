@@ -98,7 +98,12 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def age(self, now: datetime) -> float:
         """Seconds since it was made; none where the clock was set back."""
-        return max((now - datetime.fromisoformat(self.intended_at)).total_seconds(), 0)
+        return max(seconds_since(self.intended_at, now), 0)
+
+
+def seconds_since(time: str, now: datetime) -> float:
+    """Seconds from an RFC 3339 time until now."""
+    return (now - datetime.fromisoformat(time)).total_seconds()
 
 
 _BATCHES = msgspec.json.Decoder(Batch)

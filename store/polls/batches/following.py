@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from store.polls.asking import Unready
-from store.polls.batches.collecting import Unread, collect, results_of
+from store.polls.batches.collecting import collect, results_of
+from store.polls.batches.files import seconds_since
 from store.polls.batches.submitting import is_well, said
 from store.polls.batches.work import ProviderLine
 from store.polls.providers import Response
@@ -68,7 +69,7 @@ def follow(name: str, work: BatchWork) -> Followed:
 def _follow_one(batch: Batch, work: BatchWork, came: Followed) -> None:
     now = work.polling.clock.now()
     if not (batch.is_open or _may_appear(batch, now)):
-        if batch.over_at and _since(batch.over_at, now) > KEPT:
+        if batch.over_at and seconds_since(batch.over_at, now) > KEPT:
             work.files.forget(batch)
         return
     if fault := work.polling.clock.fault():
@@ -79,22 +80,15 @@ def _follow_one(batch: Batch, work: BatchWork, came: Followed) -> None:
     except (Unready, SettingsError) as error:
         came.wrong.append(f"A batch of {batch.name} cannot be looked after: {error}.")
         return
-    if batch.remote is None:
-        found = _searched(batch, work, line)
-        if found is None:
-            return
-        batch = found
-    _looked_after(batch, work, line, came)
+    found = batch if batch.remote else _searched(batch, work, line)
+    if found:
+        _looked_after(found, work, line, came)
 
 
 def _may_appear(batch: Batch, now: datetime) -> bool:
     """Whether a batch that was not found may still come to light, in a list that lags behind."""
     unseen = batch.state == "void" and batch.remote is None and batch.missed_at is not None
     return unseen and batch.age(now) < LAGGING
-
-
-def _since(time: str, now: datetime) -> float:
-    return (now - datetime.fromisoformat(time)).total_seconds()
 
 
 def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None:
@@ -114,7 +108,7 @@ def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None
     batch = msgspec.structs.replace(batch, not_ours=found)
     if batch.missed_at is None:
         work.files.write(msgspec.structs.replace(batch, missed_at=rfc3339(now)))
-    elif _since(batch.missed_at, now) >= SURE:
+    elif seconds_since(batch.missed_at, now) >= SURE:
         work.close(batch, "void", why="The provider never got it, so nothing was asked.")
     return None
 
@@ -126,18 +120,15 @@ def _find(batch: Batch, work: BatchWork, line: ProviderLine) -> str | tuple[str,
         return None
     if line.queue.LABELLED:
         return next((each.id for each in listed if each.label == batch.key), ())
-    known = {other.remote for other in work.files.all()}
-    suspects = [
-        each
-        for each in listed
-        if each.asked == len(batch.items) and each.id not in {*known, *batch.not_ours}
-    ]
+    known = {*batch.not_ours, *(other.remote for other in work.files.all())}
     others = batch.not_ours
-    for suspect in suspects:
+    for suspect in listed:
+        if suspect.asked != len(batch.items) or suspect.id in known:
+            continue
         if suspect.state == "open":
             return None
         found = results_of(suspect, line)
-        if isinstance(found, Unread):
+        if isinstance(found, str):
             return None
         if any(identifier.startswith(f"{batch.key}-") for identifier, _ in found):
             return suspect.id
@@ -186,16 +177,16 @@ def _is_whole(batch: Batch, remote: Remote, work: BatchWork) -> bool:
     """Whether a batch that ended says where its results are, and says the same tomorrow."""
     now = work.polling.clock.now()
     if remote.is_settling and batch.age(now) <= LOST:
-        return batch.cancelled_at is not None and _since(batch.cancelled_at, now) >= SURE
+        return batch.cancelled_at is not None and seconds_since(batch.cancelled_at, now) >= SURE
     has_none = not remote.files and remote.unasked.kind == "http"
     return not has_none or batch.age(now) > FALLBACK
 
 
 def _end(batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came: Followed) -> None:
     found = results_of(remote, line)
-    if isinstance(found, Unread):
-        came.wrong.append(f"The results of a batch of {batch.name} cannot be had: {found.why}")
-        _give_up(batch, found.why, work)
+    if isinstance(found, str):
+        came.wrong.append(f"The results of a batch of {batch.name} cannot be had: {found}")
+        _give_up(batch, found, work)
     else:
         came.summary.add(collect(batch, remote, found, work, line.key))
 

@@ -58,8 +58,7 @@ def submit(
     """
     if fault := work.polling.clock.fault():
         return Submitted(why=fault)
-    drawn = _drawn(calls[:most], calls[0].assistant, work)
-    drawn, why = _reserved(drawn, work)
+    drawn, why = _reserved(_drawn(calls[:most], work), work)
     if why:
         return Submitted(why=why)
     try:
@@ -74,7 +73,7 @@ def submit(
     return _sent(batch, work, line)
 
 
-def _drawn(calls: Sequence[Pair], assistant: Assistant, work: BatchWork) -> Batch:
+def _drawn(calls: Sequence[Pair], work: BatchWork) -> Batch:
     """The batch that these calls make."""
     times: Counter[str] = Counter()
     items: list[Asking] = []
@@ -84,7 +83,7 @@ def _drawn(calls: Sequence[Pair], assistant: Assistant, work: BatchWork) -> Batc
     return Batch(
         key=work.new_key(),
         state="intended",
-        assistant=assistant,
+        assistant=calls[0].assistant,
         intended_at=rfc3339(work.polling.clock.now()),
         reserved=0,
         items=tuple(items),
@@ -115,7 +114,7 @@ def _reserved(batch: Batch, work: BatchWork) -> tuple[Batch, str | None]:
     for number, account in enumerate(accounts):
         if account.reserve(total) is None:
             for taken in accounts[:number]:
-                taken.replace(total, 0)
+                taken.settle(None, total, 0)
             return batch, refusal
     return msgspec.structs.replace(batch, items=tuple(items), reserved=total), None
 
@@ -211,6 +210,5 @@ def said(came: Response | Lost) -> str:
 
 def _failure(came: Response | Lost) -> Failure | None:
     reply = None if isinstance(came, Lost) else wire.opened(came)
-    return (
-        reply.outcome if isinstance(reply, Reply) and isinstance(reply.outcome, Failure) else None
-    )
+    outcome = reply.outcome if isinstance(reply, Reply) else None
+    return outcome if isinstance(outcome, Failure) else None

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from store.history import History
     from store.polls.batches.files import Batch, Batches
-    from store.polls.providers import Request, Response
-    from store.polls.sending import Lost, Sender
     from store.records import Assistant
 
 SIZE = 64 << 20
@@ -50,7 +48,7 @@ class BatchWork(Struct, frozen=True, kw_only=True):
     def hold(self, held: int, now_held: int) -> None:
         """Let every cap count another sum for a batch than it did, in micro-dollars."""
         for account in self.polling.accounts:
-            account.replace(held, now_held)
+            account.settle(None, held, now_held)
 
     def close(self, batch: Batch, state: str, *, spent: int = 0, **fields: Any) -> None:
         """Write down that a batch is over, then let the caps have what it did not cost.
@@ -65,16 +63,13 @@ class BatchWork(Struct, frozen=True, kw_only=True):
 
 
 class ProviderLine:
-    """The line to one assistant's provider."""
+    """The line to one assistant's provider: its queue, its key, and ``call`` for one request."""
 
     def __init__(self, assistant: Assistant, polling: Dependencies) -> None:
         """Raises :class:`Unready` where its key is missing."""
         patient = msgspec.structs.replace(polling.limits, size=max(SIZE, polling.limits.size))
         wide = msgspec.structs.replace(polling, limits=patient)
-        self._sender: Sender = sender_for(assistant, wide)
-        self.key = self._sender.secret
+        sender = sender_for(assistant, wide)
+        self.call = sender.call
+        self.key = sender.secret
         self.queue = queue_of(assistant)(assistant, self.key)
-
-    def call(self, request: Request) -> Response | Lost:
-        """One attempt at a request."""
-        return self._sender.call(request)
