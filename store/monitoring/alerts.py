@@ -47,10 +47,7 @@ assistant is asked again within one tick, and is then well or paused anew."""
 
 
 class Alert(Struct, frozen=True):
-    """What is sent: ``affected`` names what ``reasons`` are about; both are empty when all is well.
-
-    ``text`` says it in one string, which is all that some chat services show.
-    """
+    """What is sent: ``reasons`` on what is ``affected``; ``text`` says it all in one string."""
 
     site: str
     health: str

@@ -174,10 +174,7 @@ def _asked(
 def asked_in_batch(
     assistant: Assistant, asking: Asking, came: Response | Failure, note: str, key: str | None
 ) -> Asked:
-    """What an item of a batch comes to; ``assistant`` has the prices of batches.
-
-    Its latency says nothing and is not kept. A cut-off answer is not asked for again.
-    """
+    """What an item of a batch comes to; ``assistant`` has the prices of batches."""
     slug, question = asking.slug, asking.question
     try:
         if isinstance(came, Failure):

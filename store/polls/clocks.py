@@ -27,10 +27,7 @@ def utc_now() -> datetime:
 
 
 class Clock:
-    """A clock, and what the ``Date`` of providers' replies says of it; shared by threads.
-
-    ``now`` is the time in UTC, ``elapsed`` seconds of a clock that nobody sets.
-    """
+    """A clock in UTC, and what the ``Date`` of providers' replies says of it; shared by threads."""
 
     def __init__(
         self,

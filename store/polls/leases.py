@@ -28,10 +28,7 @@ _BITS = 62
 
 
 class Leases:
-    """The leases on pairs of category and assistant: no two pollers ask one at once.
-
-    Each assistant has a file in the directory, each category a byte in it.
-    """
+    """The leases on pairs: a file for each assistant, in it a byte for each category."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

@@ -21,10 +21,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def date(headers: Mapping[str, str]) -> datetime | None:
-    """When a reply says that it was made, in UTC; header names are in lower case.
-
-    Source: RFC 9110, section 6.6.1.
-    """
+    """When a reply says that it was made, in UTC; source: RFC 9110, section 6.6.1."""
     return _time(headers.get("date", ""), parsedate_to_datetime)
 
 

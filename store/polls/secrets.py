@@ -19,10 +19,7 @@ def without(key: str | None, text: str) -> str:
 
 
 def body_without(key: str | None, body: bytes) -> bytes:
-    """A body with the key replaced by a mark, also where JSON escapes spell it.
-
-    JSON that is nested too deep to be searched is not handed on.
-    """
+    """The body without the key, escaped or not; nothing of JSON too deep to be searched."""
     if not (key and _is_secret(key)):
         return body
     if b"\\" in body:

@@ -162,10 +162,7 @@ class Sender:
                 return self._stopped(sent)
 
     def call(self, request: Request) -> Response | Lost:
-        """One attempt at a request that asks no question, such as a look at a batch.
-
-        Whether its time fits this machine's clock, the clock remembers.
-        """
+        """One attempt at a request that asks no question; the clock compares its ``Date``."""
         deadline = self._elapsed() + self._limits.total
         with self._slots:
             if not self._pace.wait(self._stop):

@@ -85,10 +85,7 @@ def usd(assistant: Assistant, tokens: Tokens) -> float | None:
 
 
 class RunAccount:
-    """What one run may spend, in memory; its :class:`Budget` lets one thread at a time use it.
-
-    ``name`` says in words which cap it is.
-    """
+    """What one run may spend, in memory; its :class:`Budget` lets one thread at a time use it."""
 
     def __init__(self, cap_usd: float) -> None:
         self.name = f"--max-usd {cap_usd:g}"
@@ -207,10 +204,7 @@ Account = RunAccount | DailyAccount
 def daily_account(
     settings: Settings, catalogue: Catalogue, usd_on: Callable[[str], float], clock: Clock
 ) -> list[DailyAccount]:
-    """The account of site.json's ``daily_usd``, if it sets one.
-
-    ``usd_on`` is what history says; what open batches hold reserved is added.
-    """
+    """The account of site.json's ``daily_usd``, if it sets one; ``usd_on`` is what history says."""
     cap = catalogue.site.daily_usd
     if cap is None:
         return []
@@ -246,10 +240,7 @@ class Budget:
             return taken
 
     def settle(self, taken: Sequence[str], reserved: int, spent: int) -> None:
-        """Replace what was reserved for an attempt by what it cost, where that can be kept.
-
-        Where it cannot be written down what was reserved stays taken: no answer is lost for it.
-        """
+        """Replace what was reserved by the cost; it stays taken where that cannot be written."""
         with self._settled:
             self._under_way -= 1
             self._settled.notify()
@@ -341,10 +332,7 @@ class Meter:
         return believed(self._assistant, self._most, reply)
 
     def settle(self, tokens: Tokens | None, *, free: bool) -> None:
-        """Replace what was reserved by what the attempt cost, or by nothing if it was free.
-
-        What an attempt of unknown cost had reserved stays taken.
-        """
+        """Replace what was reserved by the cost, nothing if ``free``; unknown, it stays taken."""
         taken, self._taken = self._taken, None
         if taken is None:
             return

@@ -98,11 +98,7 @@ def status(  # noqa: PLR0913 - what is known of an assistant
     free: Sequence[Pair] | None = None,
     wrong: Sequence[str] = (),
 ) -> Status:
-    """How one assistant's pairs stand; those in its ``batches`` on their way are not ``free``.
-
-    ``unready`` says why it cannot be asked at all, ``capped`` why not today, ``wrong`` what else
-    needs a person.
-    """
+    """How an assistant's pairs stand; those in its ``batches`` on their way are not ``free``."""
     name = assistant.name
     states = stands.of_model(name)
     newest = max(states, key=lambda s: (s.polled_at, s.cooldown_until or ""), default=None)

@@ -221,10 +221,7 @@ def under_way(batches: Iterable[Batch], catalogue: Catalogue) -> frozenset[Key]:
 
 
 def with_reserves(batches: Batches, usd_on: Callable[[str], float]) -> Callable[[str], float]:
-    """What a day's polls cost, and what batches hold reserved on it, in US dollars.
-
-    An open batch does on every day, so that midnight forgets none; one that is lost on its last.
-    """
+    """A day's polls and reserves of batches in US dollars; a lost one counts on its last day."""
 
     def known(day: str) -> float:
         held = (

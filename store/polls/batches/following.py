@@ -228,10 +228,7 @@ def stuck(batch: Batch) -> str:
 
 
 def cancel(batch: Batch, work: BatchWork, line: ProviderLine) -> str | None:
-    """Ask the provider to end a batch; what it answered until then is collected as ever.
-
-    Returns why it would not, in a sentence.
-    """
+    """Ask the provider to end a batch; returns why it would not, in a sentence."""
     assert batch.remote is not None  # noqa: S101 - only what a provider has can be cancelled
     came = line.call(line.queue.build_cancel(batch.remote))
     if not is_well(came):

@@ -189,10 +189,7 @@ def is_certain(came: Response | Lost) -> bool:
 
 
 def _refused(batch: Batch, came: Response | Lost, work: BatchWork) -> Submitted:
-    """A batch that was not made, and why: nothing of it is under way, nothing is paid.
-
-    It is refused as a batch unless a key, money or rate is at fault, or what was sent got lost.
-    """
+    """A batch that was not made, and why: nothing of it is under way, nothing is paid."""
     why = said(came)
     kind = getattr(_failure(came), "kind", None)
     work.close(batch, "void", why=why, refused=is_certain(came) and kind == "http")

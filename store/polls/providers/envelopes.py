@@ -124,10 +124,7 @@ def identity(*candidates: Any) -> str | None:
 
 
 def counted(given: Any, produced: Any, searches: Any = 0) -> Tokens | None:
-    """Input tokens, output tokens and web searches, if the provider counted the tokens.
-
-    ``given`` and ``produced`` may be lists, whose counts are added and whose gaps count nothing.
-    """
+    """What was used, if the provider counted tokens; lists are added up without their gaps."""
     totals = [_total(given), _total(produced)]
     if None in totals:
         return None

@@ -18,10 +18,7 @@ VERSION = "2026-10-21"
 # https://docs.claude.com/en/api/messages
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Request:
-    """The request that puts a prompt to an assistant.
-
-    This API has no JSON mode without a schema: ``json_object`` leaves it to the prompt.
-    """
+    """The request that puts a prompt to an assistant; there is no JSON mode without a schema."""
     body: dict[str, Any] = {
         "model": assistant.model,
         "max_tokens": assistant.max_output_tokens,

@@ -210,10 +210,7 @@ def grpc_error(error: Mapping[str, Any]) -> Response | Failure:
 def matched(
     wanted: Iterable[str], found: Iterable[Result], unasked: Failure
 ) -> dict[str, Response | Failure]:
-    """What each item comes to that is wanted, by id alone: the order of results means nothing.
-
-    A result given twice counts once; of two that differ nobody knows which is right.
-    """
+    """What each wanted item comes to, by id alone; of two results that differ, neither is right."""
     known: dict[str, Response | Failure] = {}
     torn: set[str] = set()
     for identifier, came in found:
