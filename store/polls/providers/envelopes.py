@@ -12,7 +12,7 @@ from store.polls.providers import Reply, Request, Tokens
 from store.records import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from store.polls.providers import Response
     from store.records import Assistant, FailureKind
@@ -69,6 +69,25 @@ def opened(response: Response, request_id: str | None = None) -> dict[str, Any] 
     else:
         said = "The provider's reply is not a JSON object."
     return Reply(outcome=Failure("http", said), request_id=known)
+
+
+def reply(
+    response: Response,
+    id_header: str,
+    outcome: Callable[[dict[str, Any]], str | Failure],
+    tokens: Callable[[dict[str, Any]], Tokens | None],
+) -> Reply:
+    """A response as a reply; ``outcome`` and ``tokens`` read them from its envelope."""
+    request_id = response.headers.get(id_header)
+    envelope = opened(response, request_id)
+    if isinstance(envelope, Reply):
+        return envelope
+    return Reply(
+        outcome=outcome(envelope),
+        served_model=identity(envelope.get("model")),
+        request_id=identity(request_id, envelope.get("id")),
+        tokens=tokens(envelope),
+    )
 
 
 def _refused(status: int, error: Mapping[str, Any], request_id: str | None) -> Reply:
@@ -188,7 +207,6 @@ _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 
 # https://cloud.google.com/apis/design/errors#error_details (google.rpc.RetryInfo)
 def _retry_delay(error: Mapping[str, Any]) -> float | None:
-    """The wait in seconds that an error body asks for."""
     for detail in items(error.get("details")):
         if found := _DELAY.fullmatch(text(detail.get("retryDelay"))):
             return float(found.group(1))

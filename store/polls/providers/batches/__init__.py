@@ -141,7 +141,6 @@ class Queue:
         return f"&{self.AFTER}={quote(token, safe='')}" if token else ""
 
     def _batches(self, listed: Any) -> tuple[Remote, ...] | None:
-        """The batches of a list, if it is one."""
         if not isinstance(listed, list):
             return None
         return tuple(filter(None, map(self.read_batch, wire.items(listed))))
