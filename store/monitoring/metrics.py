@@ -143,7 +143,6 @@ def _polls(store: Store) -> Metric:
 
 
 def _of_assistants(found: Health) -> Iterator[Metric]:
-    """When each assistant last answered, and how its polling stands."""
     answered = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")
     failures = _gauge("consensus_failures", "Polls that failed since it last answered.")
     paused = _gauge("consensus_paused", "Whether it is left alone for a while.")
@@ -151,7 +150,7 @@ def _of_assistants(found: Health) -> Iterator[Metric]:
     for one in found.assistants:
         name = [one.name]
         if one.last_answer and one.answer_age is not None:
-            answered.add_metric(name, _unix(one.last_answer))
+            answered.add_metric(name, datetime.fromisoformat(one.last_answer).timestamp())
         failures.add_metric(name, one.failures)
         if found.scheduler and found.scheduler.polling:
             paused.add_metric(name, one.paused is not None)
@@ -160,7 +159,6 @@ def _of_assistants(found: Health) -> Iterator[Metric]:
 
 
 def _of_store(store: Store, found: Health) -> Iterator[Metric]:
-    """How the files and what is made of them stand."""
     scheduler = found.scheduler
     values: Mapping[str, tuple[str, float | None]] = {
         "spent_today_usd": ("What today's polls cost.", found.spending.usd_today),
@@ -215,7 +213,3 @@ def _serve(registry: CollectorRegistry, port: int) -> None:
 
 def _gauge(name: str, text: str, label: str = "assistant") -> GaugeMetricFamily:
     return GaugeMetricFamily(name, text, labels=(label,))
-
-
-def _unix(time: str) -> float:
-    return datetime.fromisoformat(time).timestamp()

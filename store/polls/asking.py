@@ -15,16 +15,7 @@ from store.cleaning import clean
 from store.line_codec import decode_line, encode_line
 from store.polls import answer_parsing, sample, secrets
 from store.polls.prompt import prompt
-from store.polls.providers import (
-    Prompt,
-    Reply,
-    Request,
-    Response,
-    chat,
-    gemini,
-    messages,
-    responses,
-)
+from store.polls.providers import Reply, chat, gemini, messages, responses
 from store.polls.sending import Limits, Sent, Skipped
 from store.polls.spending import Meter, at_most, believed, usd
 from store.records import Answer, Failure, Poll, Usage
@@ -35,6 +26,7 @@ if TYPE_CHECKING:
 
     from store.polls.batches.files import Asking
     from store.polls.due import Pair
+    from store.polls.providers import Prompt, Request, Response
     from store.polls.sending import Sender
     from store.polls.spending import Budget
     from store.records import Assistant, Category
@@ -248,6 +240,9 @@ def _poll(
     said = outcome if isinstance(outcome, Failure) else answer_parsing.read(outcome)
     answered = said if isinstance(said, Answer) else None
     failed = said if isinstance(said, Failure) else None
+    error = _shown(failed.error, key) if failed else None
+    if failed and failed.said:
+        error = f'{error} It begins: "{_shown(failed.said, key)}"'
     tokens = reply.tokens
     return Poll(
         slug=slug,
@@ -258,7 +253,7 @@ def _poll(
         reason=answered.ranking[0].reason if answered else None,
         missed=answered.missed if answered else (),
         caveat=answered.caveat if answered else None,
-        error=_error(failed, key) if failed else None,
+        error=error,
         failure=failed.kind if failed else None,
         notes=tuple(map(clean, (*notes, *reply.notes, *said.notes))),
         served_model=reply.served_model,
@@ -266,12 +261,6 @@ def _poll(
         web_search=assistant.web_search,
         usage=Usage(tokens.input, tokens.output, usd(assistant, tokens)) if tokens else None,
     )
-
-
-def _error(failed: Failure, key: str | None) -> str:
-    """The failure's sentence and how what was said begins."""
-    sentence = _shown(failed.error, key)
-    return f'{sentence} It begins: "{_shown(failed.said, key)}"' if failed.said else sentence
 
 
 SHOWN = 300

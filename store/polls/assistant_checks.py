@@ -99,7 +99,6 @@ SENT = "; its value is sent to the host of base_url"
 
 
 def _is_unencrypted(assistant: Assistant) -> bool:
-    """Whether a key would be sent over plain HTTP to another machine."""
     address = urlsplit(assistant.base_url or "")
     elsewhere = address.scheme == "http" and address.hostname not in LOOPBACK
     return elsewhere and assistant.key_env is not None

@@ -66,9 +66,8 @@ def passes(
 ) -> Iterator[list[Pair]]:
     """Whom to ask in each pass, until all is clear or each has ``most`` answers.
 
-    A pass is to be asked before the next one is taken. In an unclear category it holds those who
-    have the fewest answers. Who brings none is left alone there, and everywhere if it is to rest;
-    nobody is asked more than ``most`` times.
+    A pass is to be asked before the next is taken. In an unclear category it holds those with the
+    fewest answers. Who brings none is left alone there, and everywhere if it is to rest.
     """
     asked: Counter[tuple[str, str]] = Counter()
     resting: set[str] = set()
@@ -94,7 +93,6 @@ def passes(
 
 
 def _fewest(pairs: Sequence[Pair], standing_of: StandingOf) -> list[Pair]:
-    """In each category the pairs with the fewest answers."""
     least: dict[str, int] = {}
     for pair in pairs:
         answers = _answers(pair, standing_of)

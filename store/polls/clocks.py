@@ -42,8 +42,7 @@ class Clock:
     def fault(self) -> str | None:
         """Why nothing may be sent by this clock, in a sentence; ``None`` while it fits.
 
-        After a reply whose ``Date`` did not fit it must agree with that date and the time since;
-        after an hour another reply may tell.
+        After a ``Date`` that did not fit it must agree with that and the time since, for an hour.
         """
         now = self.now()
         if now < EARLIEST:

@@ -1,7 +1,7 @@
 """HTTP connections that another thread can cut, and that know whether anything was sent on them.
 
-``requests`` has time-outs between two bytes only: a provider that drips headers, a body or
-``100 Continue`` without end holds a thread as long as it likes. Its socket shut down, it ends.
+``requests`` has time-outs between two bytes only: without this a provider that drips holds a
+thread as long as it likes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 class Connection:
     """A session that one thread at a time uses, and that any other thread may cut.
 
-    ``sent`` says whether the last request may have left: from when it is written to a connection
-    that is made, TLS and proxy included.
+    ``sent``: the last request may have left, for its connection was made, with TLS and proxy.
     """
 
     def __init__(self, proxy: str | None = None) -> None:

@@ -40,7 +40,8 @@ class Leases:
             OSError: the file cannot be locked.
         """
         self._directory.mkdir(exist_ok=True)
-        return leased(self._file(model), _byte(slug))
+        digest = hashlib.sha256(slug.encode()).digest()
+        return leased(self._file(model), int.from_bytes(digest[:8], "big") >> (64 - _BITS))
 
     def batches(self, model: str) -> AbstractContextManager[bool]:
         """Be the only one who works on an assistant's batches; else as :meth:`lease`."""
@@ -109,10 +110,6 @@ def _call(
     span = struct.pack(_FLOCK, kind, os.SEEK_SET, start, length, 0)
     kind, _, start, length, _ = struct.unpack(_FLOCK, fcntl.fcntl(handle, number, span))
     return None if kind == fcntl.F_UNLCK else (start, length)
-
-
-def _byte(slug: str) -> int:
-    return int.from_bytes(hashlib.sha256(slug.encode()).digest()[:8], "big") >> (64 - _BITS)
 
 
 def locks_in(settings: Settings) -> Path:

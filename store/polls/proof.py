@@ -1,8 +1,7 @@
 """The proof, kept by the server that polls: what history holds is listed once each UTC day.
 
-It is done at the day's first poll, which closes the day before; ``flask dataset`` does the same
-when it is run. Each line is appended under a lock, and a kill leaves at most a torn one, which the
-next run writes again (:mod:`store.dataset.leaves`).
+It is done at the day's first poll, which closes the day before, and by ``flask dataset``. A kill
+leaves at most a torn line, which the next run writes again (:mod:`store.dataset.leaves`).
 """
 
 from __future__ import annotations

@@ -80,7 +80,6 @@ def _duration_or_time(number: float, now: datetime) -> float | None:
 
 
 def _until(time: datetime | None, now: datetime) -> float | None:
-    """The seconds from now to a time, none if it has passed."""
     return None if time is None else believed((time - now).total_seconds())
 
 

@@ -49,9 +49,8 @@ THREADS = 2
 class RunSummary(Struct):
     """What became of an assistant's pairs.
 
-    ``outcomes`` counts them by name, ``reasons`` gives the first sentence for each name that has
-    one, ``paused`` says why no more were asked, ``rest`` for how many seconds none should be,
-    ``usd`` what the answered and failed ones cost as far as is known.
+    ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name, ``paused``
+    says why no more were asked, ``rest`` for how many seconds, ``usd`` the known cost.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)

@@ -1,9 +1,8 @@
 """Polling on schedule: one process of all, one APScheduler job for each assistant, and the proof.
 
-The process that holds the scheduler's lock runs the jobs; the others try the lock every second and
-take over when it falls free, as it does when its holder dies. Each job now and then polls a few of
-the pairs that are due, so that a full round is spread over a day. The jobs live in memory: what is
-due follows from history, so a restart forgets nothing.
+The process that holds the scheduler's lock runs the jobs; the others try the lock every second,
+which falls free when its holder dies. Each job now and then polls a few of the pairs that are due,
+so that a round is spread over a day. What is due follows from history: a restart forgets nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import signal
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
@@ -38,7 +38,7 @@ from store.settings import SettingsError
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import FrameType
 
     from store.files import Catalogue
@@ -69,10 +69,9 @@ class Pause(Struct, frozen=True):
 class State(Struct, frozen=True):
     """What a schedule says of itself: what anybody may read.
 
-    ``alive`` when it stands ready to poll, ``polling`` when it is the one of all processes that
-    does; ``since`` is when it began. ``reasons`` say in sentences what needs a person. ``due`` is
-    how many polls of each assistant were due when its job last ran; of it and of ``pauses`` only
-    the process that polls knows.
+    ``alive`` when it stands ready to poll, ``polling`` when it does, ``since`` when it began.
+    ``reasons`` say in sentences what needs a person. Only the process that polls knows ``pauses``,
+    and in ``due`` how many polls of each assistant were due when its job last ran.
     """
 
     alive: bool
@@ -143,19 +142,16 @@ class Schedule:
     def stop_on(self, *signals: signal.Signals) -> None:
         """Stop when one of these signals comes, then do what the process would have done."""
         for number in signals:
-            signal.signal(number, self._ending(signal.getsignal(number)))
+            signal.signal(number, partial(self._end, signal.getsignal(number)))
 
-    def _ending(self, before: Any) -> Callable[[int, FrameType | None], None]:
-        def end(number: int, frame: FrameType | None) -> None:
-            self._stop.set()
-            if callable(before):
-                before(number, frame)
-                return
-            self.stop()
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
-
-        return end
+    def _end(self, before: Any, number: int, frame: FrameType | None) -> None:
+        self._stop.set()
+        if callable(before):
+            before(number, frame)
+            return
+        self.stop()
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
 
     def _stand_by(self) -> None:
         """Try to be the one process that polls, until stopped."""
@@ -274,7 +270,6 @@ class Schedule:
             self._rest(name, seconds, why, why)
 
     def _work(self, catalogue: Catalogue) -> BatchWork:
-        """What polling touches: the store, its history and its files of batches."""
         store, files = self._store, self._batches.files
         accounts = daily_account(
             self._settings,

@@ -48,9 +48,8 @@ class Limits(Struct, frozen=True):
 class Sent(Struct, frozen=True):
     """What sending came to.
 
-    ``latency_ms`` is that of the last of ``attempts``; ``rest`` the seconds for which the
-    assistant should not be asked at all; ``deadline`` when the poll must end, by the sender's
-    clock; ``at`` the provider's time where this machine's does not fit it.
+    ``latency_ms`` is that of the last of ``attempts``, ``rest`` the seconds without the assistant,
+    ``deadline`` the end by the sender's clock, ``at`` the provider's time where ours does not fit.
     """
 
     reply: Reply
@@ -98,10 +97,9 @@ class RateLimiter:
 class Sender:
     """Sends one assistant's requests; a set ``stop`` ends every wait.
 
-    At most ``rpm`` requests leave in a minute and ``concurrency`` are on their way at once,
-    however many threads send. A request that is on its way when ``stop`` is set ends as
-    ``interrupted``. ``secret`` is taken out of whatever comes back. ``clock`` is this machine's,
-    ``elapsed`` the seconds of one that nobody sets.
+    At most ``rpm`` requests leave in a minute and ``concurrency`` are on their way at once, however
+    many threads send; those on their way when ``stop`` is set end as ``interrupted``. ``secret`` is
+    taken out of what comes back. ``elapsed`` are the seconds of a clock that nobody sets.
     """
 
     def __init__(  # noqa: PLR0913 - its edges, and what tests put in their place
@@ -190,7 +188,6 @@ class Sender:
         attempt: int,
         deadline: float,
     ) -> tuple[Sent, _Verdict]:
-        """One attempt: sent, read, settled, and what follows from it."""
         began, start = self._clock.now(), self._elapsed()
         came = self._once(request, deadline)
         took = round(1000 * (self._elapsed() - start))
@@ -289,10 +286,16 @@ class Sender:
     def _exchange(
         self, session: requests.Session, request: Request, deadline: float
     ) -> Response | Lost:
+        content: dict[str, Any] = {}
+        if request.file is not None:
+            file = (FILE_NAME, request.file, JSON_LINES)
+            content = {"data": request.body, "files": {"file": file}}
+        elif request.method == "POST":
+            content = {"json": request.body}
         with session.request(
             request.method,
             request.url,
-            **_content(request),
+            **content,
             headers=dict(request.headers),
             timeout=(self._limits.connect, self._limits.read),
             allow_redirects=False,
@@ -327,15 +330,6 @@ class Lost(Struct, frozen=True):
     kind: FailureKind
     sentence: str
     free: bool = False
-
-
-def _content(request: Request) -> dict[str, Any]:
-    """What of a request is not in its headers, as ``requests`` takes it."""
-    if request.method == "GET":
-        return {}
-    if request.file is None:
-        return {"json": request.body}
-    return {"data": request.body, "files": {"file": (FILE_NAME, request.file, JSON_LINES)}}
 
 
 class _Verdict(Struct, frozen=True):

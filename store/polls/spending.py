@@ -1,8 +1,7 @@
 """Money: what a poll may cost at most, what it did cost, and caps that are never exceeded.
 
-What an attempt may cost is reserved before it is sent and settled when the provider has counted
-its tokens. An attempt of unknown cost (nothing came back, or a count that nobody can believe)
-counts as what was reserved. Amounts are whole micro-dollars, so that sums are exact.
+What an attempt may cost is reserved before it is sent and settled when its tokens are counted; if
+they are not, or not believably, it stays. Amounts are whole micro-dollars: sums are exact.
 """
 
 from __future__ import annotations
@@ -121,9 +120,8 @@ _DAYS = msgspec.json.Decoder(_Day)
 class DailyAccount:
     """What all processes on a data directory may spend in one UTC day.
 
-    The sum stands in one small file, changed under a lock; when it is missing or of another day,
-    ``spent_on`` says what history has for the day, and the sum is never taken to be less. What a
-    killed process had reserved stays taken until the day is over.
+    The sum stands in a file, changed under a lock, and is never taken to be less than what history
+    has for the day (``spent_on``). What a killed process had reserved stays taken that day.
     """
 
     def __init__(
@@ -219,9 +217,8 @@ def daily_account(
 class Budget:
     """The accounts that polls are paid from: an attempt from all of them, or it is not made.
 
-    Most attempts cost a fraction of what is reserved for them. So where too little is left for
-    another one, it waits for those under way to be settled. Nobody overtakes it, so that it does
-    not wait for long.
+    Most attempts cost a fraction of what is reserved. So where too little is left for another, it
+    waits for those under way to be settled. Nobody overtakes it.
     """
 
     def __init__(self, accounts: Sequence[Account] = ()) -> None:
@@ -302,8 +299,7 @@ def at_batch_price(assistant: Assistant) -> Assistant:
 class Meter:
     """Reserves before each attempt of one request and settles after it.
 
-    As the context of an attempt it reserves, and settles an attempt that was then not made, or that
-    failed in an unknown way.
+    Its context settles an attempt that was then not made or failed in an unknown way.
     """
 
     def __init__(self, assistant: Assistant, body: Mapping[str, Any], budget: Budget) -> None:

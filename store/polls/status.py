@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 class Status(Struct, frozen=True, rename="camel"):
     """One assistant's state. Times are RFC 3339; ``usd_today`` is what today's polls cost.
 
-    ``open_rounds`` of its pairs have some of the answers that their rounds take: together
-    ``open_answers`` of ``open_wanted``. ``no_batches`` is why what is
-    due goes in none, where batches are wanted. ``wrong`` says in sentences what needs a person.
+    ``open_rounds`` of its pairs have ``open_answers`` of the ``open_wanted`` that rounds take.
+    ``no_batches`` is why none takes what is due, ``wrong`` in sentences what needs a person.
     """
 
     name: str

@@ -56,12 +56,11 @@ class Asking(Struct, frozen=True, forbid_unknown_fields=True):
 class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A batch and how it stands. Times are RFC 3339; ``reserved`` is in micro-dollars.
 
-    ``intended`` is one that may have been sent, ``submitted`` one that its provider has as
-    ``remote``. ``collected``, ``void`` (never made, or failed before it ran) and ``lost`` (given
-    up; it counts as paid) are over, and ``over_at`` says since when. Where the request that makes
-    it had no answer, ``missed_at`` is when it was first looked for in vain, and ``not_ours`` are
-    batches that were taken for it. ``late`` is one that had to be cancelled or did not answer all
-    in time, ``refused`` one that its provider would not take.
+    ``intended``: it may have been sent. ``submitted``: its provider has it as ``remote``.
+    ``collected``, ``void`` (never made, or failed before it ran) and ``lost`` (given up; counts as
+    paid): over since ``over_at``. ``missed_at`` is when it was first looked for in vain, and
+    ``not_ours`` are batches that were taken for it. ``late``: it was cancelled or did not answer
+    all in time. ``refused``: its provider would not take it.
     """
 
     version: Literal[1] = 1

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from store.polls.batches.files import Batch
     from store.polls.batches.work import BatchWork
     from store.polls.providers.batches import Remote
-    from store.polls.sending import Lost
 
 HOUR = 3600.0
 FALLBACK = 26 * HOUR
@@ -162,7 +161,10 @@ def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Follo
     if fault := work.polling.clock.fault():
         came.wrong.append(fault)
     elif remote is None or remote.id != batch.remote:
-        _unknown(batch, answered, work, came)
+        came.wrong.append(f"A batch of {batch.name} cannot be looked at: {said(answered)}")
+        # one that was just made may not be known everywhere yet
+        if isinstance(answered, Response) and answered.status == 404:  # noqa: PLR2004 - HTTP's own
+            _give_up(batch, "The provider does not know it (is the key of another project?).", work)
     elif remote.state == "failed":
         why = f"The provider's batch failed before it ran ({remote.why or 'it gave no reason'})."
         came.wrong.append(f"{batch.name}: {why}")
@@ -189,13 +191,6 @@ def _end(batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came
         _give_up(batch, found, work)
     else:
         came.summary.add(collect(batch, remote, found, work, line.key))
-
-
-def _unknown(batch: Batch, answered: Response | Lost, work: BatchWork, came: Followed) -> None:
-    """No answer of use: a batch that was just made may not be known everywhere yet (404)."""
-    came.wrong.append(f"A batch of {batch.name} cannot be looked at: {said(answered)}")
-    if isinstance(answered, Response) and answered.status == 404:  # noqa: PLR2004 - HTTP's own
-        _give_up(batch, "The provider does not know it (is the key of another project?).", work)
 
 
 def _wait(

@@ -34,8 +34,7 @@ _MODEL = attrgetter("api", "base_url", "model", "extra")
 class Standing(Struct, frozen=True):
     """How many questions the next batch may have, or why there is none.
 
-    ``waits`` is set while one is on its way that says whether batches work at all: what is due is
-    kept for them.
+    ``waits`` while one is on its way that tells whether batches work: what is due is kept for them.
     """
 
     most: int
@@ -74,8 +73,7 @@ def why_none(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> s
 class OpenBatches(Struct, frozen=True, rename="camel"):
     """An assistant's batches on their way. Times are RFC 3339.
 
-    ``direct_after`` is when the first of them is cancelled, and what it lacks is asked directly;
-    ``usd_at_most`` is what they hold reserved.
+    After ``direct_after`` the first is cancelled; ``usd_at_most`` is what they hold reserved.
     """
 
     count: int

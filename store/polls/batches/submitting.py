@@ -74,7 +74,6 @@ def submit(
 
 
 def _drawn(calls: Sequence[Pair], work: BatchWork) -> Batch:
-    """The batch that these calls make."""
     times: Counter[str] = Counter()
     items: list[Asking] = []
     for pair in calls:
@@ -122,8 +121,7 @@ def _reserved(batch: Batch, work: BatchWork) -> tuple[Batch, str | None]:
 def _claimed(batch: Batch, calls: Sequence[Pair], work: BatchWork, rounds: Rounds | None) -> Batch:
     """The batch without the pairs that another poller has, or has asked meanwhile.
 
-    The intent is on disk by now: who takes a lease after us sees it there, and who took one before
-    us we see by the lease, or by what was recorded.
+    The intent is on disk: who takes a lease after us sees it; who did before us, we see by that.
     """
     pairs = {pair.slug: pair for pair in calls}
     kept = {

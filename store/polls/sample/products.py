@@ -25,7 +25,6 @@ class Invented(Struct, frozen=True):
 
 
 def _title(draw: Random) -> str:
-    """The title of a game or a book."""
     first, second, places = (WORDS.titles[name] for name in ("first", "second", "places"))
     form = draw.randrange(4)
     if form == 0:
