@@ -33,10 +33,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None and (wait := believed(milliseconds / 1000)) is not None:
         return wait
-    asked = headers.get("retry-after", "").strip()
-    if (number := _number(asked)) is not None:
-        return _duration_or_time(number, now)
-    return _until(_time(asked, parsedate_to_datetime), now)
+    return _wait(headers.get("retry-after", "").strip(), parsedate_to_datetime, now)
 
 
 def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -62,10 +59,16 @@ def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]
         reset = headers.get(name.replace("remaining", "reset"), "").strip()
         if _DURATION.fullmatch(reset):
             yield believed(sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(reset)))
-        elif (number := _number(reset)) is not None:
-            yield _duration_or_time(number, now)
         else:
-            yield _until(_time(reset, datetime.fromisoformat), now)
+            yield _wait(reset, datetime.fromisoformat, now)
+
+
+def _wait(text: str, parse: Callable[[str], datetime], now: datetime) -> float | None:
+    """The wait that a number means, or a time in the format that ``parse`` reads."""
+    if (number := _number(text)) is not None:
+        return _duration_or_time(number, now)
+    time = _time(text, parse)
+    return None if time is None else believed((time - now).total_seconds())
 
 
 def _duration_or_time(number: float, now: datetime) -> float | None:
@@ -77,10 +80,6 @@ def _duration_or_time(number: float, now: datetime) -> float | None:
         return number
     waits = (number - now.timestamp(), number / 1000 - now.timestamp())
     return next((max(wait, 0.0) for wait in waits if -DAY <= wait <= LONGEST), None)
-
-
-def _until(time: datetime | None, now: datetime) -> float | None:
-    return None if time is None else believed((time - now).total_seconds())
 
 
 def _time(text: str, parse: Callable[[str], datetime]) -> datetime | None:

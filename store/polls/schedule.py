@@ -67,12 +67,7 @@ class Pause(Struct, frozen=True):
 
 
 class State(Struct, frozen=True):
-    """What a schedule says of itself: what anybody may read.
-
-    ``alive`` when it stands ready to poll, ``polling`` when it does, ``since`` when it began.
-    ``reasons`` say in sentences what needs a person. Only the process that polls knows ``pauses``,
-    and in ``due`` how many polls of each assistant were due when its job last ran.
-    """
+    """What a schedule says of itself, as :class:`store.web.health.Schedule` describes it."""
 
     alive: bool
     polling: bool

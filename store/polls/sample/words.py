@@ -56,10 +56,6 @@ class Words(Struct, frozen=True):
     voices: dict[str, Voice]
 
 
-def _trait(line: str) -> Trait:
-    return Trait(*line.split("|"))
-
-
 def _group(name: str, of: str) -> str:
     """How products of a kind are named: games and books by titles, the others by their class."""
     if name in {"videogame", "boardgame", "book"}:
@@ -74,9 +70,8 @@ def read_words() -> Words:
     )
     kinds, keywords = {}, {}
     for name, told in raw["kinds"].items():
-        own = [_trait(line) for line in told["traits"]]
-        common = [_trait(line) for line in raw["classes"][told["class"]]]
-        traits = tuple(own + common)
+        own, common = told["traits"], raw["classes"][told["class"]]
+        traits = tuple(Trait(*line.split("|")) for line in own + common)
         brands = sorted(raw["brands"][told["brands"]], key=lambda brand: seed(name, brand))
         kinds[name] = Kind(
             name=name,
