@@ -83,7 +83,6 @@ class Alerts:
         state = self._schedule() if self._schedule else None
         if state and state.alive and not state.polling:
             return
-        self._locks.mkdir(exist_ok=True)
         with leased(self._locks / LOCK) as had:
             if had:
                 self._look()

@@ -58,10 +58,7 @@ class Unready(Exception):
 
 
 class Asked(Struct, frozen=True):
-    """A poll that was made, and the seconds for which its assistant should be left alone.
-
-    ``at`` is the provider's time, where this machine's does not fit it.
-    """
+    """A poll, its assistant's rest in seconds, and the provider's time if ours does not fit."""
 
     poll: Poll
     rest: float | None = None

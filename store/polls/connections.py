@@ -17,10 +17,7 @@ from urllib3.connection import HTTPConnection
 
 
 class Connection:
-    """A session that one thread at a time uses, and that any other thread may cut.
-
-    ``sent``: the last request may have left, for its connection was made, with TLS and proxy.
-    """
+    """A session for one thread, which others may cut; ``sent`` if a request may have left."""
 
     def __init__(self, proxy: str | None = None) -> None:
         self.sent = self.is_cut = False

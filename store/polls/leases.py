@@ -39,13 +39,11 @@ class Leases:
         Raises:
             OSError: the file cannot be locked.
         """
-        self._directory.mkdir(exist_ok=True)
         digest = hashlib.sha256(slug.encode()).digest()
         return leased(self._file(model), int.from_bytes(digest[:8], "big") >> (64 - _BITS))
 
     def batches(self, model: str) -> AbstractContextManager[bool]:
         """Be the only one who works on an assistant's batches; else as :meth:`lease`."""
-        self._directory.mkdir(exist_ok=True)
         return leased(self._file(model, ".batch"))
 
     def held(self, model: str) -> int:
@@ -60,11 +58,12 @@ class Leases:
 def leased(path: Path, byte: int = 0, *, wait: bool = False) -> Iterator[bool]:
     """Hold one byte of a file inside the block; yields whether it could be had.
 
-    With ``wait`` it always can, be it later.
+    With ``wait`` it always can, be it later. The file's folder is made if it is not there.
 
     Raises:
         OSError: the file cannot be opened or locked.
     """
+    path.parent.mkdir(exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:

@@ -30,10 +30,7 @@ class DailyProof:
         self._listed = ""
 
     def look(self, last_poll: str | None, now: datetime) -> None:
-        """List what is new if the newest poll, not beyond ``now``, is of a day not yet begun.
-
-        What failed is tried again every ten minutes.
-        """
+        """List what is new on a new day of polls, none beyond ``now``; retried in ten minutes."""
         moment = rfc3339(now)
         day = min(last_poll or "", moment)[:10]
         due = f"{day} {moment[11:15]}" if self.reason else day

@@ -26,10 +26,7 @@ def date(headers: Mapping[str, str]) -> datetime | None:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The wait in seconds that a reply asks for outright; header names are in lower case.
-
-    Source: RFC 9110, section 10.2.3; ``retry-after-ms`` is OpenAI's.
-    """
+    """The seconds that a reply asks to wait (RFC 9110, 10.2.3); ``retry-after-ms`` is OpenAI's."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None and (wait := believed(milliseconds / 1000)) is not None:
         return wait
@@ -72,10 +69,7 @@ def _wait(text: str, parse: Callable[[str], datetime], now: datetime) -> float |
 
 
 def _duration_or_time(number: float, now: datetime) -> float | None:
-    """The wait that a bare number means: so many seconds, or until a time in Unix seconds or ms.
-
-    A time that is meant lies between a day ago and a week ahead; any other number means nothing.
-    """
+    """The wait a number means: seconds, or a Unix time (s, ms) a day ago to a week ahead."""
     if number <= LONGEST:
         return number
     waits = (number - now.timestamp(), number / 1000 - now.timestamp())

@@ -90,14 +90,10 @@ class RunSummary(Struct):
         """How many polls were made and recorded."""
         return sum(n for outcome, n in self.outcomes.items() if outcome not in NOT_ASKED)
 
-    @property
-    def failures(self) -> list[str]:
-        """The kinds of the polls that failed, by name."""
-        return sorted(self.outcomes.keys() - {ANSWERED, *NOT_ASKED})
-
     def __str__(self) -> str:
         """The counts and the cost, for people."""
-        order = [ANSWERED, *self.failures, *NOT_ASKED]
+        failures = sorted(self.outcomes.keys() - {ANSWERED, *NOT_ASKED})
+        order = [ANSWERED, *failures, *NOT_ASKED]
         counted = [f"{self.outcomes[o]} {o}" for o in order if self.outcomes[o]]
         counted += [f"{self.usd:.4f} USD"] if self.usd else []
         return ", ".join(counted)

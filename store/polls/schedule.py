@@ -152,7 +152,6 @@ class Schedule:
         """Try to be the one process that polls, until stopped."""
         while not self._stop.is_set():
             try:
-                self._locks.mkdir(exist_ok=True)
                 with leased(self._locks / LOCK) as elected:
                     self._unlocked = None
                     if elected:
@@ -227,10 +226,7 @@ class Schedule:
             )
 
     def _poll(self, name: str) -> None:
-        """One assistant's job: poll a few of its due pairs, or rest if that is of no use.
-
-        Its batches are looked after also while it rests, or when models.json has it no more.
-        """
+        """One assistant's job: look after its batches and, unless it rests, poll due pairs."""
         catalogue = self._store.snapshot.catalogue
         assistant = next((a for a in catalogue.assistants if a.name == name), None)
         if self._stop.is_set() or _unsettled(catalogue):

@@ -133,10 +133,7 @@ class Sender:
         meter: Meter,
         deadline: float = math.inf,
     ) -> Sent | Skipped:
-        """Send a request, again where that may help, until ``deadline`` if one is given.
-
-        Raises only what ``read`` and a fault of our own raise; then ``meter`` is settled.
-        """
+        """Send a request, again where it may help, until ``deadline``; ``meter`` is settled."""
         sent: Sent | None = None
         timeouts = 0
         attempt = 0

@@ -177,7 +177,6 @@ class DailyAccount:
         return None
 
     def _locked(self) -> AbstractContextManager[bool]:
-        self._directory.mkdir(exist_ok=True)
         return leased(self._directory / "spent.lock", wait=True)
 
     def _read(self) -> _Day:
@@ -297,10 +296,7 @@ def at_batch_price(assistant: Assistant) -> Assistant:
 
 
 class Meter:
-    """Reserves before each attempt of one request and settles after it.
-
-    Its context settles an attempt that was then not made or failed in an unknown way.
-    """
+    """Reserves before each attempt of one request; as its context, settles what is left open."""
 
     def __init__(self, assistant: Assistant, body: Mapping[str, Any], budget: Budget) -> None:
         self._assistant = assistant

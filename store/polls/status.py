@@ -55,11 +55,7 @@ class Status(Struct, frozen=True, rename="camel"):
 
 
 class PollingReport(Struct, frozen=True, rename="camel"):
-    """How polling stands as a whole; ``cap_usd`` is site.json's ``daily_usd``.
-
-    ``usd_today`` is what polls cost today and, under a cap, what calls on their way may cost.
-    ``scheduled`` is whether some process polls on schedule.
-    """
+    """How polling stands; with a cap, ``usd_today`` includes what calls on their way may cost."""
 
     assistants: tuple[Status, ...]
     wrong: tuple[str, ...]

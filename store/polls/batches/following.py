@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.polls.asking import Unready
-from store.polls.batches.collecting import collect, results_of
+from store.polls.asking import Asked, Unready, asked_in_batch
 from store.polls.batches.files import seconds_since
-from store.polls.batches.submitting import is_well, said
+from store.polls.batches.submitting import cost_at_most, is_well, said
 from store.polls.batches.work import ProviderLine
 from store.polls.providers import Response
-from store.polls.providers.batches import opened
-from store.polls.runner import RunSummary
+from store.polls.providers.batches import UNASKED, matched, opened
+from store.polls.runner import RunSummary, record
+from store.polls.spending import at_batch_price, micros
 from store.settings import SettingsError
 from store.times import rfc3339
 
 if TYPE_CHECKING:
     from store.polls.batches.files import Batch
     from store.polls.batches.work import BatchWork
-    from store.polls.providers.batches import Remote
+    from store.polls.providers.batches import Remote, Result
+    from store.records import Failure
 
 HOUR = 3600.0
 FALLBACK = 26 * HOUR
@@ -42,6 +43,8 @@ KEPT = 31 * 24 * HOUR
 """Seconds for which a batch that is over is remembered: providers keep results for 30 days."""
 MOST_PAGES = 50
 """Pages of a hundred batches that are searched."""
+MOST_FILES = 100
+"""Files or pages of results that are read of one batch; one that has more never ends."""
 
 
 class Followed(Struct):
@@ -126,7 +129,7 @@ def _find(batch: Batch, work: BatchWork, line: ProviderLine) -> str | tuple[str,
             continue
         if suspect.state == "open":
             return None
-        found = results_of(suspect, line)
+        found = _results(suspect, line)
         if isinstance(found, str):
             return None
         if any(identifier.startswith(f"{batch.key}-") for identifier, _ in found):
@@ -172,7 +175,7 @@ def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Follo
     elif remote.state == "open" or not _is_whole(batch, remote, work):
         _wait(batch, remote, work, line, came)
     else:
-        _end(batch, remote, work, line, came)
+        _collect(batch, remote, work, line, came)
 
 
 def _is_whole(batch: Batch, remote: Remote, work: BatchWork) -> bool:
@@ -182,15 +185,6 @@ def _is_whole(batch: Batch, remote: Remote, work: BatchWork) -> bool:
         return batch.cancelled_at is not None and seconds_since(batch.cancelled_at, now) >= SURE
     has_none = not remote.files and remote.unasked.kind == "http"
     return not has_none or batch.age(now) > FALLBACK
-
-
-def _end(batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came: Followed) -> None:
-    found = results_of(remote, line)
-    if isinstance(found, str):
-        came.wrong.append(f"The results of a batch of {batch.name} cannot be had: {found}")
-        _give_up(batch, found, work)
-    else:
-        came.summary.add(collect(batch, remote, found, work, line.key))
 
 
 def _wait(
@@ -232,3 +226,64 @@ def cancel(batch: Batch, work: BatchWork, line: ProviderLine) -> str | None:
         now = rfc3339(work.polling.clock.now())
         work.files.write(msgspec.structs.replace(batch, cancelled_at=now, late=True))
     return None
+
+
+def _results(remote: Remote, line: ProviderLine) -> list[Result] | str:
+    """All that a provider says of a batch's items, or a sentence on why it cannot be had now."""
+    found: list[Result] = []
+    files = list(remote.files)
+    for count, file in enumerate(files, start=1):
+        came = line.call(line.queue.build_download(file))
+        if not is_well(came):
+            return said(came)
+        found += line.queue.read_results(came.body)
+        following = line.queue.next_file(file, came.body)
+        if following and (following in files or count >= MOST_FILES):
+            return "The provider's results have no end."
+        files += [following] if following else []
+    return found
+
+
+def _collect(
+    batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came: Followed
+) -> None:
+    """Record what is not recorded yet, then write down that all is, then settle the cost.
+
+    Raises:
+        HistoryError: a record could not be written; the next attempt goes on from there.
+        OSError: the batch could not be written down; the next attempt records nothing again.
+    """
+    found = _results(remote, line)
+    if isinstance(found, str):
+        came.wrong.append(f"The results of a batch of {batch.name} cannot be had: {found}")
+        _give_up(batch, found, work)
+        return
+    ids = [batch.identity(n) for n in range(len(batch.items))]
+    outcomes = matched(ids, found, remote.unasked)
+    priced = at_batch_price(batch.assistant)
+    summary = RunSummary()
+    spent = 0
+    noted: dict[str, set[str]] = {}
+    for identity, item in zip(ids, batch.items, strict=True):
+        outcome, note = outcomes[identity], f"batch {identity}"
+        asked = asked_in_batch(priced, item, outcome, note, line.key)
+        spent += _cost(asked, outcome, cost_at_most(batch.assistant, item.question))
+        if item.slug not in noted:
+            noted[item.slug] = work.noted(item.slug)
+        if note not in noted[item.slug]:
+            if summary.rest is not None:  # another of the batch has its assistant rest already
+                asked = Asked(asked.poll)
+            record(asked, work.polling)
+            summary.count(asked)
+    late = any(each in (UNASKED["expired"], UNASKED["cancelled"]) for each in outcomes.values())
+    work.close(batch, "collected", spent=spent, done=len(ids), late=late or batch.late)
+    came.summary.add(summary)
+
+
+def _cost(asked: Asked, came: Response | Failure, most: int) -> int:
+    """What an item cost in micro-dollars: the most it may, where it may have cost something."""
+    usage = asked.poll.usage
+    if usage and usage.usd is not None:
+        return micros(usage.usd)
+    is_free = came.status >= 400 if isinstance(came, Response) else came in UNASKED.values()  # noqa: PLR2004
+    return 0 if is_free and came != UNASKED["missing"] else most

@@ -43,10 +43,7 @@ class Standing(Struct, frozen=True):
 
 
 def standing(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> Standing:
-    """How an assistant stands with its provider's queue, from its batches so far, oldest first.
-
-    The first has one question. If it is refused there are no more until models.json changes.
-    """
+    """How an assistant stands by its batches so far, oldest first; the first has one question."""
     if why := why_not(assistant):
         return Standing(0, f"it is asked directly: {why}")
     own = [b for b in batches if _MODEL(b.assistant) == _MODEL(assistant)]
@@ -71,10 +68,7 @@ def why_none(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> s
 
 
 class OpenBatches(Struct, frozen=True, rename="camel"):
-    """An assistant's batches on their way. Times are RFC 3339.
-
-    After ``direct_after`` the first is cancelled; ``usd_at_most`` is what they hold reserved.
-    """
+    """An assistant's batches on their way; after ``direct_after`` the first is cancelled."""
 
     count: int
     asked: int
