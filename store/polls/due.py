@@ -23,6 +23,10 @@ FIRST_RETRY = timedelta(hours=6)
 ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
+Key = tuple[str, str]
+"""A pair's category and assistant."""
+
+
 class Pair(Struct, frozen=True):
     """One question to one assistant."""
 
@@ -31,7 +35,7 @@ class Pair(Struct, frozen=True):
     assistant: Assistant
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> Key:
         """The slug and the assistant's name."""
         return self.slug, self.assistant.name
 

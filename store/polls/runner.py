@@ -26,15 +26,13 @@ from store.times import rfc3339
 
 if TYPE_CHECKING:
     from store.polls.clocks import Clock
-    from store.polls.due import Pair, Rounds
+    from store.polls.due import Key, Pair, Rounds
     from store.polls.leases import Leases
     from store.polls.spending import Account
     from store.rankings.poll_states import PollStates
     from store.records import Assistant
 
 Record = Callable[[Sequence[Poll], str], Sequence[Poll]]
-Key = tuple[str, str]
-"""A pair's category and assistant."""
 
 ANSWERED = "answered"
 NOT_DUE = "not due any more"

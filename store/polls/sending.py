@@ -285,7 +285,8 @@ class Sender:
     ) -> Response | Lost:
         content: dict[str, Any] = {}
         if request.file is not None:
-            file = (FILE_NAME, request.file, JSON_LINES)
+            # OpenAI wants the extension, whatever the type says
+            file = ("batch.jsonl", request.file, "application/jsonl")
             content = {"data": request.body, "files": {"file": file}}
         elif request.method == "POST":
             content = {"json": request.body}
@@ -316,8 +317,6 @@ class Sender:
         return Lost("timeout", f"The poll took over {self._limits.total:g} seconds.")
 
 
-FILE_NAME, JSON_LINES = "batch.jsonl", "application/jsonl"
-"""How a file goes out: OpenAI wants the extension, whatever the type says."""
 _LOOK = 0.1  # seconds between looks at the stop event while a request is on its way
 
 

@@ -205,12 +205,8 @@ def daily_account(
     cap = catalogue.site.daily_usd
     if cap is None:
         return []
-
-    def today() -> str:
-        return clock.now().date().isoformat()
-
     spent_on = with_reserves(Batches(settings.data_dir), usd_on)
-    return [DailyAccount(cap, locks_in(settings), today, spent_on)]
+    return [DailyAccount(cap, locks_in(settings), lambda: clock.now().date().isoformat(), spent_on)]
 
 
 class Budget:

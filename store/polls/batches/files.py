@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
     from store.files import Catalogue
     from store.listing import Signature
-
-    Key = tuple[str, str]
-    """A pair's category and assistant."""
+    from store.polls.due import Key
 
 FOLDER = "batches"
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from store.cleaning import clean
 from store.history import HistoryError
-from store.polls.asking import request_for
+from store.polls.asking import SHOWN, request_for
 from store.polls.batches.files import Asking, Batch
 from store.polls.providers import Reply, Response
 from store.polls.providers import envelopes as wire
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 MOST_ITEMS = 200
 """Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds
 back a seventh of a round."""
-SHOWN = 300
-"""So many characters are kept of a provider's words."""
 AMBIGUOUS = frozenset({408, 409})
 """Statuses of 4xx after which a batch may have been made all the same."""
 

@@ -11,7 +11,7 @@ from random import Random
 from msgspec import Struct
 
 from store.polls.sample.draws import normal, seed, share
-from store.polls.sample.words import WORDS, Kind
+from store.polls.sample.words import KINDS, TITLES, Kind
 
 
 class Invented(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Invented(Struct, frozen=True):
 
 
 def _title(draw: Random) -> str:
-    first, second, places = (WORDS.titles[name] for name in ("first", "second", "places"))
+    first, second, places = (TITLES[name] for name in ("first", "second", "places"))
     form = draw.randrange(4)
     if form == 0:
         return f"The {draw.choice(first)} {draw.choice(second)}"
@@ -92,7 +92,7 @@ def _domain(text: str) -> str:
 @lru_cache(maxsize=16384)
 def invent(kind_name: str, scope: str, label: str, slot: int) -> Invented:
     """The product in a numbered place of a family, a family's last word or, for ``*``, a kind."""
-    kind = WORDS.kinds[kind_name]
+    kind = KINDS[kind_name]
     older = slot - 1 if slot % 4 == 1 and kind.group == "goods" else slot
     name, brand = _name(kind, scope, label, older)
     if older != slot:
