@@ -104,7 +104,8 @@ class Alerts:
         self._calm = {subject: self._calm.get(subject, 0) + 1 for subject in quiet}
         over = {subject for subject, looks in self._calm.items() if looks >= CALM}
         if (over or wrong.keys() - told) and self._send(self._alert(wrong)):
-            self._keep((told | wrong.keys()) - over)
+            told = (told | wrong.keys()) - over
+            atomic_write(self._locks / TOLD, msgspec.json.encode(sorted(told)))
 
     def _alert(self, wrong: Mapping[str, str]) -> Alert:
         site = self._store.snapshot.catalogue.site
@@ -140,9 +141,6 @@ class Alerts:
             return frozenset(_TOLD.decode((self._locks / TOLD).read_bytes()))
         except (OSError, ValueError):
             return frozenset()
-
-    def _keep(self, told: frozenset[str]) -> None:
-        atomic_write(self._locks / TOLD, msgspec.json.encode(sorted(told)))
 
 
 def begin(store: Store, settings: Settings, schedule: Callable[[], Schedule] | None) -> None:

@@ -71,20 +71,19 @@ def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | N
     Raises:
         Unready: its model, address or key is missing, or the key cannot be sent in a header.
     """
+    name = assistant.name
     if missing := lacking(assistant):
-        raise Unready(f"{assistant.name}: models.json lacks {missing}")
+        raise Unready(f"{name}: models.json lacks {missing}")
     if not assistant.key_env:
         return None
     if looks_like_a_key(assistant.key_env):
-        raise Unready(f"{assistant.name}: key_env in models.json must name a variable, not a key")
+        raise Unready(f"{name}: key_env in models.json must name a variable, not a key")
     key = secret(assistant.key_env)
     if not key:
-        raise Unready(
-            f"{assistant.name}: the environment variable that its key_env names is not set"
-        )
+        raise Unready(f"{name}: the environment variable that its key_env names is not set")
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise Unready(
-            f"{assistant.name}: the variable that its key_env names holds no API key: "
+            f"{name}: the variable that its key_env names holds no API key: "
             "it has a space, a line break or a letter that is not ASCII"
         )
     return key

@@ -59,12 +59,8 @@ class Clock:
         return f"{_differ(now, theirs)} Nothing is sent until they agree."
 
     def compare(self, date: datetime, began: datetime) -> str | None:
-        """Remember a reply's ``Date``; a sentence if it does not fit.
-
-        It is from some moment between ``began``, when the request was sent, and now. A date that
-        no record may have says that the provider has no clock, and nothing of ours.
-        """
-        if not EARLIEST <= date < LATEST:
+        """Remember a reply's ``Date``, between ``began`` and now; a sentence if it is not."""
+        if not EARLIEST <= date < LATEST:  # the provider has no clock, which says nothing of ours
             return None
         now = self.now()
         fits = began - LEEWAY <= date <= now + LEEWAY

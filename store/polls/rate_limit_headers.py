@@ -40,8 +40,7 @@ def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:
     duration such as ``6m0s``), https://docs.claude.com/en/api/rate-limits#response-headers (a
     time in RFC 3339); other servers give the time in Unix seconds or milliseconds.
     """
-    waits = [wait for wait in _resets(headers, now) if wait is not None]
-    return max(waits, default=None)
+    return max((wait for wait in _resets(headers, now) if wait is not None), default=None)
 
 
 def believed(seconds: float) -> float | None:

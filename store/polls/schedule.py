@@ -157,15 +157,11 @@ class Schedule:
                     if elected:
                         self._serve()
             except OSError as error:
-                self._cannot_lock(error)
+                why = f"cannot be locked: {error.strerror}"
+                if why != self._unlocked:
+                    log.error("%s %s", self._locks, why)  # noqa: TRY400 - a sentence, not a trace
+                self._unlocked = why
             self._wait_a_second()
-
-    def _cannot_lock(self, error: OSError) -> None:
-        """Say so once, and again only when it is for another reason."""
-        why = f"cannot be locked: {error.strerror}"
-        if why != self._unlocked:
-            log.error("%s %s", self._locks, why)
-        self._unlocked = why
 
     def _serve(self) -> None:
         """Keep a job for each assistant of models.json until stopped."""

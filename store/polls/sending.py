@@ -215,10 +215,7 @@ class Sender:
         return Sent(reply, sent.latency_ms, sent.attempts)
 
     def _verdict(self, came: Response | Lost, reply: Reply, attempt: int) -> _Verdict:
-        """What follows from an attempt: whether asking again may help, and how long nobody should.
-
-        A rate limit or a provider's own hint holds the whole line, other faults only this poll.
-        """
+        """Whether asking again may help; rate limits and hints hold the whole line."""
         backoff = self._random.uniform(0, 2**attempt)
         if isinstance(came, Lost):
             again = came.kind in ("network", "timeout")

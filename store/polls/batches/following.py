@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -263,14 +264,12 @@ def _collect(
     priced = at_batch_price(batch.assistant)
     summary = RunSummary()
     spent = 0
-    noted: dict[str, set[str]] = {}
+    noted = cache(work.noted)
     for identity, item in zip(ids, batch.items, strict=True):
         outcome, note = outcomes[identity], f"batch {identity}"
         asked = asked_in_batch(priced, item, outcome, note, line.key)
         spent += _cost(asked, outcome, cost_at_most(batch.assistant, item.question))
-        if item.slug not in noted:
-            noted[item.slug] = work.noted(item.slug)
-        if note not in noted[item.slug]:
+        if note not in noted(item.slug):
             if summary.rest is not None:  # another of the batch has its assistant rest already
                 asked = Asked(asked.poll)
             record(asked, work.polling)

@@ -124,4 +124,4 @@ def not_under_way(pairs: Sequence[Pair], files: Batches, catalogue: Catalogue) -
         BatchFileError: nobody knows.
     """
     asked = under_way(files.all(), catalogue)
-    return [pair for pair in pairs if (pair.slug, pair.assistant.name) not in asked]
+    return [pair for pair in pairs if pair.key not in asked]

@@ -32,10 +32,7 @@ _MODEL = attrgetter("api", "base_url", "model", "extra")
 
 
 class Standing(Struct, frozen=True):
-    """How many questions the next batch may have, or why there is none.
-
-    ``waits`` while one is on its way that tells whether batches work: what is due is kept for them.
-    """
+    """How many questions the next batch may have, or why none; who ``waits`` keeps due pairs."""
 
     most: int
     why: str | None = None

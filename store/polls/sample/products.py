@@ -48,11 +48,6 @@ def _model(draw: Random, brand: str, tags: tuple[str, ...], scope: str) -> str:
     return f"{brand} {tag}" + draw.choice(("", "", "", " Pro", " Mini", " Plus", "+"))
 
 
-def _place(draw: Random, brand: str, tags: tuple[str, ...], label: str) -> str:
-    forms = [f"{brand} {draw.choice(tags)}", brand, f"Port {brand}", f"Lake {brand}"]
-    return f"{brand} {label}" if label else draw.choice(forms)
-
-
 def _name(kind: Kind, scope: str, label: str, slot: int) -> tuple[str, str]:
     """A product's name and the brand in it. Odd slots may hold the successor of the slot before."""
     draw = Random(seed("name", kind.name, scope, slot))
@@ -63,7 +58,8 @@ def _name(kind: Kind, scope: str, label: str, slot: int) -> tuple[str, str]:
     form = draw.random()
     alone = {"software": 0.4, "service": 0.6, "food": 0.3}.get(kind.group, 0.0)
     if kind.group == "place":
-        name = _place(draw, brand, kind.tags, label)
+        forms = [f"{brand} {draw.choice(kind.tags)}", brand, f"Port {brand}", f"Lake {brand}"]
+        name = f"{brand} {label}" if label else draw.choice(forms)
     elif scope == "*" or form < alone:
         name = brand
     elif label and form < alone + 0.18:

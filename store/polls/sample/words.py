@@ -21,10 +21,7 @@ class Trait(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True):
-    """A kind of category: which names its products bear and what is said of them.
-
-    The first ``own`` of the ``traits`` belong to this kind, the others to its whole class.
-    """
+    """A kind of category; the first ``own`` of its ``traits`` are its own, the rest its class's."""
 
     name: str
     group: str

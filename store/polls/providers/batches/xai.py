@@ -44,10 +44,7 @@ class XAIQueue(OpenAIQueue):
         return self._get(f"{self.HOME}/{batch}/results?limit=100{self._following(token)}")
 
     def read_batch(self, found: dict[str, Any]) -> Remote | None:
-        """A batch: it has ended when none of its items, once they are counted, is pending.
-
-        One whose file is not taken is cancelled by xAI before its items are counted.
-        """
+        """A batch; xAI cancels one whose file it does not take, before it counts its items."""
         known = batches.identity(found.get("batch_id"))
         if known is None:
             return None
