@@ -32,7 +32,7 @@ _MODEL = attrgetter("api", "base_url", "model", "extra")
 
 
 class Standing(Struct, frozen=True):
-    """How many questions the next batch may have, or why none; who ``waits`` keeps due pairs."""
+    """How many questions the next batch may have, or why none; ``waits`` while the first is out."""
 
     most: int
     why: str | None = None
