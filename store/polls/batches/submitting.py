@@ -119,7 +119,8 @@ def _reserved(batch: Batch, work: BatchWork) -> tuple[Batch, str | None]:
 def _claimed(batch: Batch, calls: Sequence[Pair], work: BatchWork, rounds: Rounds | None) -> Batch:
     """The batch without the pairs that another poller has, or has asked meanwhile.
 
-    The intent is on disk: who takes a lease after us sees it; who did before us, we see by that.
+    The intent is on disk by now: who takes a lease after us sees it there, and who took one before
+    us we see by the lease, or by what was recorded.
     """
     pairs = {pair.slug: pair for pair in calls}
     kept = {
@@ -185,7 +186,7 @@ def is_certain(came: Response | Lost) -> bool:
 
 
 def _refused(batch: Batch, came: Response | Lost, work: BatchWork) -> Submitted:
-    """A batch that was not made, and why: nothing of it is under way, nothing is paid."""
+    """A batch that was not made: refused, unless a key, money, rate or the line is at fault."""
     why = said(came)
     kind = getattr(_failure(came), "kind", None)
     work.close(batch, "void", why=why, refused=is_certain(came) and kind == "http")

@@ -154,11 +154,6 @@ def opened(body: bytes) -> dict[str, Any]:
         return {}
 
 
-def lines(body: bytes) -> Iterator[dict[str, Any]]:
-    """The JSON objects of JSON Lines; what is none is left out."""
-    return filter(None, map(opened, body.splitlines()))
-
-
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 
 

@@ -69,7 +69,7 @@ class AnthropicQueue(Queue):
     def read_results(self, body: bytes) -> Iterator[Result]:
         """Each line's result; an error is the whole body that its status would have come with."""
         odd = Failure("http", "The provider's batch gave a result of no known kind.")
-        for line in batches.lines(body):
+        for line in filter(None, map(batches.opened, body.splitlines())):
             identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
             kind = wire.text(result.get("type"))
             if kind == "succeeded":

@@ -79,7 +79,7 @@ class OpenAIQueue(Queue):
     # https://platform.openai.com/docs/guides/batch#5-retrieve-the-results
     def read_results(self, body: bytes) -> Iterator[Result]:
         """Each line's result; the outputs and the errors have one shape."""
-        for line in batches.lines(body):
+        for line in filter(None, map(batches.opened, body.splitlines())):
             answered, error = wire.members(line.get("response")), wire.members(line.get("error"))
             identifier, code = wire.text(line.get("custom_id")), wire.text(error.get("code"))
             if answered:
