@@ -14,8 +14,7 @@ from store.polls.batches.following import cancel as cancel_one
 from store.polls.batches.following import follow
 from store.polls.batches.standing import standing
 from store.polls.batches.submitting import submit
-from store.polls.batches.work import BatchWork, ProviderLine, notes_of
-from store.polls.leases import locks_in
+from store.polls.batches.work import BatchWork, ProviderLine
 from store.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def _submit(context: PollContext, calls: Sequence[Pair], work: BatchWork, order:
     assistant = calls[0].assistant
     line = ProviderLine(assistant, work.polling)
     sent, why = 0, None
-    with work.alone(assistant.name) as had:
+    with work.polling.leases.batches(assistant.name) as had:
         while had and not work.polling.stop.is_set() and why is None:
             left = context.free(calls)
             stand = standing(assistant, work.files.all(), context.clock.now())
@@ -91,7 +90,7 @@ def collect(context: PollContext, models: set[str], *, cancel: bool) -> bool:
     wrong: list[str] = []
     with stopping(deps.stop):
         for name in names:
-            with work.alone(name) as had:
+            with work.polling.leases.batches(name) as had:
                 if not had:
                     wrong.append(f"Another process is at the batches of {name}.")
                     continue
@@ -127,6 +126,5 @@ def _work(context: PollContext, deps: Dependencies) -> BatchWork:
     return BatchWork(
         files=context.batches,
         polling=deps,
-        noted=notes_of(context.history),
-        locks=locks_in(context.settings),
+        history=context.history,
     )

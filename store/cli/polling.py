@@ -322,7 +322,7 @@ def _quote(pairs: Sequence[Pair]) -> None:
         if assistant.api == "sample":
             click.echo(f"{name}: {len(lane)} calls of a sample assistant, free")
             continue
-        requests = [request_for(assistant, pair.category, None) for pair in lane]
+        requests = [request_for(assistant, pair.category.question) for pair in lane]
         most = sum((at_most(assistant, r.body) for r in requests), Tokens(0, 0))
         price = usd(assistant, most)
         known, total = known and price is not None, total + (price or 0)
