@@ -29,7 +29,7 @@ from store.rankings.names import Names
 from store.records import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -143,12 +143,8 @@ def _as_annotation(problem: Problem, directory: Path) -> str:
 
     Source: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
-    file = _escaped(os.path.relpath(directory / problem.file), {":": "%3A", ",": "%2C"}.items())
+    in_data = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+    in_property = in_data | str.maketrans({":": "%3A", ",": "%2C"})
+    file = os.path.relpath(directory / problem.file).translate(in_property)
     place = f"file={file},line={problem.line},col={problem.column}"
-    return f"::{problem.severity} {place}::{_escaped(problem.message)}"
-
-
-def _escaped(text: str, further: Iterable[tuple[str, str]] = ()) -> str:
-    for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *further):
-        text = text.replace(char, code)
-    return text
+    return f"::{problem.severity} {place}::{problem.message.translate(in_data)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from store.cli import counted
 from store.counting import deleted_slugs, read_logs
 from store.edits import claimed_at
 from store.rankings import curation
@@ -93,5 +94,4 @@ def _overridden(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 
 def _polls(product: ProductProfile) -> str:
     """How often and where a product is named."""
-    polls = "1 poll" if product.mentions == 1 else f"{product.mentions:,} polls"
-    return f"{polls} in {curation.listed(product.categories)}"
+    return f"{counted(product.mentions, 'poll')} in {curation.listed(product.categories)}"
