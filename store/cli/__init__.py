@@ -89,6 +89,12 @@ def unknown_category(slug: str, known: Iterable[str]) -> click.UsageError:
     return click.UsageError(f'No category has the slug "{slug}".{hint}')
 
 
+def refuse(what: str, reasons: Iterable[object]) -> None:
+    """End the command if there are reasons, each in a line below ``what``."""
+    if listed := "".join(f"\n  {reason}" for reason in reasons):
+        raise click.ClickException(f"{what}:{listed}")
+
+
 def counted(count: int, noun: str) -> str:
     """A count and its noun, in the plural unless there is one."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -9,10 +9,10 @@ import click
 import msgspec
 from msgspec import Struct
 
-from store.cli import app_settings, counted, unknown_category, with_data
+from store.cli import app_settings, counted, with_data
 from store.cli.editing import Edit, carry_out, text_of, with_item
 from store.cli.poll_runs import PollContext, lack, look_at
-from store.cli.polling import context_at
+from store.cli.polling import assistants_named, categories_named, context_at
 from store.disk import atomic_write
 from store.files import Files
 from store.polls.asking import key_of
@@ -59,13 +59,9 @@ def suggest(slug: str, model: str) -> None:
     is accepted.
     """
     context = context_at(None)
-    settings, catalogue = context.settings, context.catalogue
-    if slug not in catalogue.categories:
-        raise unknown_category(slug, catalogue.categories)
-    assistant = next((each for each in catalogue.assistants if each.name == model), None)
-    if assistant is None:
-        names = ", ".join(each.name for each in catalogue.assistants)
-        raise click.UsageError(f'No assistant is called "{model}"; models.json has {names}.')
+    settings = context.settings
+    categories_named(context.catalogue, [slug])
+    (assistant,) = assistants_named(context.catalogue, [model], None)
     if assistant.api == "sample":
         raise click.ClickException(f"{model} is a sample assistant: it has nothing to suggest.")
     if not settings.has_own_data:

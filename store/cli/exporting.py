@@ -13,6 +13,7 @@ import shutil
 import sys
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -26,7 +27,7 @@ from werkzeug.http import parse_date
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Response
 
-from store.cli import app_settings, with_data
+from store.cli import app_settings, refuse, with_data
 from store.cli.dataset import written_for
 from store.copies import uploads
 from store.copies.places import PlaceError, is_cloud, place
@@ -42,7 +43,6 @@ from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
 
     from store.memory import Store
     from store.settings import Settings
@@ -57,7 +57,7 @@ OF_ONE_ANSWER = (
 )  # fmt: skip
 """Headers that a web server makes from a file itself."""
 BESIDE = ("/badge/", "/embed/", "/cards/", "/feeds/product/")
-"""What comes and goes with the page that it belongs to."""
+"""What comes and goes with the page that it belongs to, as CSV does: it is not counted as gone."""
 WANTED = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
 FEW, SHARE = 20, 1000
 """Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
@@ -66,6 +66,8 @@ DATA = "/data/"
 OBJECTS = f"{DATA}{dataset.OBJECTS}/"
 KEPT = 2
 """Trees that are kept: the current one, and the one that somebody may still be reading."""
+
+_refuse = partial(refuse, "Nothing was published, the last tree stays")
 
 
 @click.command()
@@ -100,7 +102,7 @@ def export(where: str, even_if: int | None, *, take_over: bool) -> None:
             "BASE_URL is not set, and every exported address begins with it; set it, or base_url "
             "in site.json."
         )
-    _refuse(list(map(str, snapshot.unpublishable)))
+    _refuse(snapshot.unpublishable)
     if is_cloud(where):
         said = _upload(where, even_if, take_over=take_over)
     else:
@@ -166,13 +168,21 @@ def _filled(tree: Tree, even_if: int | None) -> Manifest:
     written_for(store)
     manifest = tree.fill(store.snapshot, app_settings().data_dir / dataset.FOLDER)
     accepted = set(_paths({"best": store.history.accepted()}))
-    published = {path for path in tree.before.addresses if not _is_beside(path)}
+    published = {
+        path
+        for path in tree.before.addresses
+        if not path.startswith(BESIDE) and not path.endswith(".csv")
+    }
     gone = {
         path
         for path in published - manifest.addresses - accepted
         if not path.startswith(OBJECTS)  # withholding a poll takes files out for good
     }
-    _refuse(_vanishing(gone, len(published), even_if))
+    if len(gone) > max(FEW, len(published) // SHARE) and even_if != len(gone):
+        shown = ", ".join(sorted(gone)[:3])
+        named = "" if even_if is None else f", not {even_if:,}"
+        count = f"{len(gone):,} of {len(published):,} published addresses would be gone"
+        _refuse([f"{count}{named}: {shown}, …; if that is meant: --even-if {len(gone)}"])
     return manifest
 
 
@@ -180,29 +190,8 @@ def _counts(manifest: Manifest) -> str:
     return f"{len(manifest.files):,} answers and {len(manifest.redirects):,} redirects"
 
 
-def _is_beside(path: str) -> bool:
-    """Whether an address comes and goes with that of a page, so that it need not be counted."""
-    return path.startswith(BESIDE) or path.endswith(".csv")
-
-
-def _refuse(reasons: list[str]) -> None:
-    if reasons:
-        listed = "".join(f"\n  {reason}" for reason in reasons)
-        raise click.ClickException(f"Nothing was published, the last tree stays:{listed}")
-
-
-def _vanishing(gone: AbstractSet[str], published: int, even_if: int | None) -> list[str]:
-    """Why this many addresses must not vanish, unless ``--even-if`` names their number."""
-    if len(gone) <= max(FEW, published // SHARE) or even_if == len(gone):
-        return []
-    shown = ", ".join(sorted(gone)[:3])
-    named = "" if even_if is None else f", not {even_if:,}"
-    count = f"{len(gone):,} of {published:,} published addresses would be gone"
-    return [f"{count}{named}: {shown}, …; if that is meant: --even-if {len(gone)}"]
-
-
 class Tree:
-    """An exported tree that is being written, and the one before it."""
+    """An exported tree that is being written in ``folder``, and the one before it."""
 
     def __init__(self, directory: Path, before: Manifest) -> None:
         self._home = directory
@@ -212,16 +201,11 @@ class Tree:
                 f"{directory} holds other files; name a new or an exported directory."
             )
         self.before = before
-        self._new = self._trees / ".new"
-        shutil.rmtree(self._new, ignore_errors=True)
-        self._new.mkdir(parents=True)
+        self.folder = self._trees / ".new"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
         self._written = 0
         self._digests: dict[str, str] = {}
-
-    @property
-    def folder(self) -> Path:
-        """Where the new tree's files are until it is published."""
-        return self._new
 
     def fill(self, snapshot: Snapshot, data: Path) -> Manifest:
         """Ask the application for every path and write what it answers, and the dataset."""
@@ -253,13 +237,13 @@ class Tree:
         listed = "".join(f'"{old}" "{new}";\n' for old, new in sorted(manifest.redirects.items()))
         self._place(MANIFEST, body, None, known=False)
         self._place(REDIRECTS, listed.encode(), None, known=False)
-        (self._new / dataset.SUMS).write_bytes(writing.sums(self._digests))
+        (self.folder / dataset.SUMS).write_bytes(writing.sums(self._digests))
         tree = self._trees / hashlib.sha256(body).hexdigest()[:16]
         if tree.exists():
-            shutil.rmtree(self._new)
+            shutil.rmtree(self.folder)
         else:
             os.sync()  # what bears the name of its content has all of it, whatever happens next
-            self._new.rename(tree)
+            self.folder.rename(tree)
         os.sync()
         link = self._trees / ".current"
         link.unlink(missing_ok=True)
@@ -272,7 +256,7 @@ class Tree:
 
     def close(self) -> None:
         """Remove what was not published."""
-        shutil.rmtree(self._new, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
         (self._trees / ".current").unlink(missing_ok=True)
 
     def _kept_tag(self, path: str) -> str:
@@ -317,7 +301,7 @@ class Tree:
         files: dict[str, Exported] = {}
         for name, kept in dataset.published_paths(dataset.versions(data), found).items():
             path, placed = data / kept, f"data/{name}"
-            file, stat = self._new / placed, path.stat()
+            file, stat = self.folder / placed, path.stat()
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
                 os.link(path, file)
@@ -332,7 +316,7 @@ class Tree:
         return files
 
     def _place(self, name: str, data: bytes, modified: int | None, *, known: bool) -> None:
-        file = self._new / name
+        file = self.folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         self._digests[name] = hashlib.sha256(data).hexdigest()
         if known:

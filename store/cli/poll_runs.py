@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from store.settings import Settings
 
 
+OF_NO_USE = ("auth", "quota", LEFT)
+"""Reasons for which to wait is of no use: a key, the provider's account or a history is wrong."""
+
+
 class Order(Struct, frozen=True, kw_only=True):
     """What to ask: every call that there may be, a pair as often as it may be asked.
 
@@ -103,11 +107,10 @@ def look_at(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[
     """What was asked so far; in sentences what of it cannot be read and so is not polled."""
     context.history.signatures()
     stands, unread = look(slugs, context.states_of)
-    sentences = dict.fromkeys(map(str, unread))
-    damaged = (
-        [str(context.history.damaged_checkpoints)] if context.history.damaged_checkpoints else []
-    )
-    return stands, [*damaged, *(f"{each}; its category is left alone" for each in sentences)]
+    sentences = [f"{each}; its category is left alone" for each in dict.fromkeys(map(str, unread))]
+    if damaged := context.history.damaged_checkpoints:
+        sentences.insert(0, str(damaged))
+    return stands, sentences
 
 
 def _check_writable(settings: Settings) -> None:
@@ -155,12 +158,12 @@ def prepared(
     """The accounts to pay from and the assistants that can be asked, once all is as it must be."""
     if not (context.pretends or context.settings.has_own_data):
         raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
-    accounts: list[Account] = [*context.accounts(stands)]
-    accounts += [RunAccount(max_usd)] if max_usd is not None else []
     _check_writable(context.settings)
-    for account in context.accounts(stands):
-        if fault := account.fault():
-            raise click.ClickException(f"Nothing was asked: {fault}")
+    daily = context.accounts(stands)
+    for fault in filter(None, (account.fault() for account in daily)):
+        raise click.ClickException(f"Nothing was asked: {fault}")
+    accounts: list[Account] = [*daily]
+    accounts += [RunAccount(max_usd)] if max_usd is not None else []
     return accounts, _ready(context.settings, order.assistants, accounts)
 
 
@@ -172,7 +175,10 @@ def ask(context: PollContext, order: Order, stands: DuePolls, max_usd: float | N
     summaries: dict[str, RunSummary] = {}
     try:
         for each in order.passes(asked):
-            for name, summary in _run(each, deps, order.rounds, in_order=context.pretends).items():
+            with stopping(deps.stop), click.progressbar(length=len(each), label="Polling") as bar:
+                done = partial(bar.update, 1)
+                came = run(each, deps, order.rounds, in_order=context.pretends, done=done)
+            for name, summary in came.items():
                 summaries.setdefault(name, RunSummary()).add(summary)
             if deps.stop.is_set():
                 break
@@ -193,15 +199,6 @@ def keep_checkpoints(history: History, slugs: Collection[str]) -> None:
     except OSError as error:
         why = f"{FOLDER} cannot be written: {error.strerror}"
         click.echo(f"warning: {why}; a later loss of what was polled is unseen", err=True)
-
-
-def _run(
-    pairs: Sequence[Pair], deps: Dependencies, rounds: Rounds | None, *, in_order: bool
-) -> dict[str, RunSummary]:
-    """Run the polls behind a progress bar."""
-    with stopping(deps.stop), click.progressbar(length=len(pairs), label="Polling") as bar:
-        done = partial(bar.update, 1)
-        return run(pairs, deps, rounds, in_order=in_order, done=done)
 
 
 @contextmanager
@@ -231,9 +228,5 @@ def summarise(summaries: dict[str, RunSummary]) -> bool:
             click.echo(f"{name} was paused: {summary.paused}")
     answered = any(summary.outcomes[ANSWERED] for summary in summaries.values())
     polled = any(summary.polled for summary in summaries.values())
-    return (answered or not polled) and not any(map(_needs_a_person, summaries.values()))
-
-
-def _needs_a_person(summary: RunSummary) -> bool:
-    """Whether waiting is of no use: a key, the provider's account or a history is wrong."""
-    return not summary.reasons.keys().isdisjoint({"auth", "quota", LEFT})
+    reasons = {reason for summary in summaries.values() for reason in summary.reasons}
+    return (answered or not polled) and reasons.isdisjoint(OF_NO_USE)

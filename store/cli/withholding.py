@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from store.cli import app_settings, with_data
+from store.cli import app_settings, refuse, with_data
 from store.cli.editing import Edit, carry_out, new, text_of, with_member
 from store.files import Files
 from store.history import History
@@ -76,9 +76,7 @@ def _find(directory: Path, poll_id: str) -> Poll:
             if stored.poll.id == poll_id:
                 return stored.poll
         unread += log.problems if log.unread else ()
-    if unread:
-        listed = "".join(f"\n  {problem}" for problem in unread)
-        raise click.ClickException(f'No poll that can be read has the id "{poll_id}":{listed}')
+    refuse(f'No poll that can be read has the id "{poll_id}"', unread)
     raise click.ClickException(
         f'No poll has the id "{poll_id}"; ids stand in /api/v1/history and on the pages of polls.'
     )
