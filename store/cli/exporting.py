@@ -225,11 +225,13 @@ class Tree:
                 if location := answer.headers.get("Location"):
                     redirects[path] = location
         files |= self._link(data)
-        shared_by_data = SharedHeaders()
-        for path in (p for p in files if p.startswith(DATA) and not p.startswith(OBJECTS)):
-            with ask(path, "HEAD") as answer:
-                shared_by_data.meet(answer, files[path].media_type)
-        return Manifest(files, redirects, shared.found(shared_by_data))
+        known = set(shared.by_type)
+        for path, file in files.items():
+            is_object = path.startswith(OBJECTS)
+            if path.startswith(DATA) and not is_object and file.media_type not in known:
+                with ask(path, "HEAD") as answer:
+                    shared.meet(answer, file.media_type)
+        return Manifest(files, redirects, shared.found())
 
     def publish(self, manifest: Manifest) -> int:
         """Put the new tree in place of the last; the number of answers that differ from it."""
@@ -262,13 +264,10 @@ class Tree:
     def _kept_tag(self, path: str) -> str:
         """The tag of a picture that the last tree holds, else nothing."""
         last = self.before.files.get(path)
-        if last is None or not last.etag:
-            return ""
-        try:
-            whole = _digest(self._home / "current" / last.file) == last.sha256
-        except OSError:
-            whole = False
-        return last.etag if whole else ""
+        with suppress(OSError):
+            if last and last.etag and _digest(self._home / "current" / last.file) == last.sha256:
+                return last.etag
+        return ""
 
     def _write(self, path: str, answer: Response) -> Exported:
         """One answer, taken over from the last tree when it is the same."""
@@ -320,14 +319,12 @@ class Tree:
         file.parent.mkdir(parents=True, exist_ok=True)
         self._digests[name] = hashlib.sha256(data).hexdigest()
         if known:
-            try:
+            with suppress(OSError):  # no hard links here, or the last tree is not whole
                 os.link(self._home / "current" / name, file)
-            except OSError:  # no hard links here, or the last tree is not whole
-                known = False
-        if not known:
-            file.write_bytes(data)
-            if modified is not None:
-                os.utime(file, (modified, modified))
+                return
+        file.write_bytes(data)
+        if modified is not None:
+            os.utime(file, (modified, modified))
 
 
 def _asker() -> Callable[..., Response]:
@@ -349,7 +346,7 @@ class SharedHeaders:
     """The headers that all answers of a media type share; of ``Link``, the links they share."""
 
     def __init__(self) -> None:
-        self._by_type: dict[str, dict[str, set[str]]] = {}
+        self.by_type: dict[str, dict[str, set[str]]] = {}
 
     def meet(self, answer: Response, media_type: str) -> None:
         """Intersect with the headers of one more answer."""
@@ -358,14 +355,14 @@ class SharedHeaders:
             for name, value in answer.headers
             if name.lower() not in OF_ONE_ANSWER
         }
-        known = self._by_type.setdefault(media_type, headers)
+        known = self.by_type.setdefault(media_type, headers)
         for name in list(known):
             known[name] &= headers.get(name, set())
 
-    def found(self, others: SharedHeaders) -> dict[str, dict[str, str]]:
-        """Name → media type → value; for types that only ``others`` know, what they share."""
+    def found(self) -> dict[str, dict[str, str]]:
+        """Name → media type → value."""
         found: dict[str, dict[str, str]] = {}
-        for type_, headers in {**others._by_type, **self._by_type}.items():
+        for type_, headers in self.by_type.items():
             for name, values in headers.items():
                 if values:
                     parts = sorted(value.removeprefix("<") for value in values)
@@ -404,17 +401,13 @@ def moved_paths(snapshot: Snapshot) -> Iterator[str]:
 def _paths(values: Mapping[str, Collection[str]]) -> Iterator[str]:
     """The paths of rules with one variable at most: the values of the word before ``<slug>``."""
     for rule in current_app.url_map.iter_rules():
-        if "GET" not in (rule.methods or ()) or rule.rule in LEFT_OUT:
-            continue
-        if rule.rule.count("<") > 1:
+        is_asked = "GET" in (rule.methods or ()) and rule.rule not in LEFT_OUT
+        if not is_asked or rule.rule.count("<") > 1:
             continue
         before, variable, after = rule.rule.partition("<")
-        if not variable:
-            yield rule.rule
-            continue
-        after = after.partition(">")[2]
-        for value in values.get(before.rstrip("/").rpartition("/")[2], ()):
-            yield f"{before}{value}{after}"
+        word = before.rstrip("/").rpartition("/")[2]
+        for value in values.get(word, ()) if variable else ("",):
+            yield f"{before}{value}{after.partition('>')[2]}"
 
 
 def file_of(path: str, mimetype: str) -> str:
