@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import click
@@ -15,8 +14,8 @@ from store.cli.poll_runs import PollContext, lack, look_at
 from store.cli.polling import assistants_named, categories_named, context_at
 from store.disk import atomic_write
 from store.files import Files
-from store.polls.asking import key_of
-from store.polls.sending import Sender, Skipped
+from store.polls.runner import sender_for
+from store.polls.sending import Skipped
 from store.polls.spending import Budget
 from store.polls.suggesting import suggest as ask_for_situations
 from store.records import Category, Failure
@@ -177,21 +176,14 @@ def _asked(context: PollContext, assistant: Assistant, slug: str) -> tuple[str, 
     Raises:
         click.ClickException: it cannot be asked or paid for, or gave no usable answer.
     """
-    settings, catalogue = context.settings, context.catalogue
+    catalogue = context.catalogue
     capped = catalogue.site.daily_usd is not None
     stands, _ = look_at(context, catalogue.categories if capped else ())
     accounts = context.accounts(stands)
-    faults = (account.fault() for account in accounts)
-    if why := lack(settings, assistant, accounts) or context.clock.fault() or next(faults, None):
+    faults = (context.clock.fault(), *(account.fault() for account in accounts))
+    if why := next(filter(None, (lack(context.settings, assistant, accounts), *faults)), None):
         raise click.ClickException(f"Nothing was asked: {why}")
-    sender = Sender(
-        threading.Event(),
-        rpm=assistant.rpm,
-        concurrency=1,
-        secret=key_of(assistant, settings.secret),
-        proxy=settings.proxy,
-        clock=context.clock,
-    )
+    sender = sender_for(assistant, context.dependencies(context.record, accounts))
     said = ask_for_situations(assistant, catalogue.categories[slug], sender, Budget(accounts))
     if isinstance(said, Skipped):
         raise click.ClickException(f"Nothing was asked: {said.why}.")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from store.cli.poll_runs import keep_checkpoints, look_at, prepared, stopping, summarise
-from store.memory import append
 from store.polls.asking import Unready
 from store.polls.batches.following import cancel as cancel_one
 from store.polls.batches.following import follow
@@ -73,9 +71,8 @@ def _submit(context: PollContext, calls: Sequence[Pair], work: BatchWork, order:
 
 def collect(context: PollContext, models: set[str], *, cancel: bool) -> bool:
     """Look after all batches once, or those of these assistants; whether nothing needs a person."""
-    record = partial(append, context.history, context.catalogue)
     stands, _ = look_at(context, context.catalogue.categories)
-    work = _work(context, record, context.accounts(stands))
+    work = _work(context, context.record, context.accounts(stands))
     still_open = (batch for batch in work.files.all() if batch.is_open)
     wanted = [batch for batch in still_open if not models or batch.name in models]
     if not wanted:

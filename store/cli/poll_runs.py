@@ -16,6 +16,7 @@ from msgspec import Struct
 from store.counting import states_of
 from store.history import HistoryError
 from store.last_good import FOLDER
+from store.memory import append
 from store.polls.asking import Unready, key_of
 from store.polls.batches.files import under_way
 from store.polls.batches.scheduling import not_under_way
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from store.polls.runner import Record
     from store.polls.spending import Account, DailyAccount
     from store.rankings.poll_states import PollStates
-    from store.records import Assistant
+    from store.records import Assistant, Poll
     from store.settings import Settings
 
 
@@ -79,6 +80,10 @@ class PollContext(Struct, frozen=True):
     def states_of(self, slug: str) -> PollStates:
         """How polling of a category stands by its files as they are now."""
         return states_of(self.history, slug, self.catalogue, self.clock.now())
+
+    def record(self, polls: Sequence[Poll], now: str) -> Sequence[Poll]:
+        """Append polls of one category to its history."""
+        return append(self.history, self.catalogue, polls, now)
 
     def accounts(self, stands: DuePolls) -> list[DailyAccount]:
         """The account of the day's cap, if there is one."""

@@ -6,7 +6,6 @@ import math
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +17,6 @@ from store.cli.poll_runs import Order, PollContext, ask, lack, look_at
 from store.data_file import REQUIRED
 from store.files import Catalogue, Files
 from store.history import History
-from store.memory import append
 from store.polls import clarifying
 from store.polls.asking import cost_at_most, request_for
 from store.polls.assistant_checks import mistakes
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 
     from store.memory import Store
     from store.polls.batches.files import Batch
-    from store.records import Assistant
+    from store.records import Assistant, Category
     from store.settings import Settings
 
 
@@ -152,7 +150,8 @@ def poll(  # noqa: PLR0913 - a command's options
         sys.exit(not found.is_well)
     if batch:
         chosen = batching.batched(chosen, named=bool(models))
-    pairs = _pairs(context.catalogue, categories_named(context.catalogue, slugs), chosen)
+    categories = categories_named(context.catalogue, slugs)
+    pairs = [Pair(slug, each, a) for slug, each in categories.items() for a in chosen]
     stands, unread = look_at(context, _read_before(context.catalogue, pairs))
     for sentence in unread:
         click.echo(sentence, err=True)
@@ -218,14 +217,13 @@ def _order(
     """Which of the known pairs to ask, how often and in which order."""
     if until_clear:
         return _what_is_unclear(context, known, until_clear)
-    record = partial(append, context.history, context.catalogue)
     if due:
         rounds, now = Rounds.of(context.catalogue.site, samples), context.clock.now()
         due_now = stands.due(context.free(known), rounds, now)
         calls = stands.rest_of_rounds(due_now, rounds, now)
-        return Order(calls=calls, record=record, rounds=rounds, nothing="Nothing is due.")
+        return Order(calls=calls, record=context.record, rounds=rounds, nothing="Nothing is due.")
     waiting = known if context.pretends else stands.longest_waiting_first(known)
-    return Order(calls=[*waiting] * (samples or 1), record=record)
+    return Order(calls=[*waiting] * (samples or 1), record=context.record)
 
 
 def _what_is_unclear(context: PollContext, known: Sequence[Pair], most: int) -> Order:
@@ -294,19 +292,12 @@ def assistants_named(
     return chosen
 
 
-def categories_named(catalogue: Catalogue, slugs: Sequence[str]) -> list[str]:
+def categories_named(catalogue: Catalogue, slugs: Sequence[str]) -> Mapping[str, Category]:
     """Those of these slugs, or all; an unknown one ends the command."""
     for slug in slugs:
         if slug not in catalogue.categories:
             raise unknown_category(slug, catalogue.categories)
-    return list(dict.fromkeys(slugs)) or list(catalogue.categories)
-
-
-def _pairs(
-    catalogue: Catalogue, slugs: Sequence[str], assistants: Sequence[Assistant]
-) -> list[Pair]:
-    """Every category with every assistant."""
-    return [Pair(slug, catalogue.categories[slug], a) for slug in slugs for a in assistants]
+    return {slug: catalogue.categories[slug] for slug in slugs or catalogue.categories}
 
 
 def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> Iterable[str]:
@@ -365,7 +356,7 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
 
     def status_of(assistant: Assistant) -> Status:
-        pairs = _pairs(catalogue, list(catalogue.categories), [assistant])
+        pairs = [Pair(slug, each, assistant) for slug, each in catalogue.categories.items()]
         own = batches.get(assistant.name, [])
         return status(
             assistant,
