@@ -103,15 +103,12 @@ def _kept_heads(given: str) -> list[Head]:
     if size.isdecimal() and len(root) == 64:  # noqa: PLR2004 - hex digits of a SHA-256
         return [Head("the day", int(size), root.lower())]
     try:
-        data = Path(given).read_bytes()
-        heads = leaves.parse_heads(data.rstrip(b"\n") + b"\n", given)
+        return leaves.parse_heads(Path(given).read_bytes().rstrip(b"\n") + b"\n", given)
     except OSError as error:
         why = f"{given} cannot be read: {error.strerror}; name a file of heads, or SIZE:ROOT"
-        raise click.BadParameter(why, param_hint="--against") from None
     except leaves.ProofError:
         why = f"{given} holds something else than heads, one JSON object a line"
-        raise click.BadParameter(why, param_hint="--against") from None
-    return heads
+    raise click.BadParameter(why, param_hint="--against")
 
 
 def _verify_directory(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
@@ -219,7 +216,6 @@ def _compare_tree(source: Path, published: Manifest, store: Store, rebuilt: Path
         for found in in_processes(follows, paths):
             progress(1)
             expected.add(found)
-    expected.discard(None)
     known = {p for p in published.files if not p.startswith((f"/{DATA}/", CARDS))}
     for path in sorted(known - expected):
         raise Difference(f"{path} is published and does not follow")
@@ -228,7 +224,7 @@ def _compare_tree(source: Path, published: Manifest, store: Store, rebuilt: Path
     compare(MANIFEST, _encoded(follow), _encoded(published.redirects))
     listed = "".join(f'"{old}" "{new}";\n' for old, new in sorted(follow.items()))
     compare(REDIRECTS, listed.encode(), (source / REDIRECTS).read_bytes())
-    return len(expected)
+    return len(expected - {None})
 
 
 def _compare_answer(source: Path, published: Manifest, path: str, body: bytes) -> None:
@@ -301,14 +297,9 @@ def _store(folder: Path, name: str, data: bytes) -> None:
 
 
 def _counts(proved: Proved) -> str:
-    found = [
-        counted(len(proved.hashes), "line"),
-        counted(len(proved.heads.closed), "head"),
-        *(f"{n:,} {what}" for n, what in (
-            (proved.damaged, "damaged"), (len(proved.withheld), "withheld"), (proved.gone, "gone"),
-        ) if n),
-    ]  # fmt: skip
-    return ", ".join(found)
+    found = f"{counted(len(proved.hashes), 'line')}, {counted(len(proved.heads.closed), 'head')}"
+    kinds = {"damaged": proved.damaged, "withheld": len(proved.withheld), "gone": proved.gone}
+    return found + "".join(f", {number:,} {kind}" for kind, number in kinds.items() if number)
 
 
 def _size(directory: Path) -> int:

@@ -36,7 +36,9 @@ def withhold(poll_id: str, reason: str) -> None:
     """
     directory = app_settings().data_dir
     poll = _find(directory, poll_id)
-    _refuse_if_lost(directory)
+    for problem in Files(directory).scan().critical_errors:
+        if problem.file == NAME:  # it withheld others, perhaps, and a new one would show them
+            raise click.ClickException(f"Mend this first: {problem}")
     entry = {"reason": reason, "date": datetime.now(UTC).date().isoformat()}
     before = text_of(directory, NAME) if (directory / NAME).exists() else None
     text = before or new(NAME, withheld={})
@@ -58,13 +60,6 @@ def _keep(directory: Path) -> None:
     except OSError as error:
         why = f"{FOLDER} cannot be written: {error.strerror}"
         click.echo(f"warning: {why}; if {NAME} breaks, the poll may be shown again", err=True)
-
-
-def _refuse_if_lost(directory: Path) -> None:
-    """Leave a missing withheld.json alone that withheld other polls: a new one would show them."""
-    for problem in Files(directory).scan().critical_errors:
-        if problem.file == NAME:
-            raise click.ClickException(f"Mend this first: {problem}")
 
 
 def _find(directory: Path, poll_id: str) -> Poll:
