@@ -117,14 +117,13 @@ def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]
     yield from encoding.remarks(directory, model, catalogue)
     try:
         history = History(directory / "history")
-        held = yield from checks.damage(history, catalogue, datetime.now(UTC))
+        yield from checks.in_history(history, catalogue, files, datetime.now(UTC))
         yield from name_checks.remarks(catalogue, names, files, history)
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:
         if history.damaged_checkpoints:
             yield history.damaged_checkpoints
-        yield from checks.remarks(catalogue, held, files)
 
 
 def _damage_of_proof(directory: Path) -> Iterator[Problem]:
