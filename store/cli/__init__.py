@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
-from flask import current_app
+from flask import Flask, current_app
 from flask.cli import AppGroup, with_appcontext
 from rapidfuzz import process
 
@@ -18,8 +18,6 @@ from store.web.openapi import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from flask import Flask
 
     from store.settings import Settings
 

@@ -18,14 +18,13 @@ from store.polls.runner import sender_for
 from store.polls.sending import Skipped
 from store.polls.spending import Budget
 from store.polls.suggesting import suggest as ask_for_situations
-from store.records import Category, Failure
+from store.records import Assistant, Category, Failure
 from store.settings import NOT_THE_SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from store.records import Assistant
 
 FOLDER = ".suggested"
 """Where suggestions wait, one file for each category; nothing but these commands reads it."""

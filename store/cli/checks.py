@@ -13,7 +13,7 @@ from store.cli import counted
 from store.polls.asking import cost_at_most
 from store.rankings import wordings
 from store.rankings.sentences import listed
-from store.records import Problem, Severity
+from store.records import Poll, Problem, Severity
 from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from store.files import Catalogue, Files
     from store.history import History, Stored
     from store.json_positions import JsonPath
-    from store.records import Poll
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")

@@ -11,15 +11,13 @@ from store.cli import app_settings, counted, with_data
 from store.embeddings.encoding import encode
 from store.embeddings.model import ModelError, SentenceModel, find
 from store.embeddings.vectors import VECTORS, VectorFile, VectorsError, key_of, texts_of
-from store.files import Files
+from store.files import Catalogue, Files
 from store.rankings.search import Document, Index
 from store.records import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from store.files import Catalogue
 
 
 @click.command()

@@ -34,10 +34,8 @@ def remarks(
     slugs = sorted({*catalogue.categories, *deleted})
     fresh = ((slug, read_logs(history, slug, catalogue)) for slug in slugs)
     snapshot = rebuild(None, catalogue, deleted, names, fresh)
-    yield from _taken_in(snapshot, files)
-    yield from _detached(snapshot, files)
-    yield from _contested(snapshot, files)
-    yield from _overridden(snapshot, files)
+    for look in (_taken_in, _detached, _contested, _overridden):
+        yield from look(snapshot, files)
 
 
 def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import click
@@ -16,16 +16,14 @@ from store.data_file import understand
 from store.memory import Store
 from store.rankings import aggregates, curation, names, similarity
 from store.rankings.aggregates import FirstUse
-from store.rankings.curation import Use
+from store.rankings.curation import Move, NameResolution, Use
 from store.rankings.names import Names
 from store.rankings.products import ProductProfile
 from store.records import Product, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
-    from store.rankings.curation import Move, NameResolution
     from store.rankings.similarity import MergeSuggestion
 
 ORDER = tuple(field.encode_name for field in msgspec.structs.fields(Product))

@@ -14,32 +14,26 @@ import click
 from msgspec import Struct
 
 from store.counting import states_of
-from store.history import HistoryError
+from store.history import History, HistoryError
 from store.last_good import FOLDER
 from store.memory import append
 from store.polls.asking import Unready, key_of
-from store.polls.batches.files import under_way
+from store.polls.batches.files import Batches, under_way
 from store.polls.batches.scheduling import not_under_way
-from store.polls.due import look
+from store.polls.due import DuePolls, Pair, Rounds, look
 from store.polls.leases import Leases, locks_in
-from store.polls.runner import ANSWERED, LEFT, Dependencies, RunSummary, run
+from store.polls.runner import ANSWERED, LEFT, Dependencies, Record, RunSummary, run
 from store.polls.schedule import other_owner
-from store.polls.spending import RunAccount, daily_account, is_priced
-from store.settings import NOT_THE_SAMPLE, SettingsError
+from store.polls.spending import Account, DailyAccount, RunAccount, daily_account, is_priced
+from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from store.files import Catalogue
-    from store.history import History
-    from store.polls.batches.files import Batches
     from store.polls.clocks import Clock
-    from store.polls.due import DuePolls, Pair, Rounds
-    from store.polls.runner import Record
-    from store.polls.spending import Account, DailyAccount
     from store.rankings.poll_states import PollStates
     from store.records import Assistant, Poll
-    from store.settings import Settings
 
 
 OF_NO_USE = ("auth", "quota", LEFT)

@@ -20,7 +20,7 @@ from store.history import History
 from store.polls import clarifying
 from store.polls.asking import cost_at_most, request_for
 from store.polls.assistant_checks import mistakes
-from store.polls.batches.files import Batches
+from store.polls.batches.files import Batch, Batches
 from store.polls.batches.standing import late_ones, open_batches, why_none
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import DuePolls, Pair, Rounds
@@ -29,14 +29,12 @@ from store.polls.providers import Tokens
 from store.polls.schedule import LOCK
 from store.polls.spending import at_most, usd
 from store.polls.status import PollingReport, Status, status
-from store.records import MAX_SAMPLES
+from store.records import MAX_SAMPLES, Assistant, Category
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from store.memory import Store
-    from store.polls.batches.files import Batch
-    from store.records import Assistant, Category
     from store.settings import Settings
 
 
@@ -152,7 +150,9 @@ def poll(  # noqa: PLR0913 - a command's options
         chosen = batching.batched(chosen, named=bool(models))
     categories = categories_named(context.catalogue, slugs)
     pairs = [Pair(slug, each, a) for slug, each in categories.items() for a in chosen]
-    stands, unread = look_at(context, _read_before(context.catalogue, pairs))
+    adds_up = context.catalogue.site.daily_usd is not None  # over what all cost today
+    read = context.catalogue.categories if adds_up else dict.fromkeys(pair.slug for pair in pairs)
+    stands, unread = look_at(context, read)
     for sentence in unread:
         click.echo(sentence, err=True)
     known = stands.known(pairs)
@@ -298,13 +298,6 @@ def categories_named(catalogue: Catalogue, slugs: Sequence[str]) -> Mapping[str,
         if slug not in catalogue.categories:
             raise unknown_category(slug, catalogue.categories)
     return {slug: catalogue.categories[slug] for slug in slugs or catalogue.categories}
-
-
-def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> Iterable[str]:
-    """The categories to read first: all for a sum over the day, else those of the pairs."""
-    if catalogue.site.daily_usd is not None:
-        return catalogue.categories
-    return dict.fromkeys(pair.slug for pair in pairs)
 
 
 def _quote(pairs: Sequence[Pair]) -> None:

@@ -9,12 +9,11 @@ import click
 from store.cli import app_settings, with_data
 from store.embeddings.comparing import Embeddings
 from store.memory import Store
-from store.rankings.search import MOST_RELATED
+from store.rankings.search import MOST_RELATED, Document, Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from store.rankings.search import Document, Index
     from store.rankings.search.fusing import Likeness
 
 
