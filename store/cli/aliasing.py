@@ -59,7 +59,7 @@ def suggest(slug: str, model: str) -> None:
     context = context_at(None)
     settings = context.settings
     categories_named(context.catalogue, [slug])
-    (assistant,) = assistants_named(context.catalogue, [model], None)
+    (assistant,) = assistants_named(context.catalogue, [model])
     if assistant.api == "sample":
         raise click.ClickException(f"{model} is a sample assistant: it has nothing to suggest.")
     if not settings.has_own_data:

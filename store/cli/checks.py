@@ -34,9 +34,10 @@ _UNKNOWN = "unknown"  # the newest poll of a file that cannot be read, or that l
 def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Warnings about what is allowed but probably not meant."""
     for slug, category in catalogue.categories.items():
-        key: JsonPath = ("topic",) if category.topic else ("title",)
-        fault = _fault_of_topic(category.subject)
-        if fault:
+        start = _NO_TOPIC.match(category.subject)
+        if start or category.subject.endswith(_STOPS):
+            fault = f'does not start with "{start[0]}"' if start else "does not end in punctuation"
+            key: JsonPath = ("topic",) if category.topic else ("title",)
             message = f'"for {category.subject}" stands in verdicts: a topic {fault}'
             yield files.problem_at(f"categories/{slug}.json", key, message, "warning")
     yield from _topics(catalogue, files)
@@ -165,12 +166,6 @@ def _rewording(
             "mean the same, list the one before in former_questions"
         )
         yield files.problem_at(f"categories/{slug}.json", ("question",), message, "notice")
-
-
-def _fault_of_topic(topic: str) -> str | None:
-    if start := _NO_TOPIC.match(topic):
-        return f'does not start with "{start.group()}"'
-    return "does not end in punctuation" if topic.endswith(_STOPS) else None
 
 
 def _counted(slugs: list[str]) -> str:

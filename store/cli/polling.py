@@ -141,7 +141,9 @@ def poll(  # noqa: PLR0913 - a command's options
     context = context_at(at)
     if collect or cancel:
         sys.exit(not batching.collect(context, set(models), cancel=cancel))
-    chosen = assistants_named(context.catalogue, models, at)
+    chosen = assistants_named(context.catalogue, models)
+    if at and any(each.api != "sample" for each in context.catalogue.assistants):
+        raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     if show:
         found = _overview(context, chosen)
         click.echo(msgspec.json.format(msgspec.json.encode(found)) if as_json else str(found))
@@ -269,15 +271,8 @@ def _catalogue(settings: Settings) -> Catalogue:
     return catalogue
 
 
-def assistants_named(
-    catalogue: Catalogue, names: Sequence[str], at: datetime | None
-) -> list[Assistant]:
-    """The assistants to ask: those of these names, or all.
-
-    Raises:
-        click.ClickException: one is not known, there is none, or one cannot pretend to be asked
-            ``at`` some time.
-    """
+def assistants_named(catalogue: Catalogue, names: Sequence[str]) -> list[Assistant]:
+    """Those of these names, or all; an unknown one ends the command, as does that there is none."""
     known = {assistant.name: assistant for assistant in catalogue.assistants}
     for name in names:
         if name not in known:
@@ -287,8 +282,6 @@ def assistants_named(
     chosen = [known[name] for name in dict.fromkeys(names or known)]
     if not chosen:
         raise click.ClickException("models.json names no assistant; see `flask check`.")
-    if at and any(assistant.api != "sample" for assistant in catalogue.assistants):
-        raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     return chosen
 
 

@@ -208,8 +208,14 @@ def _compare_tree(source: Path, published: Manifest, store: Store, rebuilt: Path
         with client.get(path) as answer:
             if answer.status_code != 200 or answer.cache_control.no_store:  # noqa: PLR2004
                 return None
-            _compare_answer(source, published, path, answer.get_data())
-            return path
+            body = answer.get_data()
+        if (entry := published.files.get(path)) is None:
+            raise Difference(f"{path} is not published")
+        compare(entry.file, body, (source / entry.file).read_bytes())
+        if entry.gzip:
+            name = f"{entry.file}.gz"
+            compare(name, body, gzip.decompress((source / name).read_bytes()))
+        return path
 
     expected: set[str | None] = set()
     with _bar("recomputing answers", len(paths)) as progress:
@@ -225,16 +231,6 @@ def _compare_tree(source: Path, published: Manifest, store: Store, rebuilt: Path
     listed = "".join(f'"{old}" "{new}";\n' for old, new in sorted(follow.items()))
     compare(REDIRECTS, listed.encode(), (source / REDIRECTS).read_bytes())
     return len(expected - {None})
-
-
-def _compare_answer(source: Path, published: Manifest, path: str, body: bytes) -> None:
-    entry = published.files.get(path)
-    if entry is None:
-        raise Difference(f"{path} is not published")
-    compare(entry.file, body, (source / entry.file).read_bytes())
-    if entry.gzip:
-        name = f"{entry.file}.gz"
-        compare(name, body, gzip.decompress((source / name).read_bytes()))
 
 
 def _verify_server(server: Download, folder: Path, kept: Iterable[Head]) -> tuple[str, int]:
