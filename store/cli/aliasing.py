@@ -170,11 +170,7 @@ class Queue:
 
 
 def _asked(context: PollContext, assistant: Assistant, slug: str) -> tuple[str, ...]:
-    """What an assistant suggests.
-
-    Raises:
-        click.ClickException: it cannot be asked or paid for, or gave no usable answer.
-    """
+    """What an assistant suggests; one that cannot be asked, or says nothing, ends the command."""
     catalogue = context.catalogue
     capped = catalogue.site.daily_usd is not None
     stands, _ = look_at(context, catalogue.categories if capped else ())

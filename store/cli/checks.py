@@ -17,7 +17,7 @@ from store.records import Poll, Problem, Severity
 from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from store.files import Catalogue, Files
@@ -102,7 +102,10 @@ def in_history(
     for id_ in catalogue.withheld.keys() - ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
-    yield from _retired(models, catalogue)
+    names = {assistant.name for assistant in catalogue.assistants}
+    for model in sorted(models.keys() - names) if names else ():
+        message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
+        yield Problem("models.json", 1, 1, message, "notice")
     never = [slug for slug in catalogue.categories if not any(map(newest.get, held[slug]))]
     if never:
         message = f"{_counted(never)} never been polled; `flask poll --due` asks for what is due"
@@ -137,14 +140,6 @@ def _files(catalogue: Catalogue, found: Iterable[str]) -> dict[str, Sequence[str
     }
     held = {file for own in files.values() for file in own}
     return files | {slug: [slug] for slug in sorted(found) if slug not in held}
-
-
-def _retired(models: Mapping[str, int], catalogue: Catalogue) -> Iterator[Problem]:
-    """Who has polls, so many, and is no assistant any more."""
-    names = {assistant.name for assistant in catalogue.assistants}
-    for model in sorted(models.keys() - names) if names else ():
-        message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
-        yield Problem("models.json", 1, 1, message, "notice")
 
 
 def _rewording(

@@ -211,11 +211,7 @@ def compose(apps: tuple[str, ...], unit: str | None) -> None:
 
 
 def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
-    """The variables of every template; ``path`` is the base URL's, without a final slash.
-
-    Raises:
-        click.ClickException: the site has no address, or none that can stand in configuration.
-    """
+    """The variables of every template, ``path`` without a final slash; a site needs an address."""
     settings = app_settings()
     site = Files(settings.data_dir).scan().site
     base_url = (settings.base_url or site.base_url or "").rstrip("/")
@@ -240,11 +236,7 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
 
 
 def _host_and_path(base_url: str) -> tuple[str, str]:
-    """Host and path as nginx writes them.
-
-    Raises:
-        click.ClickException: a part of it would mean something to nginx, systemd or a shell.
-    """
+    """Host and path as nginx writes them; what nginx, systemd or a shell misreads is refused."""
     host = _host_alone(base_url)
     parts = urlsplit(base_url if host else "")
     if not (
@@ -299,11 +291,7 @@ def _escaped(instance: str) -> str:
 
 
 def _manifest(tree: Path, base_url: str) -> Manifest:
-    """What an exported tree holds.
-
-    Raises:
-        click.ClickException: there is none, or it was exported for another address.
-    """
+    """What an exported tree holds; one that is not there, or for another address, is refused."""
     try:
         manifest = msgspec.json.decode((tree / "current" / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, ValueError):

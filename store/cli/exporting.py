@@ -421,11 +421,7 @@ def file_of(path: str, mimetype: str) -> str:
 
 
 def _manifest_in(tree: Path) -> Manifest:
-    """The manifest of the last tree; an empty one if there is none yet.
-
-    Raises:
-        click.ClickException: there is one and nobody knows what it holds.
-    """
+    """The manifest of the last tree, empty if there is none; a damaged one ends the command."""
     if not os.path.lexists(tree):
         return Manifest({}, {}, {})
     try:
