@@ -140,14 +140,15 @@ def poll(  # noqa: PLR0913 - a command's options
     _check_call(click.get_current_context().params)
     context = context_at(at)
     if collect or cancel:
-        sys.exit(not batching.collect(context, set(models), cancel=cancel))
+        well = batching.collect(context, set(models), cancel=cancel)
+        sys.exit(0 if well else 1)
     chosen = assistants_named(context.catalogue, models)
     if at and any(each.api != "sample" for each in context.catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     if show:
         found = _overview(context, chosen)
         click.echo(msgspec.json.format(msgspec.json.encode(found)) if as_json else str(found))
-        sys.exit(not found.is_well)
+        sys.exit(0 if found.is_well else 1)
     if batch:
         chosen = batching.batched(chosen, named=bool(models))
     categories = categories_named(context.catalogue, slugs)
@@ -168,7 +169,7 @@ def poll(  # noqa: PLR0913 - a command's options
         well &= batching.submit_all(context, order, stands, max_usd)
     else:
         well &= ask(context, order, stands, max_usd)
-    sys.exit(not well)
+    sys.exit(0 if well else 1)
 
 
 def _check_call(given: Mapping[str, Any]) -> None:
