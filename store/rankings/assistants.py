@@ -127,8 +127,8 @@ def profile(
         if board.agreement:
             shared += 1
             agreeing += answer.answered.first == board.agreement.product
-        if board.repeatability and (own := _repeats(board, model)):
-            repeats.append(own)
+        if board.repeatability and model in board.repeatability.repeats:
+            repeats.append(board.repeatability.repeats[model])
     return AssistantProfile(
         model=model,
         tally=total(a.tallies[model] for a in aggregates if model in a.tallies),
@@ -142,9 +142,3 @@ def profile(
         same_first=sum(own.same_first for own in repeats),
         overlap=fmean(own.overlap for own in repeats) if repeats else None,
     )
-
-
-def _repeats(board: Leaderboard, model: str) -> Repeats | None:
-    """How alike an assistant's last answers to a category are."""
-    known = board.repeatability
-    return dict(zip(board.windows, known.repeats, strict=True)).get(model) if known else None

@@ -108,10 +108,9 @@ def compute(
 def _noise(repeated: Sequence[tuple[Leaderboard, Repeatability]]) -> Experiment:
     """How far one assistant's answers to one question differ."""
     by_model: dict[str, list[Repeats]] = {}
-    for board, known in repeated:
-        for model, repeats in zip(board.windows, known.repeats, strict=True):
-            if repeats:
-                by_model.setdefault(model, []).append(repeats)
+    for _, known in repeated:
+        for model, repeats in known.repeats.items():
+            by_model.setdefault(model, []).append(repeats)
     every = [repeats for found in by_model.values() for repeats in found]
     pairs = sum([repeats.pairs for repeats in every])
     return Experiment(
