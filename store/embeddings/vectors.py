@@ -5,17 +5,15 @@ Nothing in it is needed: it can be deleted, and `flask meaning` writes it again.
 
 from __future__ import annotations
 
-import fcntl
-import os
-from contextlib import contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from store.disk import atomic_write, make_folder, opened, sync_directory
+from store.disk import atomic_write, locked_folder, opened, sync_directory
 from store.listing import signature_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from store.listing import Signature
@@ -95,22 +93,9 @@ class VectorFile:
         atomic_write(self._path, data + blake2b(data, digest_size=KEY).digest(), 0o640)
         sync_directory(self._home)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """The folder, made if need be, for one writer.
-
-        Raises:
-            BlockingIOError: another process writes.
-            OSError: the folder cannot be made or used.
-        """
-        if not self._home.is_dir():
-            make_folder(self._home)
-        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-        finally:
-            os.close(handle)
+    def locked(self) -> AbstractContextManager[None]:
+        """The folder for one writer; see :func:`store.disk.locked_folder`."""
+        return locked_folder(self._home, wait=False)
 
 
 def _decoded(data: bytes) -> tuple[str, Vectors]:
