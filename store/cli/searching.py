@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from store.rankings.search import Document, Hit, Index
-    from store.rankings.search.fusing import Likeness
+    from store.rankings.search.meaning import Likeness
 
 
 @click.command()

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import structs
 
-from store.rankings.search.fusing import Compare, Likeness, fused
 from store.rankings.search.inverted_index import Document, InvertedIndex, Posting, Title
-from store.rankings.search.meaning import MeaningIndex, Nearness
+from store.rankings.search.meaning import Compare, Likeness, MeaningIndex, Nearness, fused
 from store.rankings.search.query import Match, ParsedQuery, parse_query
 from store.rankings.search.scoring import score
 from store.rankings.search.synonyms import Synonyms
