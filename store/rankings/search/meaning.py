@@ -1,4 +1,4 @@
-"""The categories closest to a need: BM25 over all that is said of each, and a model's say.
+"""The categories closest to a need: BM25 over what is said of each, and a sentence model.
 
 People who describe a situation rarely use the words of a title, and never all those of one alias.
 Here a category is one bag of words: its title, its aliases, its situations, and the phrases of the
