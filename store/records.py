@@ -99,16 +99,6 @@ class DataFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     version: Literal[1]
 
 
-def _hold_ascii_url(record: Site | Assistant) -> None:
-    """Hold the base URL of a record in ASCII.
-
-    Raises:
-        ValueError: it is no http or https address; msgspec reports it as a bad value.
-    """
-    if record.base_url is not None:
-        force_setattr(record, "base_url", urls.ascii_url(record.base_url))
-
-
 class Site(DataFile, frozen=True, kw_only=True):
     """``site.json``: the service's own name and rules. Ages are in days, money in US dollars.
 
@@ -129,7 +119,14 @@ class Site(DataFile, frozen=True, kw_only=True):
     daily_usd: Price | None = None
     hosts: tuple[Line, ...] = ()
 
-    __post_init__ = _hold_ascii_url
+    def __post_init__(self) -> None:
+        """Hold the base URL in ASCII.
+
+        Raises:
+            ValueError: it is no http or https address; msgspec reports it as a bad value.
+        """
+        if self.base_url is not None:
+            force_setattr(self, "base_url", urls.ascii_url(self.base_url))
 
 
 class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -161,7 +158,14 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     batch_price_factor: Annotated[float, Meta(gt=0, le=1)] = 0.5
     extra: dict[str, Any] = {}
 
-    __post_init__ = _hold_ascii_url
+    def __post_init__(self) -> None:
+        """Hold the base URL in ASCII.
+
+        Raises:
+            ValueError: it is no http or https address; msgspec reports it as a bad value.
+        """
+        if self.base_url is not None:
+            force_setattr(self, "base_url", urls.ascii_url(self.base_url))
 
 
 class Models(DataFile, frozen=True, kw_only=True):
