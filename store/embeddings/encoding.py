@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from store.embeddings.vectors import VectorsError, key_of
@@ -38,20 +39,15 @@ def encode(
         OSError: the file cannot be written.
     """
     wanted = {key_of(text): text for text in texts}
+    kept: Vectors = {}
     with file.locked():
-        kept = _readable(file, digest)
+        with suppress(VectorsError):  # a file that cannot be read is written anew
+            kept = file.read(digest)
         missing = [key for key in wanted if key not in kept]
         tell(len(wanted) - len(missing))
         if missing:
             _make(file, digest, load(), kept, {key: wanted[key] for key in missing}, tell)
     return len(missing)
-
-
-def _readable(file: VectorFile, digest: str) -> Vectors:
-    try:
-        return file.read(digest)
-    except VectorsError:  # it is written anew
-        return {}
 
 
 def _make(
