@@ -57,8 +57,8 @@ class Chart(Struct, frozen=True):
     """The figures of an experiment: shares from 0 to 1, or points between ``low`` and ``high``."""
 
     what: str
-    counted: str
     bars: tuple[Bar, ...]
+    counted: str = "categories"
     low: float = 0.0
     high: float = 1.0
 
@@ -133,7 +133,6 @@ def _noise(repeated: Sequence[tuple[Leaderboard, Repeatability]]) -> Experiment:
         date=_newest([board for board, _ in repeated]),
         chart=Chart(
             "Asked twice, the same #1",
-            "categories",
             tuple(
                 _share_bar(model, [r.same_first / r.pairs for r in by_model[model]])
                 for model in sorted(by_model)
@@ -164,7 +163,6 @@ def _second_round(rounds: Sequence[tuple[Leaderboard, bool]]) -> Experiment:
         date=_newest([board for board, _ in rounds]),
         chart=Chart(
             "Two rounds, the same #1",
-            "categories",
             tuple(_share_bar(level, same) for level, same in by_level.items() if same),
         ),
     )
@@ -194,7 +192,7 @@ def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
         ),
         finding=told,
         date=date,
-        chart=Chart("More points than from the others", "categories", (bar,), -5.0, 5.0)
+        chart=Chart("More points than from the others", (bar,), low=-5.0, high=5.0)
         if bar
         else None,
     )
@@ -232,7 +230,6 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
         date=_newest(leaderboards),
         chart=Chart(
             "Categories by agreement on #1",
-            "categories",
             tuple(
                 _share_bar(label, [b.agreement.label == label for b in leaderboards if b.agreement])
                 for label in ("unanimous", "majority", "split")
@@ -273,7 +270,6 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
         date=_newest(leaderboards),
         chart=Chart(
             "Mean overlap of two assistants' lists",
-            "categories",
             tuple(
                 _mean_bar(f"{first} and {second}", overlaps[first, second])
                 for first, second in pairs
@@ -332,7 +328,6 @@ def _streaks(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
         date=max([streak.end for streak in followed])[:10],
         chart=Chart(
             "Ended reigns by their length",
-            "ended reigns",
             (
                 *(
                     _share_bar(_number(length, "poll"), [s.polls == length for s in ended])
@@ -340,6 +335,7 @@ def _streaks(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
                 ),
                 _share_bar(f"{LONGEST} polls or more", [s.polls >= LONGEST for s in ended]),
             ),
+            counted="ended reigns",
         ),
     )
 
