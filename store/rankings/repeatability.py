@@ -88,10 +88,7 @@ def _repeats(answers: Sequence[Places], overlaps: Sequence[float]) -> Repeats:
 
 
 def _same_winner(windows: Sequence[Window], slugs: Mapping[ProductId, str]) -> bool | None:
-    """Whether everybody's newest answers and everybody's of days before put the same #1.
-
-    ``None`` where an assistant's answers are all of one day: those are no second round.
-    """
+    """Whether a round of days before had the same #1; ``None`` where somebody has no such answer."""
     newest = [window.answers[0] for window in windows]
     previous = [
         next((a for a in window.answers if a.polled_at[:10] < last.polled_at[:10]), None)
