@@ -88,7 +88,7 @@ def _repeats(answers: Sequence[Places], overlaps: Sequence[float]) -> Repeats:
 
 
 def _same_winner(windows: Sequence[Window], slugs: Mapping[ProductId, str]) -> bool | None:
-    """Whether a round of days before had the same #1; ``None`` where somebody has no such answer."""
+    """Whether a round of days before had the same #1; ``None`` if somebody has no such answer."""
     newest = [window.answers[0] for window in windows]
     previous = [
         next((a for a in window.answers if a.polled_at[:10] < last.polled_at[:10]), None)
