@@ -281,12 +281,8 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
 
 def _outsider(leaderboards: Sequence[Leaderboard]) -> Experiment:
     """Which model stands alone against a #1 that all the others share."""
-    asked: Counter[str] = Counter()
-    alone: Counter[str] = Counter()
-    for board in leaderboards:
-        asked.update(board.models)
-        if board.outsider:
-            alone[board.outsider] += 1
+    asked = Counter(model for board in leaderboards for model in board.models)
+    alone = Counter(board.outsider for board in leaderboards if board.outsider)
     order = sorted(asked, key=lambda model: (-alone[model] / asked[model], model))
     shares = ", ".join(f"{model} in {_share(alone[model], asked[model])}" for model in order)
     return Experiment(
