@@ -171,16 +171,17 @@ def _second_round(rounds: Sequence[tuple[Leaderboard, bool]]) -> Experiment:
 def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
     """What an assistant gives its own maker's products beyond the others."""
     n = len(advantages)
-    bar = _mean_bar("own maker", advantages) if n >= MIN_OWN else None
-    low, high = bar.interval if bar else (0.0, 0.0)
-    told = (
-        f"Assistants give their own maker's products {abs(bar.value):.2f} points "
-        f"{'more' if bar.value >= 0 else 'fewer'} than the others do (95 %: {low:+.2f} to "
-        f"{high:+.2f}; n = {n} categories)"
-        + ("." if low > 0 or high < 0 else ", which chance could explain.")
-        if bar
-        else f"Too little to say: n = {n} categories with such a product, {MIN_OWN} are needed."
-    )
+    told = f"Too little to say: n = {n} categories with such a product, {MIN_OWN} are needed."
+    chart = None
+    if n >= MIN_OWN:
+        bar = _mean_bar("own maker", advantages)
+        low, high = bar.interval
+        told = (
+            f"Assistants give their own maker's products {abs(bar.value):.2f} points "
+            f"{'more' if bar.value >= 0 else 'fewer'} than the others do (95 %: {low:+.2f} to "
+            f"{high:+.2f}; n = {n} categories)"
+        ) + ("." if low > 0 or high < 0 else ", which chance could explain.")
+        chart = Chart("More points than from the others", (bar,), low=-5.0, high=5.0)
     return Experiment(
         slug="own-maker",
         title="Do assistants favour their maker?",
@@ -192,9 +193,7 @@ def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
         ),
         finding=told,
         date=date,
-        chart=Chart("More points than from the others", (bar,), low=-5.0, high=5.0)
-        if bar
-        else None,
+        chart=chart,
     )
 
 
