@@ -160,8 +160,7 @@ class Store:
     def prepare(self) -> None:
         """Make what requests may ask for, so that not even the first of them waits for it.
 
-        What cannot be made is a problem, logged once. A snapshot that is no longer the current one
-        is left for the one that is.
+        What cannot be made is a problem, logged once. A snapshot that is no longer current is left.
         """
         faults: Sequence[Fault] = ()
         warmed: Snapshot | None = None

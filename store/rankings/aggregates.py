@@ -48,10 +48,7 @@ Use = tuple[bool, FirstUse, "ProductId"]
 
 
 class ProductStats(Struct, frozen=True):
-    """One product in one category's successful polls.
-
-    ``mentions`` counts polls whose ranking holds it, ``domains`` the polls that give each domain.
-    """
+    """One product in a category's successful polls: how many rank it, and give each domain."""
 
     mentions: int
     domains: Mapping[str, int]
