@@ -46,7 +46,7 @@ class Change(Struct, frozen=True):
 
 
 class Streak(Struct, frozen=True):
-    """``polls`` answers of one model in a row, one a day, with one #1; ``over`` if another follows."""
+    """``polls`` answers of one model in a row, one a day, with one #1; ``over`` if another came."""
 
     model: str
     product: ProductId
