@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -111,6 +112,24 @@ def make_folder(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         give(handle, path.parent)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked_folder(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """A folder, made if need be, while no other process has its lock.
+
+    Raises:
+        BlockingIOError: another one has it, and nobody was to ``wait``.
+        OSError: the folder cannot be made or used.
+    """
+    if not path.is_dir():
+        make_folder(path)
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
         os.close(handle)
 

@@ -348,17 +348,14 @@ class Files:
         """The claims that are not taken in, by file, and what is to be said of each."""
         refused: dict[str, dict[Claim, Problem]] = {}
         for claim, places in disputed({name: each.record for name, each in seen.items()}).items():
-            had = {name for name in places if self._had(name, claim)}
+            before = {name: self._before(name) for name in places}
+            had = {n for n, old in before.items() if old and claim in claims_of(n, old.record)}
             for name in places.keys() - (had if len(had) == 1 else ()):
                 others = " and ".join(sorted(places.keys() - {name}))
                 message = f'"{claim.slug}" belongs to {others}; take it out of one'
                 problem = problem_in(seen[name].text, name, places[name], message)
                 refused.setdefault(name, {})[claim] = problem
         return refused
-
-    def _had(self, name: str, claim: Claim) -> bool:
-        before = self._before(name)
-        return before is not None and claim in claims_of(name, before.record)
 
     def _before(self, name: str) -> Loaded | None:
         """The version of a file that was in use until now, in this process or before it."""

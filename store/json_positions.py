@@ -25,7 +25,6 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _READ_DIGITS = 640
 """Digits of a whole number that Python reads under any setting; a double holds up to 309."""
 
-_MARKED = "the file starts with a byte order mark; save it as UTF-8 without one"
 _HALF = "the text holds half a surrogate pair, which is no character"
 _NOT_CLOSED = "this text is not closed by a double quote on its line"
 _GRAMMAR = tuple(
@@ -193,7 +192,9 @@ def _grammar_issue(error: json.JSONDecodeError) -> SyntaxIssue:
     text, at = error.doc, error.pos
     before = text[:at].rstrip()
     if text.startswith("\ufeff"):
-        return SyntaxIssue(0, _MARKED)
+        return SyntaxIssue(
+            0, "the file starts with a byte order mark; save it as UTF-8 without one"
+        )
     if not text.strip():
         return SyntaxIssue(len(text), "the file is empty")
     bracket = text[at:].lstrip(" \t\r\n,")[:1]

@@ -11,17 +11,17 @@ in it is needed while all is well.
 
 from __future__ import annotations
 
-import fcntl
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.disk import atomic_write, make_folder, opened
+from store.disk import atomic_write, locked_folder, make_folder, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 FOLDER = ".last-good"
@@ -113,17 +113,9 @@ class LastGood:
             for name in gone:
                 (self._home / name).unlink(missing_ok=True)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """The folder, made if need be, while no other process changes anything in it."""
-        if not self._home.is_dir():
-            make_folder(self._home)
-        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+        return locked_folder(self._home)
 
     def place(self, name: str, data: bytes, modified: int | None = None) -> None:
         """Put a file in place whole, with its time if one is given, and in a folder of ours."""

@@ -63,7 +63,7 @@ class Store:
         self.made_at = self.looked_at = 0.0
         self.exported_at: float | None = None
         self._files = Files(directory)
-        self._last_good = LastGood(directory)
+        self.last_good = LastGood(directory)
         self._warm = warm
         self._clock = clock
         self._reloading = threading.Lock()
@@ -127,7 +127,7 @@ class Store:
                     raise
                 self._fault = Problem("history", 1, 1, f"{error}; what it last held stays served")
             self.looked_at = self._clock()
-            self.exported_at = self._last_good.exported_at()
+            self.exported_at = self.last_good.exported_at()
             self._tell()
 
     def keep_current(self, debounce: Callable[[], object] | None = None) -> None:
@@ -157,19 +157,10 @@ class Store:
                 unkept = Problem(".last-good", 1, 1, message, "warning")
         self._unkept = unkept
 
-    def note_export(self) -> None:
-        """Note that the data was exported now.
-
-        Raises:
-            OSError: it could not be written.
-        """
-        self._last_good.note_export()
-
     def prepare(self) -> None:
         """Make what requests may ask for, so that not even the first of them waits for it.
 
-        What cannot be made is a problem, logged once. A snapshot that is no longer the current one
-        is left for the one that is.
+        What cannot be made is a problem, logged once. A snapshot that is no longer current is left.
         """
         faults: Sequence[Fault] = ()
         warmed: Snapshot | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -151,11 +152,8 @@ class _Rebuild(Struct):
 
     def _stays(self, slug: str, files: tuple[str, ...]) -> bool:
         """Whether a category can be shown as it last was: what it follows from is as it was."""
-        aggregate, old, new = (
-            self.before.aggregates.get(slug),
-            self.before.catalogue,
-            self.catalogue,
-        )
+        aggregate = self.before.aggregates.get(slug)
+        old, new = self.before.catalogue, self.catalogue
         return (
             aggregate is not None
             and (old.withheld, old.former_names) == (new.withheld, new.former_names)
@@ -272,11 +270,8 @@ def _configured_anew(old: Catalogue, new: Catalogue) -> bool:
     """
     names = (*CRITICAL, TOPICS)
     resaved = any(old.modified.get(name) != new.modified.get(name) for name in names)
-    return resaved or (old.site, old.assistants, old.topics) != (
-        new.site,
-        new.assistants,
-        new.topics,
-    )
+    shown_everywhere = attrgetter("site", "assistants", "topics")
+    return bool(resaved or shown_everywhere(old) != shown_everywhere(new))
 
 
 def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str]) -> dict[str, Part]:

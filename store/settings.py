@@ -30,12 +30,10 @@ class SettingsError(Exception):
 class Settings(Struct, frozen=True, kw_only=True):
     """Where the data is and how the service is reached.
 
-    With ``poll_enabled`` a serving process polls on schedule and looks for what is due every
-    ``poll_tick`` seconds.
-    ``meaning_model`` is a folder with a sentence model for search.
-    ``alert_command`` is told, and ``metrics_port`` serves, how the service is.
-    ``environ`` is kept to look up secrets: API keys, whose variable names stand in ``models.json``,
-    and the address of a web hook.
+    With ``poll_enabled`` a serving process polls on schedule, looking every ``poll_tick`` seconds.
+    ``meaning_model`` is a folder with a sentence model for search. ``alert_command`` is told, and
+    ``metrics_port`` serves, how the service is. ``environ`` is kept for secrets: API keys, whose
+    variable names stand in ``models.json``, and the address of a web hook.
     """
 
     data_dir: Path = SHIPPED_DATA

@@ -136,11 +136,8 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     def lost(self) -> tuple[Problem, ...]:
         """Why history is neither known nor shown as it last was; all damage where none is known."""
         if any(line_index.models for line_index in self.line_indexes.values()):
-            return tuple(
-                sorted(
-                    {self.damage[slug][0] for slug in self.damage.keys() - self.line_indexes.keys()}
-                )
-            )
+            unread = self.damage.keys() - self.line_indexes.keys()
+            return tuple(sorted({self.damage[slug][0] for slug in unread}))
         damage = {problem for found in self.damage.values() for problem in found}
         return tuple(sorted(problem for problem in damage if problem.severity == "error"))
 

@@ -17,7 +17,7 @@ Around = Callable[["Store"], AbstractContextManager[object]]
 
 
 class Watcher:
-    """Keeps a store current while it serves: one daemon thread that looks at the files.
+    """One daemon thread that looks at the files of a store.
 
     It starts with the process that serves, be it ``flask run`` or a worker of gunicorn, so that
     what is good is kept although nobody asks; elsewhere with the first request a process answers.

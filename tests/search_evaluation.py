@@ -34,9 +34,8 @@ if __name__ == "__main__":
 from builders import answered, write_data
 
 from store.embeddings.comparing import Embeddings
-from store.embeddings.encoding import encode
 from store.embeddings.model import SentenceModel, find
-from store.embeddings.vectors import VectorFile, texts_of
+from store.embeddings.vectors import VectorFile, encode, texts_of
 from store.line_codec import encode_line
 from store.rankings.names import slug as slug_of
 from store.rankings.search import Compare, Document, Hits, Index

@@ -9,9 +9,8 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from store.embeddings.comparing import Embeddings
-from store.embeddings.encoding import encode
 from store.embeddings.model import ModelFiles
-from store.embeddings.vectors import VectorFile, texts_of
+from store.embeddings.vectors import VectorFile, encode, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

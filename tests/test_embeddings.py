@@ -15,7 +15,7 @@ import pytest
 from builders import answered, app_over, command, write_data
 from small_model import SmallModel, embeddings_of, encode_all, model_in
 
-from store.embeddings import encoding, model, vectors
+from store.embeddings import model, vectors
 from store.embeddings.comparing import AGAIN, SHARE, Embeddings
 from store.embeddings.model import ModelError, SentenceModel
 from store.embeddings.vectors import VectorFile, VectorsError, key_of
@@ -94,7 +94,7 @@ class TestEncoding:
 
     def encode(self, directory: Path, made_by: SmallModel, texts: Sequence[str] = TEXTS) -> int:
         """Encode texts as the command does."""
-        return encoding.encode(VectorFile(directory), "m", lambda: made_by, texts, lambda _: None)
+        return vectors.encode(VectorFile(directory), "m", lambda: made_by, texts, lambda _: None)
 
     def test_only_new_and_changed_texts_are_encoded(self, tmp_path: Path) -> None:
         """What is said no longer may be said again; the model is loaded only for what is new."""
@@ -110,7 +110,7 @@ class TestEncoding:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What was encoded before Ctrl-C is on disk; the next run does the rest."""
-        monkeypatch.setattr(encoding, "BATCH", 2)
+        monkeypatch.setattr(vectors, "BATCH", 2)
         interrupted = SmallModel()
 
         def interrupt(texts: Sequence[str]) -> list[bytes]:

@@ -199,7 +199,7 @@ def test_equal_lists_of_everybody_are_as_alike_as_can_be() -> None:
     found = board(*polls("XYZ XYZ · XYZ XYZ")).repeatability
     assert found
     assert (found.own_overlap, found.relative_overlap, found.same_winner) == (1, 1, True)
-    assert [(r.pairs, r.same_first, r.same_list) for r in found.repeats if r] == [(1, 1, 1)] * 2
+    assert [(r.pairs, r.same_first, r.same_list) for r in found.repeats.values()] == [(1, 1, 1)] * 2
     assert board(*polls("XYZ · XYZ")).repeatability is None
 
 
@@ -211,7 +211,7 @@ def test_a_second_round_is_of_another_day() -> None:
     assert board(*late).repeatability.same_winner is None  # type: ignore[union-attr]
     first_alike = board(*polls("XYZ XZY")).repeatability
     assert first_alike
-    assert [(r.same_first, r.same_list) for r in first_alike.repeats if r] == [(1, 0)]
+    assert [(r.same_first, r.same_list) for r in first_alike.repeats.values()] == [(1, 0)]
 
 
 def test_products_tied_at_the_top_are_all_the_published_first() -> None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from store.cli import app_settings, counted, with_data
-from store.embeddings.encoding import encode
 from store.embeddings.model import ModelError, SentenceModel, find
-from store.embeddings.vectors import VECTORS, VectorFile, VectorsError, key_of, texts_of
+from store.embeddings.vectors import VECTORS, VectorFile, VectorsError, encode, key_of, texts_of
 from store.files import Catalogue, Files
 from store.rankings.search import Document, Index
 from store.records import Problem

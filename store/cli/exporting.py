@@ -109,7 +109,7 @@ def export(where: str, even_if: int | None, *, take_over: bool) -> None:
         said = _write(Path(where), even_if)
     store.keep()
     with suppress(OSError):  # keep() has just warned of it
-        store.note_export()
+        store.last_good.note_export()
     for problem in store.problems:
         if problem.file.startswith(FOLDER):
             click.echo(f"warning: {problem}", err=True)

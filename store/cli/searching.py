@@ -14,7 +14,7 @@ from store.rankings.search import MOST_RELATED, Document, Index
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from store.rankings.search.fusing import Likeness
+    from store.rankings.search.meaning import Likeness
 
 
 @click.command()

@@ -5,25 +5,29 @@ Nothing in it is needed: it can be deleted, and `flask meaning` writes it again.
 
 from __future__ import annotations
 
-import fcntl
-import os
-from contextlib import contextmanager
+from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from store.disk import atomic_write, make_folder, opened, sync_directory
+from store.disk import atomic_write, locked_folder, opened, sync_directory
 from store.listing import signature_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from store.embeddings.model import Model
     from store.listing import Signature
 
 FOLDER = ".meaning"
 VECTORS = f"{FOLDER}/vectors"
 KEY = 16
 """Bytes of a hash: of a text, of the model and of the file."""
+STEP = 2048
+"""Texts after which the file is written: a kill loses 8 s of work, and all steps write 190 MB."""
+BATCH = 64
+"""Texts that the model takes at once; those of a step are batched by length."""
 
 Vectors = dict[bytes, bytes]
 """The vector of each text, by its key."""
@@ -95,22 +99,61 @@ class VectorFile:
         atomic_write(self._path, data + blake2b(data, digest_size=KEY).digest(), 0o640)
         sync_directory(self._home)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """The folder, made if need be, for one writer.
+    def locked(self) -> AbstractContextManager[None]:
+        """The folder for one writer; see :func:`store.disk.locked_folder`."""
+        return locked_folder(self._home, wait=False)
 
-        Raises:
-            BlockingIOError: another process writes.
-            OSError: the folder cannot be made or used.
-        """
-        if not self._home.is_dir():
-            make_folder(self._home)
-        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+def encode(
+    file: VectorFile,
+    digest: str,
+    load: Callable[[], Model],
+    texts: Collection[str],
+    tell: Callable[[int], object],
+) -> int:
+    """Keep a vector of each of these texts; returns how many had to be made.
+
+    Those of other texts stay: a category that is mended or put back needs them again.
+
+    ``tell`` hears how many more there are. The model is loaded only if it is needed. Wherever this
+    ends, what was made is kept.
+
+    Raises:
+        BlockingIOError: another process does the same.
+        ModelError: the model cannot be used.
+        OSError: the file cannot be written.
+    """
+    wanted = {key_of(text): text for text in texts}
+    kept: Vectors = {}
+    with file.locked():
+        with suppress(VectorsError):  # a file that cannot be read is written anew
+            kept = file.read(digest)
+        missing = [key for key in wanted if key not in kept]
+        tell(len(wanted) - len(missing))
+        if missing:
+            _make(file, digest, load(), kept, {key: wanted[key] for key in missing}, tell)
+    return len(missing)
+
+
+def _make(
+    file: VectorFile,
+    digest: str,
+    model: Model,
+    kept: Vectors,
+    texts: dict[bytes, str],
+    tell: Callable[[int], object],
+) -> None:
+    keys = list(texts)
+    for start in range(0, len(keys), STEP):
+        step = sorted(keys[start : start + STEP], key=lambda key: len(texts[key]))
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
+            for i in range(0, len(step), BATCH):
+                batch = step[i : i + BATCH]
+                vectors = model.encode([texts[key] for key in batch])
+                kept.update(zip(batch, vectors, strict=True))
+                tell(len(batch))
         finally:
-            os.close(handle)
+            file.write(digest, kept)
 
 
 def _decoded(data: bytes) -> tuple[str, Vectors]:

@@ -48,10 +48,7 @@ Use = tuple[bool, FirstUse, "ProductId"]
 
 
 class ProductStats(Struct, frozen=True):
-    """One product in one category's successful polls.
-
-    ``mentions`` counts polls whose ranking holds it, ``domains`` the polls that give each domain.
-    """
+    """One product in a category's successful polls: how many rank it, and give each domain."""
 
     mentions: int
     domains: Mapping[str, int]
@@ -76,8 +73,7 @@ class CategoryAggregate(CategoryAnswers, frozen=True, dict=True):
 
     ``recent`` are the polls of each cell that a trend may need. ``ids`` are all products named
     anywhere in it. ``last_poll`` is the time of the last in order of appending, ``latest_time`` the
-    latest that any poll bears; ``first_answers`` are the earliest times of a successful one by
-    model name.
+    latest that any poll bears.
     """
 
     product_stats: Mapping[ProductId, ProductStats]
@@ -87,7 +83,6 @@ class CategoryAggregate(CategoryAnswers, frozen=True, dict=True):
     successes: int
     last_poll: str | None
     latest_time: str | None
-    first_answers: Mapping[str, str]
     ids: frozenset[ProductId]
     states: Mapping[str, PollState]
     tallies: Mapping[str, Tally]
@@ -121,7 +116,6 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         successes=len(answers),
         last_poll=polls[-1].polled_at if polls else None,
         latest_time=max((poll.polled_at for poll in polls), default=None),
-        first_answers=_first_answers(answers),
         ids=frozenset(known.resolved.values()),
         states=poll_states(polls),
         tallies=tallies(polls),
@@ -208,14 +202,6 @@ def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[Product
         product: ProductStats(mentions[product], domains.get(product, {}), uses)
         for product, uses in spellings.items()
     }
-
-
-def _first_answers(answers: Sequence[ResolvedAnswer]) -> dict[str, str]:
-    first: dict[str, str] = {}
-    for answered in answers:
-        time = answered.poll.polled_at
-        first[answered.model] = min(time, first.get(answered.model, time))
-    return first
 
 
 def _domains(answered: ResolvedAnswer) -> set[tuple[ProductId, str]]:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import ProductId
-    from store.rankings.repeatability import Repeats
     from store.records import FailureKind, Poll
 
 
@@ -112,39 +111,25 @@ def profile(
     model: str, leaderboards: Iterable[Leaderboard], aggregates: Iterable[CategoryAggregate]
 ) -> AssistantProfile:
     """One assistant over all categories; polls of deleted ones count in its tally."""
-    firsts: Counter[ProductId] = Counter()
-    named: Counter[ProductId] = Counter()
-    counted, stale, agreeing, shared = 0, 0, 0, 0
-    repeats: list[Repeats] = []
-    for board in leaderboards:
-        answer = next((each for each in board.counted if each.model == model), None)
-        if answer is None:
-            continue
-        counted += 1
-        stale += answer.stale
-        firsts[answer.answered.first] += 1
-        named.update(answer.picks.keys())
-        if board.agreement:
-            shared += 1
-            agreeing += answer.answered.first == board.agreement.product
-        if board.repeatability and (own := _repeats(board, model)):
-            repeats.append(own)
+    own = [(board, a) for board in leaderboards for a in board.counted if a.model == model]
+    agreeing = [
+        answer.answered.first == board.agreement.product for board, answer in own if board.agreement
+    ]
+    repeats = [
+        board.repeatability.repeats[model]
+        for board, _ in own
+        if board.repeatability and model in board.repeatability.repeats
+    ]
     return AssistantProfile(
         model=model,
         tally=total(a.tallies[model] for a in aggregates if model in a.tallies),
-        counted=counted,
-        stale=stale,
-        agreeing=agreeing,
-        shared=shared,
-        firsts=firsts,
-        named=named,
-        pairs=sum(own.pairs for own in repeats),
-        same_first=sum(own.same_first for own in repeats),
-        overlap=fmean(own.overlap for own in repeats) if repeats else None,
+        counted=len(own),
+        stale=sum(answer.stale for _, answer in own),
+        agreeing=sum(agreeing),
+        shared=len(agreeing),
+        firsts=Counter(answer.answered.first for _, answer in own),
+        named=Counter(product for _, answer in own for product in answer.picks),
+        pairs=sum(each.pairs for each in repeats),
+        same_first=sum(each.same_first for each in repeats),
+        overlap=fmean(each.overlap for each in repeats) if repeats else None,
     )
-
-
-def _repeats(board: Leaderboard, model: str) -> Repeats | None:
-    """How alike an assistant's last answers to a category are."""
-    known = board.repeatability
-    return dict(zip(board.windows, known.repeats, strict=True)).get(model) if known else None

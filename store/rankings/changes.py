@@ -46,10 +46,7 @@ class Change(Struct, frozen=True):
 
 
 class Streak(Struct, frozen=True):
-    """A streak of one model's #1: ``polls`` answers in a row, one a day.
-
-    It is ``over`` once another product follows; the last of each sequence is not.
-    """
+    """``polls`` answers of one model in a row, one a day, with one #1; ``over`` if another came."""
 
     model: str
     product: ProductId

@@ -57,8 +57,8 @@ class Chart(Struct, frozen=True):
     """The figures of an experiment: shares from 0 to 1, or points between ``low`` and ``high``."""
 
     what: str
-    counted: str
     bars: tuple[Bar, ...]
+    counted: str = "categories"
     low: float = 0.0
     high: float = 1.0
 
@@ -108,10 +108,9 @@ def compute(
 def _noise(repeated: Sequence[tuple[Leaderboard, Repeatability]]) -> Experiment:
     """How far one assistant's answers to one question differ."""
     by_model: dict[str, list[Repeats]] = {}
-    for board, known in repeated:
-        for model, repeats in zip(board.windows, known.repeats, strict=True):
-            if repeats:
-                by_model.setdefault(model, []).append(repeats)
+    for _, known in repeated:
+        for model, repeats in known.repeats.items():
+            by_model.setdefault(model, []).append(repeats)
     every = [repeats for found in by_model.values() for repeats in found]
     pairs = sum([repeats.pairs for repeats in every])
     return Experiment(
@@ -134,7 +133,6 @@ def _noise(repeated: Sequence[tuple[Leaderboard, Repeatability]]) -> Experiment:
         date=_newest([board for board, _ in repeated]),
         chart=Chart(
             "Asked twice, the same #1",
-            "categories",
             tuple(
                 _share_bar(model, [r.same_first / r.pairs for r in by_model[model]])
                 for model in sorted(by_model)
@@ -165,7 +163,6 @@ def _second_round(rounds: Sequence[tuple[Leaderboard, bool]]) -> Experiment:
         date=_newest([board for board, _ in rounds]),
         chart=Chart(
             "Two rounds, the same #1",
-            "categories",
             tuple(_share_bar(level, same) for level, same in by_level.items() if same),
         ),
     )
@@ -174,16 +171,17 @@ def _second_round(rounds: Sequence[tuple[Leaderboard, bool]]) -> Experiment:
 def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
     """What an assistant gives its own maker's products beyond the others."""
     n = len(advantages)
-    bar = _mean_bar("own maker", advantages) if n >= MIN_OWN else None
-    low, high = bar.interval if bar else (0.0, 0.0)
-    told = (
-        f"Assistants give their own maker's products {abs(bar.value):.2f} points "
-        f"{'more' if bar.value >= 0 else 'fewer'} than the others do (95 %: {low:+.2f} to "
-        f"{high:+.2f}; n = {n} categories)"
-        + ("." if low > 0 or high < 0 else ", which chance could explain.")
-        if bar
-        else f"Too little to say: n = {n} categories with such a product, {MIN_OWN} are needed."
-    )
+    told = f"Too little to say: n = {n} categories with such a product, {MIN_OWN} are needed."
+    chart = None
+    if n >= MIN_OWN:
+        bar = _mean_bar("own maker", advantages)
+        low, high = bar.interval
+        told = (
+            f"Assistants give their own maker's products {abs(bar.value):.2f} points "
+            f"{'more' if bar.value >= 0 else 'fewer'} than the others do (95 %: {low:+.2f} to "
+            f"{high:+.2f}; n = {n} categories)"
+        ) + ("." if low > 0 or high < 0 else ", which chance could explain.")
+        chart = Chart("More points than from the others", (bar,), low=-5.0, high=5.0)
     return Experiment(
         slug="own-maker",
         title="Do assistants favour their maker?",
@@ -195,9 +193,7 @@ def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
         ),
         finding=told,
         date=date,
-        chart=Chart("More points than from the others", "categories", (bar,), -5.0, 5.0)
-        if bar
-        else None,
+        chart=chart,
     )
 
 
@@ -233,7 +229,6 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
         date=_newest(leaderboards),
         chart=Chart(
             "Categories by agreement on #1",
-            "categories",
             tuple(
                 _share_bar(label, [b.agreement.label == label for b in leaderboards if b.agreement])
                 for label in ("unanimous", "majority", "split")
@@ -274,7 +269,6 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
         date=_newest(leaderboards),
         chart=Chart(
             "Mean overlap of two assistants' lists",
-            "categories",
             tuple(
                 _mean_bar(f"{first} and {second}", overlaps[first, second])
                 for first, second in pairs
@@ -286,12 +280,8 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
 
 def _outsider(leaderboards: Sequence[Leaderboard]) -> Experiment:
     """Which model stands alone against a #1 that all the others share."""
-    asked: Counter[str] = Counter()
-    alone: Counter[str] = Counter()
-    for board in leaderboards:
-        asked.update(board.models)
-        if board.outsider:
-            alone[board.outsider] += 1
+    asked = Counter(model for board in leaderboards for model in board.models)
+    alone = Counter(board.outsider for board in leaderboards if board.outsider)
     order = sorted(asked, key=lambda model: (-alone[model] / asked[model], model))
     shares = ", ".join(f"{model} in {_share(alone[model], asked[model])}" for model in order)
     return Experiment(
@@ -333,7 +323,6 @@ def _streaks(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
         date=max([streak.end for streak in followed])[:10],
         chart=Chart(
             "Ended reigns by their length",
-            "ended reigns",
             (
                 *(
                     _share_bar(_number(length, "poll"), [s.polls == length for s in ended])
@@ -341,6 +330,7 @@ def _streaks(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
                 ),
                 _share_bar(f"{LONGEST} polls or more", [s.polls >= LONGEST for s in ended]),
             ),
+            counted="ended reigns",
         ),
     )
 

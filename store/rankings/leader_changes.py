@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 class LeaderChange(Struct, frozen=True):
     """Another product leads alone, over so many ``answers``.
 
-    ``cause`` is the change of version with which it coincides: over half of the shift is that
-    assistant's.
+    ``cause`` is the version change of an assistant that brought over half of the shift, if any.
     """
 
     before: ProductId

@@ -101,20 +101,18 @@ def board(
     stands = wordings.standing(answers.wordings, answers.last_success, models, site)
     if stands is None:
         return None
-    question, current = stands.question, answers.category.question
-    counted = stands.counted
-    entries = merging.merge(counted, slugs)
-    present = {answer.model for answer in counted}
+    current = answers.category.question
+    entries = merging.merge(stands.counted, slugs)
     named = certainty.named(certainty.places_of(stands.windows))
     return Leaderboard(
         slug=answers.slug,
         category=answers.category,
-        question=question,
-        next_question=None if question == current else current,
-        counted=counted,
-        missing=tuple(model for model in models if model not in present),
+        question=stands.question,
+        next_question=None if stands.question == current else current,
+        counted=stands.counted,
+        missing=tuple(model for model in models if model not in stands.windows),
         entries=entries,
-        agreement=agreement.measure(counted, entries),
+        agreement=agreement.measure(stands.counted, entries),
         newest=stands.newest,
         windows=stands.windows,
         slugs={product: slugs[product] for product in named},

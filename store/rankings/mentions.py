@@ -94,10 +94,7 @@ class Trends:
 def _compared(
     cell: Sequence[CellPoll], start: dt.date, today: dt.date
 ) -> tuple[set[ProductId], set[ProductId]] | None:
-    """What a cell's newest poll names in the window from ``start`` to today, and in the one before.
-
-    ``None`` where there is none in one of them.
-    """
+    """What a cell names in the window from ``start`` to today and in the one before, if in both."""
     now = next((poll for poll in cell if start <= poll.day <= today), None)
     before = next((poll for poll in cell if start - WINDOW <= poll.day < start), None)
     return (set(now.products), set(before.products)) if now and before else None

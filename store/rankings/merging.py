@@ -20,10 +20,7 @@ PLACES = 5
 """Ranks of an answer that count: the question asks for five picks at most."""
 
 
-# As in records: answers are many and cannot form cycles, so the collector is spared them.
-
-
-class ResolvedAnswer(Struct, frozen=True, gc=False):
+class ResolvedAnswer(Struct, frozen=True, gc=False):  # many and without cycles, as polls
     """A model's answer with its names resolved: ``products`` are those of the poll's ranking.
 
     ``question`` is the wording that it answers, equivalent ones being one.

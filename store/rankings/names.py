@@ -263,10 +263,7 @@ def _tells_apart(rest: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A name in compatibility form (NFKC), with ``+ # &`` as words.
-
-    Trademark signs and invisible characters are left out.
-    """
+    """A name in NFKC with ``+ # &`` as words, without trademark signs and invisible characters."""
     text = unicodedata.normalize("NFKC", _IGNORED.sub("", name))
     for sign, word in _SPELLED_OUT.items():
         text = text.replace(sign, word)

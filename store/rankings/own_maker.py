@@ -42,10 +42,7 @@ def advantages(
 def _advantage(
     model: str, product: ProductId, windows: Mapping[str, Window], makers: Mapping[str, str]
 ) -> Fraction:
-    """One assistant's mean points for a product, less the mean of the others' mean points.
-
-    Assistants of the same maker are not among the others.
-    """
+    """One assistant's mean points for a product, less the mean of those of other makers'."""
     others = [
         window.mean_points(product)
         for each, window in windows.items()

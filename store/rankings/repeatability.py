@@ -30,12 +30,12 @@ class Repeats(Struct, frozen=True):
 class Repeatability(Struct, frozen=True):
     """How alike the windowed answers of a category are.
 
-    ``repeats`` is by the place of the assistant among the windows, ``None`` for one that answered
-    once. Overlaps are means over pairs of answers, 0 to 1: of one assistant's, and of two
-    assistants'. ``same_winner`` says whether the answers of the days before had the same #1.
+    ``repeats`` are those of each assistant that answered twice. Overlaps are means over pairs of
+    answers, 0 to 1: of one assistant's, and of two assistants'. ``same_winner`` says whether the
+    answers of the days before had the same #1.
     """
 
-    repeats: tuple[Repeats | None, ...]
+    repeats: Mapping[str, Repeats]
     own_overlap: float
     cross_overlap: float | None
     same_winner: bool | None
@@ -66,18 +66,18 @@ def measure(windows: Mapping[str, Window], slugs: Mapping[ProductId, str]) -> Re
         for other in its
     ]
     return Repeatability(
-        repeats=tuple(
-            _repeats(answers, overlaps) for answers, overlaps in zip(answered, own, strict=True)
-        ),
+        repeats={
+            model: _repeats(answers, overlaps)
+            for model, answers, overlaps in zip(windows, answered, own, strict=True)
+            if overlaps
+        },
         own_overlap=fmean(every),
         cross_overlap=fmean(cross) if cross else None,
         same_winner=_same_winner(list(windows.values()), slugs),
     )
 
 
-def _repeats(answers: Sequence[Places], overlaps: Sequence[float]) -> Repeats | None:
-    if not overlaps:
-        return None
+def _repeats(answers: Sequence[Places], overlaps: Sequence[float]) -> Repeats:
     pairs = list(combinations(answers, 2))
     return Repeats(
         pairs=len(pairs),
@@ -88,10 +88,7 @@ def _repeats(answers: Sequence[Places], overlaps: Sequence[float]) -> Repeats | 
 
 
 def _same_winner(windows: Sequence[Window], slugs: Mapping[ProductId, str]) -> bool | None:
-    """Whether everybody's newest answers and everybody's of days before put the same #1.
-
-    ``None`` where an assistant's answers are all of one day: those are no second round.
-    """
+    """Whether a round of days before had the same #1; ``None`` if somebody has no such answer."""
     newest = [window.answers[0] for window in windows]
     previous = [
         next((a for a in window.answers if a.polled_at[:10] < last.polled_at[:10]), None)

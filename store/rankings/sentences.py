@@ -181,12 +181,10 @@ def certainty(
     answers = sum(len(window.answers) for window in windows.values())
     leading = [names[product] for product in found.contenders]
     if found.level == "contradicted":
+        ahead = "ahead of it" if len(firsts) == 1 else "ahead"
         return (
             f"Contradicted: the latest answers put {listed([names[each] for each in firsts])} "
-            f"first, but over {answers} answers {leading[0]} is ahead by more than chance."
-            if len(firsts) > 1
-            else f"Contradicted: the latest answers put {names[found.first]} first, but over "
-            f"{answers} answers {leading[0]} is ahead of it by more than chance."
+            f"first, but over {answers} answers {leading[0]} is {ahead} by more than chance."
         )
     if found.level == "clear":
         told = (

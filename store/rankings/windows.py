@@ -82,8 +82,7 @@ class Windows:
 
     def __init__(self) -> None:
         self._newest: dict[str, ResolvedAnswer] = {}
-        self._runs: dict[tuple[str, str], deque[ResolvedAnswer]] = {}
-        self._before: dict[tuple[str, str], ResolvedAnswer | None] = {}
+        self._runs: dict[tuple[str, str], tuple[deque[ResolvedAnswer], ResolvedAnswer | None]] = {}
 
     def add(self, answered: ResolvedAnswer) -> None:
         """Take in the next answer."""
@@ -91,14 +90,12 @@ class Windows:
         self._newest[answered.model] = answered
         key = answered.question, answered.model
         if before is None or _version(before) != _version(answered):
-            self._runs[key] = deque(maxlen=MOST)
-            self._before[key] = before
-        self._runs[key].append(answered)
+            self._runs[key] = deque(maxlen=MOST), before
+        self._runs[key][0].append(answered)
 
     def of(self, question: str, model: str) -> Window:
         """The window that ends with an assistant's newest answer to a wording."""
-        key = question, model
-        run, before = self._runs[key], self._before[key]
+        run, before = self._runs[question, model]
         answers = [WindowedAnswer(a.poll.polled_at, places(a)) for a in reversed(run)]
         return Window(
             answers=tuple(answers),

@@ -53,8 +53,9 @@ def is_old(board: Leaderboard, newest: str, limit: int) -> bool:
 
 def first_day(snapshot: Snapshot, slug: str) -> str:
     """The UTC day from which on a ranked category has a ranking: its first counted answer's."""
-    first = snapshot.aggregates[slug].first_answers
-    return min(first[model] for model in snapshot.models if model in first)[:10]
+    tallies = snapshot.aggregates[slug].tallies
+    own = (tallies[model] for model in snapshot.models if model in tallies)
+    return min(service.first for tally in own for service in tally.services)[:10]
 
 
 def closed_day(snapshot: Snapshot, slug: str) -> str | None:

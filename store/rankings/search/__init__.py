@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import structs
 
-from store.rankings.search.fusing import Compare, Likeness, fused
 from store.rankings.search.inverted_index import Document, InvertedIndex, Posting, Title
-from store.rankings.search.meaning import MeaningIndex, Nearness
+from store.rankings.search.meaning import Compare, Likeness, MeaningIndex, Nearness, fused
 from store.rankings.search.query import Match, ParsedQuery, parse_query
 from store.rankings.search.scoring import score
 from store.rankings.search.synonyms import Synonyms
@@ -297,10 +296,9 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
 
 
 def _as_related(points: float) -> float:
-    """Return any score below exact as one of related matches, in the same order.
+    """Return a score below exact as a related match's, in the same order.
 
-    For hits that another category is nearer to in meaning: 3 of 12 hits wrongly called likely were
-    so, and 10 of 332 rightly.
+    Another category is nearer in meaning to 3 of 12 wrongly likely hits, and to 10 of 332 right.
     """
     share = (points - SQUEEZED) / (EXACT - SQUEEZED)
     return points if share < 0 else round(SQUEEZED + share * (LIKELY - 0.001 - SQUEEZED), 3)

@@ -23,8 +23,7 @@ class Synonyms:
     """Groups of phrases, found in any text that holds all the words of one of them.
 
     A phrase is a name of the thing or what those who need it say. Its words may stand scattered and
-    in any order: "my flat needs someone to clean it" mentions "clean flat". That is how whole
-    questions reach a title.
+    in any order: "my flat needs someone to clean it" mentions "clean flat".
     """
 
     def __init__(self, groups: Sequence[Sequence[str]]) -> None:
