@@ -37,6 +37,9 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     files: dict[str, Checkpoint]
 
 
+_FILES = msgspec.json.Decoder(_File)
+
+
 class Checkpoints:
     """The marks of one data directory: those written down, and newer ones of this process.
 
@@ -147,4 +150,4 @@ class Checkpoints:
 
 def _marks(data: bytes | None) -> dict[str, Checkpoint]:
     """The marks in the bytes of a file; ``ValueError`` if it does not say them any more."""
-    return {} if data is None else msgspec.json.decode(data, type=_File).files
+    return {} if data is None else _FILES.decode(data).files

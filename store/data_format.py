@@ -33,6 +33,9 @@ class NewerFormatError(Exception):
     """A newer service wrote the data; the sentence says which, and what to do."""
 
 
+_WRITTEN_BY = msgspec.json.Decoder(WrittenBy)
+
+
 def check(directory: Path, version: str) -> str | None:
     """What a start does about the version that wrote the data, or ``None`` if it is this one.
 
@@ -59,7 +62,7 @@ def written_by(directory: Path) -> WrittenBy | None:
     """Who last wrote the data, as far as that was noted."""
     try:
         copy = LastGood(directory).read(NAME)
-        return msgspec.json.decode(copy.data, type=WrittenBy) if copy else None
+        return _WRITTEN_BY.decode(copy.data) if copy else None
     except (OSError, ValueError):
         return None
 
