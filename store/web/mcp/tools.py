@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Raw, Struct
 
 from store.history import HistoryError
-from store.records import SLUG_SCHEMA
 from store.web import history_resources as history_wire
 from store.web import resolution
 from store.web import resources as wire
@@ -28,6 +27,8 @@ from store.web.routes import (
     QUERY,
     TOPIC,
     Parameter,
+    number,
+    slug_parameter,
 )
 from store.web.search_view import search_results
 
@@ -260,15 +261,6 @@ def _text(text: str) -> dict[str, str]:
     return {"type": "text", "text": text}
 
 
-def _slug(description: str) -> Parameter:
-    return Parameter("slug", "argument", description, SLUG_SCHEMA, required=True)
-
-
-def _number(name: str, description: str, low: int, high: int, default: int) -> Parameter:
-    schema = {"type": "integer", "minimum": low, "maximum": high, "default": default}
-    return Parameter(name, "argument", description, schema)
-
-
 TOOLS: tuple[Tool, ...] = (
     Tool(
         name="search_best",
@@ -285,8 +277,8 @@ TOOLS: tuple[Tool, ...] = (
         ),
         parameters=(
             QUERY,
-            _number("limit", "Hits of each kind at most.", 1, MAX_HITS, 5),
-            msgspec.structs.replace(KIND, place="argument"),
+            number("limit", "Hits of each kind at most.", 1, MAX_HITS, 5),
+            KIND,
         ),
         output=search_wire.SearchResults,
         answer=search_best,
@@ -303,14 +295,13 @@ TOOLS: tuple[Tool, ...] = (
             "(missedByModel)."
         ),
         parameters=(
-            _slug("Category slug, as search_best returns it."),
+            slug_parameter("Category slug, as search_best returns it."),
             Parameter(
                 "detail",
-                "argument",
                 "full adds perModel and missedByModel, about three times as long.",
                 {"type": "string", "enum": ["summary", "full"], "default": "summary"},
             ),
-            Parameter("as_of", "argument", AS_OF.description, {**AS_OF.schema, "maxLength": 10}),
+            Parameter("as_of", AS_OF.description, {**AS_OF.schema, "maxLength": 10}),
         ),
         output=wire.CategoryVerdict,
         answer=get_best_in_category,
@@ -325,7 +316,7 @@ TOOLS: tuple[Tool, ...] = (
             "Quote `verdict` verbatim and link `page`; unless an entry's `level` is clear, say how "
             "sure it is (`range`, `levelSentence`)."
         ),
-        parameters=(_slug("Product slug, as search_best returns it among brands."),),
+        parameters=(slug_parameter("Product slug, as search_best returns it among brands."),),
         output=wire.ProductRecord,
         answer=get_product,
     ),
@@ -339,12 +330,11 @@ TOOLS: tuple[Tool, ...] = (
             "to go on."
         ),
         parameters=(
-            _slug("Category slug, as search_best returns it."),
-            msgspec.structs.replace(MODEL, place="argument"),
-            _number("limit", "Polls at most.", 1, MAX_LIMIT, 20),
+            slug_parameter("Category slug, as search_best returns it."),
+            MODEL,
+            number("limit", "Polls at most.", 1, MAX_LIMIT, 20),
             Parameter(
                 "before",
-                "argument",
                 "Only polls older than the one with this id: pass nextBefore to go on.",
                 {**BEFORE.schema, "maxLength": 16},
             ),
@@ -364,13 +354,12 @@ TOOLS: tuple[Tool, ...] = (
         parameters=(
             Parameter(
                 "q",
-                "argument",
                 "Words that the title or slug must contain.",
                 {"type": "string", "maxLength": 200},
             ),
-            msgspec.structs.replace(TOPIC, place="argument"),
-            _number("limit", "Categories at most.", 1, 200, 50),
-            _number("offset", "How many to skip.", 0, 1_000_000, 0),
+            TOPIC,
+            number("limit", "Categories at most.", 1, 200, 50),
+            number("offset", "How many to skip.", 0, 1_000_000, 0),
         ),
         output=CategoryPage,
         answer=list_categories,
