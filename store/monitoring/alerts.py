@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from store.memory import Store
+    from store.rankings.poll_states import ScheduleState
     from store.settings import Settings
-    from store.web.health import Health, Schedule
+    from store.web.health import Health
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class Alerts:
         self,
         store: Store,
         settings: Settings,
-        schedule: Callable[[], Schedule] | None,
+        schedule: Callable[[], ScheduleState] | None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
@@ -149,7 +150,7 @@ class Alerts:
         atomic_write(self._locks / TOLD, msgspec.json.encode(sorted(told)))
 
 
-def begin(store: Store, settings: Settings, schedule: Callable[[], Schedule] | None) -> None:
+def begin(store: Store, settings: Settings, schedule: Callable[[], ScheduleState] | None) -> None:
     """Watch over the store in a thread."""
     alerts = Alerts(store, settings, schedule)
     stop = threading.Event()

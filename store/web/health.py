@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from store.memory import Store
-    from store.rankings.poll_states import PollState
+    from store.rankings.poll_states import PollState, ScheduleState
     from store.snapshot import Snapshot
 
 UNSEEN_AFTER = 60
@@ -29,46 +29,6 @@ SHOWN = 100
 
 Reason = tuple[str, str]
 """What it is about, and the sentence."""
-
-
-class Pause(Protocol):
-    """Until when an assistant is left alone, and why."""
-
-    @property
-    def until(self) -> datetime:
-        """The time."""
-
-    @property
-    def why(self) -> str:
-        """The reason, in words that anybody may read."""
-
-
-class Schedule(Protocol):
-    """What a scheduler says of itself; ``reasons`` are sentences on what needs a person."""
-
-    @property
-    def alive(self) -> bool:
-        """Whether it stands ready to poll."""
-
-    @property
-    def polling(self) -> bool:
-        """Whether it is the one of all processes that polls."""
-
-    @property
-    def since(self) -> str:
-        """When it began."""
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What is wrong with it, one for each pause among them."""
-
-    @property
-    def pauses(self) -> Mapping[str, Pause]:
-        """Which assistants are left alone."""
-
-    @property
-    def due(self) -> Mapping[str, int]:
-        """How many polls of each assistant were due at its last round."""
 
 
 class ScheduleHealth(Struct, frozen=True):
@@ -154,7 +114,7 @@ class Health(Struct, frozen=True, rename="camel"):
         return not self.reasons
 
 
-def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -> Health:
+def examine(store: Store, now: float, schedule: Callable[[], ScheduleState] | None) -> Health:
     """The health of a store at ``now``, in Unix seconds."""
     snapshot, time = store.snapshot, datetime.fromtimestamp(now, UTC)
     dataset = manifest.problems(store.directory / manifest.FOLDER, older=False)
@@ -204,7 +164,7 @@ def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[Reason]:
         yield "watcher", why
 
 
-def _of_schedule(state: Schedule) -> Iterator[Reason]:
+def _of_schedule(state: ScheduleState) -> Iterator[Reason]:
     """What the scheduler says, by whom it is about."""
     for sentence in state.reasons:
         paused = (name for name in state.pauses if sentence.startswith(f"{name} is paused "))
@@ -235,7 +195,7 @@ def _states(snapshot: Snapshot) -> dict[str, list[PollState]]:
 
 
 def _assistant(
-    name: str, states: Sequence[PollState], now: datetime, schedule: Schedule | None
+    name: str, states: Sequence[PollState], now: datetime, schedule: ScheduleState | None
 ) -> AssistantHealth:
     newest = max(states, key=lambda state: state.polled_at, default=None)
     answered = last_answer(states)
