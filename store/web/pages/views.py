@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from http import HTTPStatus
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -36,9 +35,8 @@ from store.web.resolution import JSON, Absent, Resource
 from store.web.search_view import search_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from store.rankings.changes import Change
     from store.web.api_docs import ApiDocs
     from store.web.pages.rendering import PageRenderer
     from store.web.resolution import Resolved
@@ -276,7 +274,7 @@ class Pages:
     def changes_json(self, view: SnapshotView) -> Resolved:
         """``/feeds/changes.json``: the same as a JSON Feed."""
         path = "feeds/changes.json"
-        return small(view, path, lambda: feeds.json_feed(_newest_items(view), view), JSON_FEED)
+        return small(view, path, lambda: feeds.json_feed(view), JSON_FEED)
 
     def category_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/best/<slug>.atom``: the changes of one category."""
@@ -284,14 +282,13 @@ class Pages:
         if board is None:
             return resolution.no_category(path_slug(slug), view, view.at.category_feed)
 
-        def context() -> dict[str, Any]:
-            changes = view.snapshot.aggregates[slug].changes[-feeds.ENTRIES :]
-            items = _items(reversed(changes), view)
-            return {"board": board, "items": items, "id": feeds.identity("feed", slug)}
-
-        found, path = resolution.verdict(board, view), f"feeds/best/{slug}.atom"
         return self._maker.page(
-            view, path, "category.atom.xml", context, about=found, media_type=ATOM
+            view,
+            f"feeds/best/{slug}.atom",
+            "category.atom.xml",
+            partial(feeds.of_category, board, view),
+            about=resolution.verdict(board, view),
+            media_type=ATOM,
         )
 
     def product_atom(self, view: SnapshotView, slug: str) -> Resolved:
@@ -299,26 +296,22 @@ class Pages:
         product = view.snapshot.product(slug)
         if product is None:
             return resolution.no_product(path_slug(slug), view, view.at.product_feed)
-
-        def context() -> dict[str, Any]:
-            feed = feeds.of_product(product, view)
-            return {"feed": feed, "items": _items(feed.changes, view)}
-
-        found, path = resolution.record(product, view), f"feeds/product/{slug}.atom"
-        return self._maker.page(view, path, "feed.atom.xml", context, about=found, media_type=ATOM)
+        return self._maker.page(
+            view,
+            f"feeds/product/{slug}.atom",
+            "feed.atom.xml",
+            partial(feeds.of_product, product, view),
+            about=resolution.record(product, view),
+            media_type=ATOM,
+        )
 
     def topic_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/topics/<slug>.atom``: the changes of a topic's categories."""
         topic = view.snapshot.summary.topic(path_slug(slug))
         if topic is None:
             return no_topic(slug)
-
-        def context() -> dict[str, Any]:
-            feed = feeds.of_topic(topic, view)
-            return {"feed": feed, "items": _items(feed.changes, view)}
-
-        path = f"feeds/topics/{slug}.atom"
-        return self._maker.page(view, path, "feed.atom.xml", context, media_type=ATOM)
+        path, shown = f"feeds/topics/{slug}.atom", partial(feeds.of_topic, topic, view)
+        return self._maker.page(view, path, "feed.atom.xml", shown, media_type=ATOM)
 
     def asset(self, view: SnapshotView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
         """``/static/<name>``: the style sheet, the script, the icon."""
@@ -362,7 +355,7 @@ class Pages:
                 media_type=XML,
             ),
             self._maker.general(
-                "feeds/changes.atom", "changes.atom.xml", _newest_changes, media_type=ATOM
+                "feeds/changes.atom", "changes.atom.xml", feeds.of_all, media_type=ATOM
             ),
         )
 
@@ -375,19 +368,3 @@ def _not_before(time: int, page: Resource) -> Resource:
         return EncodedBody(encoded.body, max(encoded.modified, time))
 
     return msgspec.structs.replace(page, make=make)
-
-
-def _newest_items(view: SnapshotView) -> list[dict[str, Any]]:
-    return _items(islice(view.snapshot.summary.changes, feeds.ENTRIES), view)
-
-
-def _newest_changes(view: SnapshotView) -> dict[str, Any]:
-    return {
-        "items": _newest_items(view),
-        "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
-        "id": feeds.identity("feed", "changes"),
-    }
-
-
-def _items(changes: Iterable[Change], view: SnapshotView) -> list[dict[str, Any]]:
-    return [feeds.item(flip, view) for flip in contexts.pick_changes(changes, view.snapshot)]
