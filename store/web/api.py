@@ -84,7 +84,7 @@ class Api:
     def categories(self, view: SnapshotView) -> Resolved:
         """``/api/v1/categories.json``: every ranked category, or those of a ``topic``."""
         parameters = Parameters(request.args)
-        slug = parameters.topic([topic.slug for topic in view.snapshot.summary.topics])
+        slug = parameters.one_of("topic", [topic.slug for topic in view.snapshot.summary.topics])
         form = parameters.format()
         parameters.check()
         found = view.snapshot.summary.topic(slug) if slug else None
@@ -110,7 +110,7 @@ class Api:
         parameters = Parameters(request.args)
         slug = parameters.slug()
         names = model_names(view.snapshot)
-        model = names.get(parameters.model(names) or "")
+        model = names.get(parameters.one_of("model", names) or "")
         part = Part(parameters.limit(), parameters.before(), parameters.format())
         parameters.check()
         found = resolution.history(slug, model, part, view, self._store.lines)

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
 
 
-class _Time(Struct, rename="camel"):
-    """Of a line of history, when it was polled: a fifth of the time of the whole."""
+class Stamp(Struct, rename="camel"):
+    """Of a line of history, when it was polled, and whether that counts: a fifth of the time."""
 
     polled_at: str
+    withheld: bool = False
 
 
-_TIMES = msgspec.json.Decoder(_Time)
+STAMPS = msgspec.json.Decoder(Stamp)
 _POLLS = msgspec.json.Decoder(Poll)
 
 
@@ -78,7 +79,7 @@ def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[P
     line_index = snapshot.line_indexes[slug]
     counted = [i for i in range(len(line_index.models)) if i not in line_index.withheld]
     found = lines(line_index, counted)
-    until = [line for line in found if _TIMES.decode(line).polled_at[:10] <= day]
+    until = [line for line in found if STAMPS.decode(line).polled_at[:10] <= day]
     return as_known(map(_POLLS.decode, until), snapshot.catalogue.former_names)
 
 

@@ -54,11 +54,11 @@ class Parameters:
             self._refuse("slug", NO_SLUG)
         return text or ""
 
-    def model(self, accepted: Collection[str]) -> str | None:
-        """``model``, one of the accepted names, or ``None``."""
-        text = self._one("model")
+    def one_of(self, name: str, accepted: Collection[str]) -> str | None:
+        """One of the accepted values, or ``None``."""
+        text = self._one(name)
         if text is not None and text not in accepted:
-            self._refuse("model", f"is unknown; accepted are: {', '.join(accepted) or 'none yet'}.")
+            self._refuse(name, f"is unknown; accepted are: {', '.join(accepted) or 'none yet'}.")
         return text
 
     def name(self, name: str) -> str:
@@ -66,13 +66,6 @@ class Parameters:
         text = trimmed(self._one(name) or "")
         if len(text) > MAX_QUERY:
             self._refuse(name, f"has {len(text)} characters; {MAX_QUERY} are allowed.")
-        return text
-
-    def topic(self, accepted: Collection[str]) -> str | None:
-        """``topic``, one of the accepted slugs, or ``None``."""
-        text = self._one("topic")
-        if text is not None and text not in accepted:
-            self._refuse("topic", f"is unknown; accepted are: {', '.join(accepted) or 'none yet'}.")
         return text
 
     def limit(self, default: int = DEFAULT_LIMIT, most: int = MAX_LIMIT) -> int:

@@ -292,7 +292,7 @@ def history(
 
     def make() -> EncodedBody:
         found = lines(line_index, shown)
-        stamps = (_STAMPS.decode(line) for line in found)
+        stamps = (as_of.STAMPS.decode(line) for line in found)
         newest = next((stamp.polled_at for stamp in stamps if not stamp.withheld), None)
         modified = snapshot.history_modified(slug, newest)
         array = b"[" + b",".join(found) + b"]"
@@ -399,15 +399,6 @@ def absent_category(slug: str, view: SnapshotView) -> Absent:
         closest=view.suggested_categories(slug),
     )
 
-
-class _Stamp(Struct, rename="camel"):
-    """Of a line of history, when it was polled, and whether that counts."""
-
-    polled_at: str
-    withheld: bool = False
-
-
-_STAMPS = msgspec.json.Decoder(_Stamp)
 
 DOCUMENTS: dict[str, Callable[[SnapshotView], object]] = {
     "categories.json": SnapshotView.category_items,

@@ -144,8 +144,7 @@ def _certainty(verdict: CategoryVerdict) -> dict[str, Any]:
     """The pictures of how sure each place is, of the first ten; none while it is unmeasured."""
     shown = [entry for entry in verdict.combined[:MOST] if entry.range]
     lowest = max([2, *(entry.range[1] for entry in shown if entry.range)])
-    middle = (1 + lowest) // 2
-    ticks = dict.fromkeys((1, middle, lowest))
+    ticks = dict.fromkeys((1, (1 + lowest) // 2, lowest))
     return {
         "outside": any(not e.range[0] <= e.rank <= e.range[1] for e in shown if e.range),
         "presences": charts.whiskers(
@@ -167,11 +166,7 @@ def _certainty(verdict: CategoryVerdict) -> dict[str, Any]:
             1,
             lowest,
         ),
-        "rank_ticks": [
-            (tick.x, f"#{rank}")
-            for rank in ticks
-            for tick in charts.whiskers([(rank, (rank, rank), "")], 1, lowest)
-        ],
+        "rank_ticks": [(charts.along(rank, 1, lowest), f"#{rank}") for rank in ticks],
     }
 
 
@@ -246,9 +241,8 @@ def experiment(found: LabsExperiment, body: str | None, view: SnapshotView) -> d
         middle = (chart.low + chart.high) / 2
         shown["whiskers"] = charts.whiskers(rows, chart.low, chart.high)
         shown["ticks"] = [
-            (tick.x, chart.figure(value))
+            (charts.along(value, chart.low, chart.high), chart.figure(value))
             for value in (chart.low, middle, chart.high)
-            for tick in charts.whiskers([(value, (value, value), "")], chart.low, chart.high)
         ]
     return shown
 
