@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -11,28 +12,25 @@ from flask import request
 from store.rankings.names import slug as slug_of
 from store.web.addresses import compare_path, topic_path
 from store.web.pages import assistants, comparisons, contexts
+from store.web.pages.making import PageMaker
 from store.web.parameters import Parameters, path_slug
 from store.web.resolution import Absent, Moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from store.web.pages.making import PageMaker
     from store.web.resolution import Resolved, Resource
     from store.web.snapshot_view import SnapshotView
 
 
-class Browsing:
+class Browsing(PageMaker):
     """Pages that lead from one ranking to others."""
-
-    def __init__(self, maker: PageMaker) -> None:
-        self._maker = maker
 
     def rules(self) -> tuple[tuple[str, Callable[..., Resolved]], ...]:
         """Every rule with its resolver."""
         return (
-            self._maker.general("topics", "topics.html", same="topics.json"),
-            self._maker.general("models", "models.html", assistants.overview),
+            self.general("topics", "topics.html", same="topics.json"),
+            self.general("models", "models.html", assistants.overview),
             ("/topics/<slug>", self.topic),
             ("/models/<slug>", self.model),
             ("/compare", self.compare),
@@ -43,24 +41,16 @@ class Browsing:
         found = view.snapshot.summary.topic(path_slug(slug))
         if found is None:
             return no_topic(slug)
-
-        def context() -> dict[str, Any]:
-            return {"topic": found, "parts_shown": contexts.topic_parts(found, view.snapshot)}
-
-        return self._maker.page(
-            view, f"topics/{slug}", "topic.html", context, same=topic_path(slug)
-        )
+        shown = partial(contexts.topic, found, view.snapshot)
+        return self.page(view, f"topics/{slug}", "topic.html", shown, same=topic_path(slug))
 
     def model(self, view: SnapshotView, slug: str) -> Resolved:
         """``/models/<slug>``: what an assistant recommends, how steadily, how often it fails."""
         model = view.snapshot.summary.model_slugs.get(path_slug(slug))
         if model is None or model not in view.snapshot.summary.assistants:
             return _no_model(slug, view)
-
-        def context() -> dict[str, Any]:
-            return assistants.assistant(model, slug, view)
-
-        return self._maker.page(view, f"models/{slug}", "model.html", context)
+        shown = partial(assistants.assistant, model, slug, view)
+        return self.page(view, f"models/{slug}", "model.html", shown)
 
     def compare(self, view: SnapshotView) -> Resolved:
         """``/compare``: two products, or two assistants; without both, a form to choose them."""
@@ -80,7 +70,7 @@ class Browsing:
         self, asked: tuple[str, str], view: SnapshotView, context: Callable[[], dict[str, Any]]
     ) -> Resource:
         """The page of a comparison, kept until anything at all changes."""
-        found = self._maker.page(view, compare_path(*asked), "compare.html", context)
+        found = self.page(view, compare_path(*asked), "compare.html", context)
         return msgspec.structs.replace(found, generation=view.snapshot.generations.newest)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from store.web import resolution
 from store.web.cache import EncodedBody
 from store.web.pages.evidence import Evidence
+from store.web.pages.making import PageMaker
 from store.web.pages.rendering import page_link
 from store.web.parameters import path_slug
 from store.web.resolution import Absent, Resource
@@ -16,7 +17,6 @@ from store.web.tables import MEDIA_TYPES, table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from store.web.pages.making import PageMaker
     from store.web.resolution import Resolved
     from store.web.snapshot_view import SnapshotView
 
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 CSV = MEDIA_TYPES["csv"]
 
 
-class ChartData:
+class ChartData(PageMaker):
     """Tables beside charts, to take away."""
-
-    def __init__(self, maker: PageMaker) -> None:
-        self._maker = maker
 
     def rules(self) -> tuple[tuple[str, Callable[..., Resolved]], ...]:
         """Every rule with its resolver."""
@@ -48,7 +45,7 @@ class ChartData:
             return resolution.no_category(path_slug(slug), view, view.at.ranks_table)
 
         def rows() -> Iterable[Sequence[str | float | None]]:
-            for day in Evidence(self._maker.responder.store, snapshot).days(slug):
+            for day in Evidence(self.responder.store, snapshot).days(slug):
                 for id_, rank in sorted(day.ranks.items(), key=lambda each: each[1]):
                     product = snapshot.products[id_]
                     yield day.date, rank, day.places[id_], product.slug, product.name
@@ -63,7 +60,7 @@ class ChartData:
             return resolution.no_product(path_slug(slug), view, view.at.mentions_table)
 
         def rows() -> Iterable[Sequence[str | float | None]]:
-            return Evidence(self._maker.responder.store, view.snapshot).mentions(product)
+            return Evidence(self.responder.store, view.snapshot).mentions(product)
 
         columns = ("date", "named", "answers")
         found = resolution.record(product, view)
@@ -94,7 +91,7 @@ class ChartData:
         """A table that is kept as long as what it is about."""
 
         def make() -> EncodedBody:
-            return EncodedBody(table(columns, rows()), self._maker.responder.body(about).modified)
+            return EncodedBody(table(columns, rows()), self.responder.body(about).modified)
 
         return Resource(path, about.generation, make, CSV, about.link)
 

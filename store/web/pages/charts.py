@@ -172,8 +172,8 @@ def whiskers(
     """One row for each figure, its interval and what it stands for, on an axis from low to high."""
     found = []
     for number, (value, ends, title) in enumerate(rows):
-        xs = [along(each, low, high) for each in (ends[0], value, ends[1])]
-        found.append(Whisker(ROW * (number + 0.5), *xs, title))
+        first, x, last = (along(each, low, high) for each in (ends[0], value, ends[1]))
+        found.append(Whisker(ROW * (number + 0.5), first, x, last, title))
     return found
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from store.rankings.merging import Entry
     from store.rankings.products import ProductProfile
     from store.rankings.timelines import Day
-    from store.rankings.topics import RankedPart, RankedTopic
+    from store.rankings.topics import RankedTopic
     from store.snapshot import Snapshot
     from store.web.resources import CategoryVerdict, LabsExperiment, ProductRecord
     from store.web.snapshot_view import SnapshotView
@@ -88,14 +88,12 @@ def by_letter(leaderboards: Iterable[Leaderboard]) -> list[tuple[str, list[Leade
     return [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]
 
 
-def topic_parts(
-    topic: RankedTopic, snapshot: Snapshot
-) -> list[tuple[RankedPart, list[tuple[Leaderboard, ProductProfile]]]]:
-    """The parts of a topic, and of each its categories with their #1.
+def topic(found: RankedTopic, snapshot: Snapshot) -> dict[str, Any]:
+    """A topic with its parts, and of each its categories with their #1.
 
     The list of topics may be a moment behind; a category whose #1 has gone meanwhile is left out.
     """
-    return [
+    parts = [
         (
             part,
             [
@@ -104,8 +102,9 @@ def topic_parts(
                 if (top := snapshot.products.get(board.entries[0].product))
             ],
         )
-        for part in topic.parts
+        for part in found.parts
     ]
+    return {"topic": found, "parts_shown": parts}
 
 
 def category(

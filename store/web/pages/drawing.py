@@ -8,30 +8,25 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from store.web import resolution
-from store.web import resources as wire
 from store.web.cache import EncodedBody
 from store.web.pages import pictures
+from store.web.pages.making import PageMaker
 from store.web.pages.pictures import PNG, SVG
 from store.web.parameters import path_slug
 from store.web.resolution import JSON, Absent, Moved, Resource
+from store.web.resources import CategoryVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.products import ProductProfile
-    from store.web.pages.making import PageMaker
     from store.web.resolution import Resolved
     from store.web.snapshot_view import SnapshotView
 
-_VERDICTS = msgspec.json.Decoder(wire.CategoryVerdict)
 
-
-class Drawing:
+class Drawing(PageMaker):
     """Pictures of rankings."""
-
-    def __init__(self, maker: PageMaker) -> None:
-        self._maker = maker
 
     def rules(self) -> tuple[tuple[str, Callable[..., Resolved]], ...]:
         """Every rule with its resolver; cards only where they can be drawn."""
@@ -77,9 +72,9 @@ class Drawing:
         found = resolution.verdict(board, view)
 
         def context() -> dict[str, Any]:
-            return pictures.ranking(board, self._maker.decoded(found, _VERDICTS), view)
+            return pictures.ranking(board, self.decoded(found, CategoryVerdict), view)
 
-        return self._maker.page(
+        return self.page(
             view, f"embed/best/{slug}.svg", "ranking.svg", context, about=found, media_type=SVG
         )
 
@@ -91,17 +86,17 @@ class Drawing:
         if board is None:
             return resolution.no_category(path_slug(slug), view, view.at.card)
         found = resolution.verdict(board, view)
-        page = self._maker.page(view, f"cards/best/{slug}.png", "", dict, about=found)
+        page = self.page(view, f"cards/best/{slug}.png", "", dict, about=found)
 
         def make() -> EncodedBody:
-            context = pictures.card(board, self._maker.decoded(found, _VERDICTS), view)
+            context = pictures.card(board, self.decoded(found, CategoryVerdict), view)
             source = self._drawn("card.svg", view, context) + pictures.mark_of(draw)
-            return EncodedBody(source, self._maker.responder.body(found).modified, draw=draw)
+            return EncodedBody(source, self.responder.body(found).modified, draw=draw)
 
         return msgspec.structs.replace(page, make=make, media_type=PNG)
 
     def _drawn(self, template: str, view: SnapshotView, context: dict[str, Any]) -> bytes:
-        return self._maker.renderer.render(template, view, **context)
+        return self.renderer.render(template, view, **context)
 
     def _of_both(
         self,
@@ -116,7 +111,7 @@ class Drawing:
         about, made = resolution.verdict(board, view), view.snapshot.generations
 
         def encoded() -> EncodedBody:
-            return EncodedBody(make(), self._maker.responder.body(about).modified)
+            return EncodedBody(make(), self.responder.body(about).modified)
 
         newest = max(made.categories[board.slug], made.products[product.id])
         return Resource(path, newest, encoded, media_type, view.service_links)

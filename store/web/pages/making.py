@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+
 from store.web.cache import EncodedBody
 from store.web.pages.rendering import HTML, page_link
 from store.web.resolution import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    import msgspec
 
     from store.web.pages.rendering import PageRenderer
     from store.web.responding import Responder
@@ -69,9 +69,9 @@ class PageMaker:
 
         return f"/{path}", resolve
 
-    def decoded(self, found: Resource, shape: msgspec.json.Decoder[Shape]) -> Shape:
+    def decoded(self, found: Resource, shape: type[Shape]) -> Shape:
         """What a resource says; decoding its body costs a tenth of making it."""
-        return shape.decode(self.responder.body(found).body)
+        return msgspec.json.decode(self.responder.body(found).body, type=shape)
 
 
 def small(view: SnapshotView, path: str, make: Callable[[], bytes], media_type: str) -> Resource:

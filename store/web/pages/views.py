@@ -53,24 +53,17 @@ API_CATALOG, ROBOTS = ".well-known/api-catalog", "robots.txt"
 WITHOUT_HISTORY = (f"/{API_CATALOG}", f"/{ROBOTS}", "/static/<name>")
 """Rules of what says nothing that follows from history."""
 
-_VERDICTS = msgspec.json.Decoder(wire.CategoryVerdict)
-_RECORDS = msgspec.json.Decoder(wire.ProductRecord)
-_LABS = msgspec.json.Decoder(wire.Labs)
-_MENTIONS = msgspec.json.Decoder(wire.MentionList)
-_DOCUMENTS = msgspec.json.Decoder(dict[str, Any])
 ASSET_CACHE_CONTROL = "public, max-age=31536000, immutable"
 """An asset's address changes with its content, so its bytes may be kept for good."""
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
 
-class Pages:
+class Pages(PageMaker):
     """Every page, feed and crawler's file."""
 
     def __init__(self, responder: Responder, renderer: PageRenderer, api_docs: ApiDocs) -> None:
-        self._responder = responder
-        self._maker = PageMaker(responder, renderer)
-        self._assets = renderer.assets
+        super().__init__(responder, renderer)
         self._api_docs = api_docs
         self._data = data.DataFiles(responder.store.directory)
 
@@ -79,9 +72,9 @@ class Pages:
         blueprint = Blueprint("pages", __name__)
         resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
             *self._over_all(),
-            *Browsing(self._maker).rules(),
-            *Drawing(self._maker).rules(),
-            *ChartData(self._maker).rules(),
+            *Browsing(self.responder, self.renderer).rules(),
+            *Drawing(self.responder, self.renderer).rules(),
+            *ChartData(self.responder, self.renderer).rules(),
             ("/search", self.search),
             ("/search/suggest", self.suggest),
             ("/best/<slug>", self.category),
@@ -99,14 +92,14 @@ class Pages:
         )
         for rule, resolve in resolvers:
             name, needs_history = rule.replace(".", "_"), rule not in WITHOUT_HISTORY
-            self._responder.add(blueprint, rule, name, resolve, needs_history=needs_history)
+            self.responder.add(blueprint, rule, name, resolve, needs_history=needs_history)
         blueprint.add_url_rule("/data/<path:name>", "data_file", self._data.send)
         return blueprint
 
     def search(self, view: SnapshotView) -> Resolved:
         """``/search``: what fits ``q``; without it, every category."""
         if not request.args.get("q", "").strip():
-            return self._maker.page(
+            return self.page(
                 view,
                 "search",
                 "categories.html",
@@ -118,7 +111,7 @@ class Pages:
         def make() -> EncodedBody:
             hits = view.search(query)
             results, pair = search_results(query, hits, view), comparisons.asked_in(query, view)
-            body = self._maker.renderer.render("search.html", view, results=results, pair=pair)
+            body = self.renderer.render("search.html", view, results=results, pair=pair)
             return EncodedBody(body, view.search_modified, is_final=hits.is_final)
 
         path = f"search?edition={view.edition}&q={query}"
@@ -145,7 +138,7 @@ class Pages:
 
     def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
-        snapshot, store = view.snapshot, self._responder.store
+        snapshot, store = view.snapshot, self.responder.store
         day = asked_day(request.args, slug, snapshot) if request.query_string else None
         current = snapshot.leaderboards.get(slug)
         if current is None:
@@ -161,7 +154,7 @@ class Pages:
         )
 
         def context() -> dict[str, Any]:
-            verdict = self._maker.decoded(found, _VERDICTS)
+            verdict = self.decoded(found, wire.CategoryVerdict)
             board = as_of.leaderboard(snapshot, slug, day, store.lines) if day else current
             days = Evidence(store, snapshot).days(slug, day)
             citation = citations.citation(verdict, cited, view) if cited else None
@@ -169,14 +162,14 @@ class Pages:
             return {**shown, "citation": citation, "behind": behind}
 
         path = f"best/{slug}?asOf={day or ''}&cited={cited or ''}&behind={behind or ''}"
-        page = self._maker.page(view, path, "category.html", context, about=found)
+        page = self.page(view, path, "category.html", context, about=found)
         since = [citations.closed_at(cited)] if cited else []
         since += [citations.began_at(behind)] if behind else []
         return _not_before(max(since), page) if since else page
 
     def differences(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>/changes``: what differs between two days of a category."""
-        snapshot, store = view.snapshot, self._responder.store
+        snapshot, store = view.snapshot, self.responder.store
         days = asked_days(request.args, slug, snapshot)
         current = snapshot.leaderboards.get(slug)
         if current is None:
@@ -195,7 +188,7 @@ class Pages:
 
         path = f"best/{slug}/changes?{urlencode(days)}"
         about = resolution.verdict(current, view)
-        return self._maker.page(view, path, "differences.html", context, about=about)
+        return self.page(view, path, "differences.html", context, about=about)
 
     def product(self, view: SnapshotView, slug: str) -> Resolved:
         """``/product/<slug>``: a product on every leaderboard."""
@@ -206,11 +199,11 @@ class Pages:
         found = resolution.record(product, view)
 
         def context() -> dict[str, Any]:
-            record = self._maker.decoded(found, _RECORDS)
-            mentions = Evidence(self._responder.store, view.snapshot).mentions(product)
+            record = self.decoded(found, wire.ProductRecord)
+            mentions = Evidence(self.responder.store, view.snapshot).mentions(product)
             return contexts.product(product, record, mentions, view)
 
-        return self._maker.page(view, f"product/{slug}", "product.html", context, about=found)
+        return self.page(view, f"product/{slug}", "product.html", context, about=found)
 
     def polls(self, view: SnapshotView, slug: str) -> Resolved:
         """``/product/<slug>/polls``: the newest polls that named a product."""
@@ -218,14 +211,13 @@ class Pages:
         if product is None:
             return resolution.no_product(path_slug(slug), view, view.at.evidence_page)
 
+        evidence = Evidence(self.responder.store, view.snapshot)
+
         def context() -> dict[str, Any]:
-            evidence = Evidence(self._responder.store, view.snapshot)
             return {"product": product, "namings": evidence.product_mentions(product)}
 
         found = resolution.record(product, view)
-        return self._maker.page(
-            view, f"product/{slug}/polls", "evidence.html", context, about=found
-        )
+        return self.page(view, f"product/{slug}/polls", "evidence.html", context, about=found)
 
     def experiment(self, view: SnapshotView, slug: str) -> Resolved:
         """``/labs/<slug>``: the write-up of an experiment."""
@@ -240,14 +232,14 @@ class Pages:
             body = written.body if written else None
             return contexts.experiment(found, body, view)
 
-        return self._maker.page(view, f"labs/{slug}", "experiment.html", context, same="labs.json")
+        return self.page(view, f"labs/{slug}", "experiment.html", context, same="labs.json")
 
     def data(self, view: SnapshotView) -> Resource:
         """``/data``: the dataset, how to load it, and the proof over it."""
         known = self._data.published()
 
         def make() -> EncodedBody:
-            body = self._maker.renderer.render("data.html", view, **data.context(known, view))
+            body = self.renderer.render("data.html", view, **data.context(known, view))
             modified = last_modified([known.modified], None)
             return EncodedBody(body, max(modified, view.snapshot.modified))
 
@@ -259,7 +251,7 @@ class Pages:
         parameters = Parameters(request.args)
         since = parameters.day("since")
         parameters.check()
-        return self._maker.page(
+        return self.page(
             view,
             f"changes?since={since}" if since else "changes",
             "changes.html",
@@ -282,7 +274,7 @@ class Pages:
         if board is None:
             return resolution.no_category(path_slug(slug), view, view.at.category_feed)
 
-        return self._maker.page(
+        return self.page(
             view,
             f"feeds/best/{slug}.atom",
             "category.atom.xml",
@@ -296,7 +288,7 @@ class Pages:
         product = view.snapshot.product(slug)
         if product is None:
             return resolution.no_product(path_slug(slug), view, view.at.product_feed)
-        return self._maker.page(
+        return self.page(
             view,
             f"feeds/product/{slug}.atom",
             "feed.atom.xml",
@@ -311,11 +303,11 @@ class Pages:
         if topic is None:
             return no_topic(slug)
         path, shown = f"feeds/topics/{slug}.atom", partial(feeds.of_topic, topic, view)
-        return self._maker.page(view, path, "feed.atom.xml", shown, media_type=ATOM)
+        return self.page(view, path, "feed.atom.xml", shown, media_type=ATOM)
 
     def asset(self, view: SnapshotView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
         """``/static/<name>``: the style sheet, the script, the icon."""
-        found = self._assets.get(name)
+        found = self.renderer.assets.get(name)
         if found is None:
             return Absent.because(HTTPStatus.NOT_FOUND, "There is no such file.")
         named = Resource(f"static/{name}", None, lambda: found.encoded, found.media_type, link="")
@@ -324,39 +316,35 @@ class Pages:
         return named
 
     def _labs(self, view: SnapshotView) -> wire.Labs:
-        return self._maker.decoded(resolution.document("labs.json", view), _LABS)
+        return self.decoded(resolution.document("labs.json", view), wire.Labs)
 
     def _mentions(self, view: SnapshotView) -> dict[str, Any]:
         document = resolution.document("mentions.json", view)
-        return {"mentions": self._maker.decoded(document, _MENTIONS)}
+        return {"mentions": self.decoded(document, wire.MentionList)}
 
     def _described(self, view: SnapshotView) -> dict[str, Any]:
         """The API, from its own description."""
-        document = self._maker.decoded(self._api_docs.openapi_document(view), _DOCUMENTS)
+        document = self.decoded(self._api_docs.openapi_document(view), dict[str, Any])
         return {"document": document, "endpoints": list(docs.endpoints(document))}
 
     def _over_all(self) -> tuple[tuple[str, Callable[[SnapshotView], Resource]], ...]:
         """The rules of pages over everything, with their resolvers."""
         return (
-            self._maker.general("", "home.html", contexts.home),
+            self.general("", "home.html", contexts.home),
             ("/changes", self.changes),
-            self._maker.general("mentions", "mentions.html", self._mentions, "mentions.json"),
-            self._maker.general(
-                "labs", "labs.html", lambda view: {"labs": self._labs(view)}, "labs.json"
-            ),
-            self._maker.general("methodology", "methodology.html", contexts.methodology),
-            self._maker.general("docs", "docs.html", self._described, "openapi.json"),
-            self._maker.general("llms.txt", "llms.txt", media_type=TEXT),
-            self._maker.general(ROBOTS, "robots.txt", media_type=TEXT),
-            self._maker.general(
+            self.general("mentions", "mentions.html", self._mentions, "mentions.json"),
+            self.general("labs", "labs.html", lambda view: {"labs": self._labs(view)}, "labs.json"),
+            self.general("methodology", "methodology.html", contexts.methodology),
+            self.general("docs", "docs.html", self._described, "openapi.json"),
+            self.general("llms.txt", "llms.txt", media_type=TEXT),
+            self.general(ROBOTS, "robots.txt", media_type=TEXT),
+            self.general(
                 "sitemap.xml",
                 "sitemap.xml",
                 lambda view: {"places": discovery.site_map(self._labs(view), view)},
                 media_type=XML,
             ),
-            self._maker.general(
-                "feeds/changes.atom", "changes.atom.xml", feeds.of_all, media_type=ATOM
-            ),
+            self.general("feeds/changes.atom", "changes.atom.xml", feeds.of_all, media_type=ATOM),
         )
 
 
