@@ -21,7 +21,6 @@ from store.web.routes import DEFAULT_HITS, MAX_CHANGES
 from store.web.search_view import search_results
 from store.web.snapshot_view import SnapshotView
 from store.web.tables import MEDIA_TYPES, polls_as, rows_as
-from store.web.topic_items import topic_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -402,7 +401,7 @@ def absent_category(slug: str, view: SnapshotView) -> Absent:
 
 DOCUMENTS: dict[str, Callable[[SnapshotView], object]] = {
     "categories.json": SnapshotView.category_items,
-    "topics.json": topic_items,
+    "topics.json": SnapshotView.topic_items,
     "changes.json": SnapshotView.change_list,
     "mentions.json": SnapshotView.mention_list,
     "labs.json": SnapshotView.labs,

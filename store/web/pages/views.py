@@ -10,11 +10,14 @@ from urllib.parse import urlencode
 import msgspec
 from flask import Blueprint, request
 
+from store.rankings.names import slug as slug_of
 from store.snapshot import last_modified
 from store.web import as_of, resolution
 from store.web import resources as wire
+from store.web.addresses import compare_path, topic_path
 from store.web.cache import EncodedBody
 from store.web.pages import (
+    assistants,
     citations,
     comparisons,
     contexts,
@@ -24,14 +27,13 @@ from store.web.pages import (
     docs,
     feeds,
 )
-from store.web.pages.browsing import Browsing, no_topic
 from store.web.pages.chart_data import ChartData
 from store.web.pages.drawing import Drawing
 from store.web.pages.evidence import Evidence
 from store.web.pages.making import PageMaker, small
 from store.web.pages.rendering import HTML, page_link
 from store.web.parameters import Parameters, asked_day, asked_days, asked_query, path_slug
-from store.web.resolution import JSON, Absent, Resource
+from store.web.resolution import JSON, Absent, Moved, Resource
 from store.web.search_view import search_results
 
 if TYPE_CHECKING:
@@ -72,7 +74,6 @@ class Pages(PageMaker):
         blueprint = Blueprint("pages", __name__)
         resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
             *self._over_all(),
-            *Browsing(self.responder, self.renderer).rules(),
             *Drawing(self.responder, self.renderer).rules(),
             *ChartData(self.responder, self.renderer).rules(),
             ("/search", self.search),
@@ -82,6 +83,9 @@ class Pages(PageMaker):
             ("/product/<slug>", self.product),
             ("/product/<slug>/polls", self.polls),
             ("/labs/<slug>", self.experiment),
+            ("/topics/<slug>", self.topic),
+            ("/models/<slug>", self.model),
+            ("/compare", self.compare),
             ("/data", self.data),
             (f"/{API_CATALOG}", self.api_catalog),
             ("/feeds/changes.json", self.changes_json),
@@ -234,6 +238,43 @@ class Pages(PageMaker):
 
         return self.page(view, f"labs/{slug}", "experiment.html", context, same="labs.json")
 
+    def topic(self, view: SnapshotView, slug: str) -> Resolved:
+        """``/topics/<slug>``: the categories of a topic, part by part."""
+        found = view.snapshot.summary.topic(path_slug(slug))
+        if found is None:
+            return _no_topic(slug)
+        shown = partial(contexts.topic, found, view.snapshot)
+        return self.page(view, f"topics/{slug}", "topic.html", shown, same=topic_path(slug))
+
+    def model(self, view: SnapshotView, slug: str) -> Resolved:
+        """``/models/<slug>``: what an assistant recommends, how steadily, how often it fails."""
+        model = view.snapshot.summary.model_slugs.get(path_slug(slug))
+        if model is None or model not in view.snapshot.summary.assistants:
+            return _no_model(slug, view)
+        shown = partial(assistants.assistant, model, slug, view)
+        return self.page(view, f"models/{slug}", "model.html", shown)
+
+    def compare(self, view: SnapshotView) -> Resolved:
+        """``/compare``: two products, or two assistants; without both, a form to choose them."""
+        parameters = Parameters(request.args)
+        asked = parameters.name("a"), parameters.name("b")
+        parameters.check()
+        one, other = (comparisons.side(each, view) for each in asked)
+        if one.product and other.product and one.product is not other.product:
+            products = one.product, other.product
+            return self._compared(asked, view, lambda: comparisons.products(*products, view))
+        if one.model and other.model and one.model != other.model:
+            models = one.model, other.model
+            return self._compared(asked, view, lambda: comparisons.models(*models, view))
+        return self._compared(asked, view, lambda: comparisons.choice(one, other, view))
+
+    def _compared(
+        self, asked: tuple[str, str], view: SnapshotView, context: Callable[[], dict[str, Any]]
+    ) -> Resource:
+        """The page of a comparison, kept until anything at all changes."""
+        found = self.page(view, compare_path(*asked), "compare.html", context)
+        return msgspec.structs.replace(found, generation=view.snapshot.generations.newest)
+
     def data(self, view: SnapshotView) -> Resource:
         """``/data``: the dataset, how to load it, and the proof over it."""
         known = self._data.published()
@@ -301,7 +342,7 @@ class Pages(PageMaker):
         """``/feeds/topics/<slug>.atom``: the changes of a topic's categories."""
         topic = view.snapshot.summary.topic(path_slug(slug))
         if topic is None:
-            return no_topic(slug)
+            return _no_topic(slug)
         path, shown = f"feeds/topics/{slug}.atom", partial(feeds.of_topic, topic, view)
         return self.page(view, path, "feed.atom.xml", shown, media_type=ATOM)
 
@@ -332,6 +373,8 @@ class Pages(PageMaker):
         return (
             self.general("", "home.html", contexts.home),
             ("/changes", self.changes),
+            self.general("topics", "topics.html", same="topics.json"),
+            self.general("models", "models.html", assistants.overview),
             self.general("mentions", "mentions.html", self._mentions, "mentions.json"),
             self.general("labs", "labs.html", lambda view: {"labs": self._labs(view)}, "labs.json"),
             self.general("methodology", "methodology.html", contexts.methodology),
@@ -356,3 +399,23 @@ def _not_before(time: int, page: Resource) -> Resource:
         return EncodedBody(encoded.body, max(encoded.modified, time))
 
     return msgspec.structs.replace(page, make=make)
+
+
+def _no_topic(slug: str) -> Absent:
+    """That there is no such topic."""
+    why = f'There is no topic with the slug "{slug}". /topics lists them all.'
+    return Absent.because(HTTPStatus.NOT_FOUND, why)
+
+
+def _no_model(slug: str, view: SnapshotView) -> Absent | Moved:
+    """Where a slug leads that no configured assistant has: to its new one, or nowhere."""
+    for former, model in view.snapshot.catalogue.former_names.items():
+        if slug_of(former) == slug:
+            slugs = {name: own for own, name in view.snapshot.summary.model_slugs.items()}
+            return Moved(view.at.model_page(slugs[model]))
+    retired = next((m for m in view.snapshot.summary.retired if slug_of(m) == slug), None)
+    if retired:
+        why = f"{retired} is not asked any more: its polls stay in the history, and count nowhere."
+        return Absent.because(HTTPStatus.GONE, why)
+    why = f'There is no assistant with the slug "{slug}". /models lists them all.'
+    return Absent.because(HTTPStatus.NOT_FOUND, why)
