@@ -352,12 +352,8 @@ class Mention(JsonObject, frozen=True, kw_only=True):
     name: str
     domain: str | None
     mentions: Annotated[int, Meta(ge=1, description="Successful polls, all time, that rank it.")]
-    mentions7d: Annotated[int, Meta(ge=0, description="Cells that list it now.")] = field(
-        name="mentions7d"
-    )
-    polls7d: Annotated[int, Meta(ge=0, description="Cells that list it now or before.")] = field(
-        name="polls7d"
-    )
+    mentions7d: Annotated[int, Meta(ge=0, description="Cells that list it now.")]
+    polls7d: Annotated[int, Meta(ge=0, description="Cells that list it now or before.")]
     mentions_prev7d: Annotated[int, Meta(ge=0, description="Cells that listed it before.")] = field(
         name="mentionsPrev7d"
     )

@@ -124,14 +124,10 @@ class Tool(Struct, frozen=True, kw_only=True):
         try:
             body = self._body(Call(view, responder), given)
         except BadCall as error:
-            content = [_text(str(error))]
-            if error.quotes:
-                content.append(_text(notice(view.site)))
-            return {"content": content, "isError": True}
-        content = [_text(body.decode())]
-        if self.quotes:
-            content.append(_text(notice(view.site)))
-        return {"content": content, "structuredContent": Raw(body), "isError": False}
+            said = _content(str(error), view.site, quotes=error.quotes)
+            return {"content": said, "isError": True}
+        said = _content(body.decode(), view.site, quotes=self.quotes)
+        return {"content": said, "structuredContent": Raw(body), "isError": False}
 
     def _body(self, call: Call, given: Mapping[str, Any]) -> bytes:
         models = list(model_names(call.view.snapshot))
@@ -194,9 +190,8 @@ def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
 def get_product(call: Call, given: Mapping[str, Any]) -> bytes:
     """The record of a product: its body."""
     snapshot, slug = call.view.snapshot, given["slug"]
-    product = snapshot.product(slug)
-    if product is None and (current := snapshot.summary.product_redirects.get(slug)):
-        product = snapshot.product(current)
+    current = snapshot.summary.product_redirects.get(slug, "")
+    product = snapshot.product(slug) or snapshot.product(current)
     if product is None:
         raise _refused(resolution.absent_product(slug, call.view), quotes=True)
     return call.responder.body(resolution.record(product, call.view)).body
@@ -257,8 +252,9 @@ def _refused(absent: Absent, *, quotes: bool = False) -> BadCall:
     )
 
 
-def _text(text: str) -> dict[str, str]:
-    return {"type": "text", "text": text}
+def _content(text: str, site: Site, *, quotes: bool) -> list[dict[str, str]]:
+    texts = [text, notice(site)] if quotes else [text]
+    return [{"type": "text", "text": each} for each in texts]
 
 
 TOOLS: tuple[Tool, ...] = (
