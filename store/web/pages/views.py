@@ -27,7 +27,6 @@ from store.web.pages import (
     docs,
     feeds,
 )
-from store.web.pages.chart_data import ChartData
 from store.web.pages.drawing import Drawing
 from store.web.pages.evidence import Evidence
 from store.web.pages.making import PageMaker, small
@@ -75,7 +74,6 @@ class Pages(PageMaker):
         resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
             *self._over_all(),
             *Drawing(self.responder, self.renderer).rules(),
-            *ChartData(self.responder, self.renderer).rules(),
             ("/search", self.search),
             ("/search/suggest", self.suggest),
             ("/best/<slug>", self.category),
