@@ -36,11 +36,9 @@ class BadParameters(BadRequest):
 
 
 class ProblemResponse(Response):
-    """A problem detail as an answer that no cache keeps.
+    """A problem detail as an answer that no cache keeps; a page may show it under ``heading``.
 
-    Its type is ``about:blank``, so its title is the status's own phrase (RFC 9457, section 4.2.1):
-    status, ``errors`` and ``suggestions`` tell all of our problems apart. ``heading`` is that of
-    the page that shows it, if it has one of its own.
+    Its type is ``about:blank``, so its title is the status's own phrase (RFC 9457, section 4.2.1).
     """
 
     heading: str | None = None

@@ -49,10 +49,9 @@ class PauseHealth(Struct, frozen=True):
 class AssistantHealth(Struct, frozen=True, rename="camel"):
     """When a configured assistant was last asked, and when it last answered; times of history.
 
-    ``answer_age`` is the seconds since then. ``failures`` are the polls that failed since,
-    ``failure`` is the kind of the last one, and ``unreachable`` that it found nobody, in several
-    attempts, at the other end. ``paused`` and ``due`` (polls) are what this process's
-    scheduler knows, null where it does not poll.
+    ``answer_age`` is the seconds since then, ``failures`` the polls that failed since, ``failure``
+    the kind of the last one; ``unreachable`` if that found nobody at the other end. ``paused`` and
+    ``due`` (polls) are null where this process does not poll.
     """
 
     name: str
@@ -83,12 +82,11 @@ class Damage(Struct, frozen=True):
 class Health(Struct, frozen=True, rename="camel"):
     """Whether the service is what its files say; ``degraded`` still serves the last good state.
 
-    ``reasons`` say in sentences why it is degraded. ``snapshot_age`` is the seconds since what is
-    served was made, ``looked_ago`` since the files were last looked at. ``problems`` are the first
-    hundred of ``problem_count``, as ``file:line:column: message``. ``scheduler`` is what this
-    process's scheduler says of itself, null where none runs. ``affected`` says of each
-    reason what it is about: ``data``, ``watcher``, ``scheduler``, or an assistant. ``export_age``
-    is the seconds since ``flask export`` last published this data directory.
+    ``reasons`` say why it is degraded, ``affected`` what each is about: ``data``, ``watcher``,
+    ``scheduler``, or an assistant. In seconds: ``snapshot_age`` since what is served was made,
+    ``looked_ago`` since the files were looked at, ``export_age`` since ``flask export`` published
+    them. ``problems`` are the first hundred of ``problem_count``, as ``file:line:column: message``.
+    ``scheduler`` is null where this process has none.
     """
 
     status: str

@@ -1,6 +1,5 @@
-"""The wire shapes: one struct for each JSON object that readers get.
+"""The wire shapes: one struct for each JSON object that readers get, and its schema.
 
-They encode every answer, and the OpenAPI document and MCP's output schemas are read off them.
 Names and types of published fields never change; objects may gain fields (store/README.md,
 Answers).
 """

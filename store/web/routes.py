@@ -36,10 +36,7 @@ TAGS = {
 
 
 class Parameter(Struct, frozen=True):
-    """A parameter of a route or a tool; ``schema`` is JSON schema.
-
-    ``place`` is where a route takes it: ``path`` or ``query``.
-    """
+    """A parameter of a tool, or of a route, in its ``path`` or ``query``; with its JSON schema."""
 
     name: str
     description: str

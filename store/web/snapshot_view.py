@@ -64,10 +64,7 @@ class SnapshotView:
         return _service_links(self.at.api("openapi.json"), self.licence)
 
     def link(self, page: str, following: str | None = None) -> str:
-        """The ``Link`` header of an answer of the API.
-
-        ``page`` is the address that shows the same, ``following`` that of the next part of it.
-        """
+        """The ``Link`` header: the page that shows the same, and the next part of what it shows."""
         known = f'{self.service_links}, <{page}>; rel="alternate"; type="text/html"'
         return f'{known}, <{following}>; rel="next"' if following else known
 

@@ -55,10 +55,7 @@ def polls_as(form: Literal["jsonl", "csv"], lines: Sequence[bytes]) -> bytes:
 
 
 def table(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
-    """Rows of plain values, in the order of the columns, as CSV: RFC 4180 in UTF-8 with LF.
-
-    Nothing stands where JSON has ``null``.
-    """
+    """Rows of plain values, ``None`` as nothing, as CSV: RFC 4180 in UTF-8 with LF."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

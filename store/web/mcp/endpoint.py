@@ -103,8 +103,8 @@ class Mcp:
 def _body() -> bytes:
     """The body of the request, if it is JSON and short enough, for a client that accepts JSON.
 
-    Text that is not declared as JSON could be posted by any page without a CORS preflight. Of a
-    chunked body Werkzeug reads no more than it may, and says nothing: one byte more tells it apart.
+    What is not declared as JSON any page could post without a CORS preflight. Werkzeug cuts a
+    chunked body off silently: one byte more tells it apart.
     """
     if request.mimetype != "application/json":
         raise UnsupportedMediaType("Send a JSON-RPC message with Content-Type: application/json.")

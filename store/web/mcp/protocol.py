@@ -1,12 +1,10 @@
 """MCP over streamable HTTP, stateless, for both eras of the protocol on one endpoint.
 
 Legacy revisions open with ``initialize``; since 2026-07-28 ("modern") every request carries its
-version in ``_meta`` and in headers, and ``server/discover`` takes the place of the handshake. No
-session is made, no stream is opened, and nothing is remembered between two requests.
+version in ``_meta`` and in headers, and ``server/discover`` takes the place of the handshake.
 
 Two deviations are deliberate. Batches, which 2025-03-26 alone has, are refused, as the official
-SDKs do. Every ``Origin`` is valid, because the service is open to every page; what ends DNS
-rebinding is the check of ``Host``.
+SDKs do. Every ``Origin`` is valid; what ends DNS rebinding is the check of ``Host``.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def search_best(call: Call, given: Mapping[str, Any]) -> bytes:
 
 
 def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
-    """The verdict of a category: its body, or the same members without the longest."""
+    """The verdict of a category: its body, or the same without the longest members."""
     snapshot, slug = call.view.snapshot, given["slug"]
     current = snapshot.summary.category_redirects.get(slug, slug)
     board, day = snapshot.leaderboards.get(current), given["as_of"]
@@ -216,10 +216,7 @@ def get_poll_history(call: Call, given: Mapping[str, Any]) -> bytes:
 
 
 def list_categories(call: Call, given: Mapping[str, Any]) -> bytes:
-    """A part of the list of ranked categories, or of a topic's.
-
-    ``q`` keeps those that contain all its words.
-    """
+    """A part of the list of ranked categories, or of a topic's, that contain all words of ``q``."""
     words = (given["q"] or "").casefold().split()
     topic = call.view.snapshot.summary.topic(given["topic"]) if given["topic"] else None
     if given["topic"] and topic is None:

@@ -30,10 +30,7 @@ MARGIN = 5.0
 
 
 class Dot(Struct, frozen=True):
-    """A mark at ``x`` percent and ``y`` pixels; ``title`` says what it stands for.
-
-    ``renewed`` when another version of the assistant answered than the last time.
-    """
+    """A mark, and what it stands for; ``renewed`` when another version answered than before."""
 
     x: float
     y: float

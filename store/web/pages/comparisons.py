@@ -43,10 +43,7 @@ _WORDS = 6
 
 
 class Side(Struct, frozen=True):
-    """One of the two things to compare: a product, an assistant, or neither and who may be meant.
-
-    ``asked`` is what stands in the address.
-    """
+    """What is ``asked`` for: a product, an assistant, or neither, and which may be meant."""
 
     asked: str
     product: ProductProfile | None = None
@@ -83,10 +80,9 @@ def _meant(text: str, view: SnapshotView) -> Iterator[ProductProfile]:
 
 
 def asked_in(query: str, view: SnapshotView) -> tuple[str, str, str] | None:
-    """The two names in a query such as "x vs y", and the path of their comparison.
+    """The two names in a query such as "is x or y better", and the path of their comparison.
 
-    Each is a product or an assistant exactly as spelled; beside it may stand other words, as in
-    "is x or y better for small teams".
+    Each is a product or an assistant exactly as spelled.
     """
     parts = _BETWEEN.split(query, maxsplit=1)
     if len(parts) != 2:  # noqa: PLR2004 - what stands before and after

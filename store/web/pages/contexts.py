@@ -34,11 +34,10 @@ SHOWN_SINCE = 1000
 
 
 class Row(Struct, frozen=True):
-    """A place of a merged ranking as it is shown.
+    """A place of a merged ranking as it is shown; ``place`` is the best rank it ties with.
 
-    ``place`` is the best rank among those it ties with. ``move`` is how many ranks it rose (or
-    fell, below 0) since the last poll, ``None`` when there was none before; ``new`` when it was
-    not ranked then.
+    ``move`` is how many ranks it rose (or fell, below 0) since the last poll, if there was one;
+    ``new`` when it was not ranked then.
     """
 
     entry: Entry
@@ -89,10 +88,7 @@ def by_letter(leaderboards: Iterable[Leaderboard]) -> list[tuple[str, list[Leade
 
 
 def topic(found: RankedTopic, snapshot: Snapshot) -> dict[str, Any]:
-    """A topic with its parts, and of each its categories with their #1.
-
-    The list of topics may be a moment behind; a category whose #1 has gone meanwhile is left out.
-    """
+    """A topic, its parts, and their categories with their #1, if it has not gone meanwhile."""
     parts = [
         (
             part,
@@ -280,10 +276,8 @@ def rows(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> list[Ro
 
 
 def votes(board: Leaderboard) -> list[str]:
-    """Whether each configured model's #1 has most first places; one vote alone is no agreement.
-
-    The missing ones, ``none``, come last.
-    """
+    """Whether each configured model's #1 has most first places; the missing ones come last."""
+    # One vote alone is no agreement.
     shared = board.agreement and board.agreement.votes > 1
     top = board.agreement.product if board.agreement and shared else None
     given = ["yes" if answer.answered.first == top else "no" for answer in board.counted]
@@ -291,11 +285,7 @@ def votes(board: Leaderboard) -> list[str]:
 
 
 def pick_changes(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[PickChange]:
-    """Changes in current names.
-
-    What is over all categories may be a moment behind the rest; a change between products that
-    have gone meanwhile is left out.
-    """
+    """Changes in current names, without products that are gone: the overview may be behind."""
     products = snapshot.products
     for change in changes:
         before, after = products.get(change.previous), products.get(change.current)

@@ -1,8 +1,7 @@
 """The dataset as it is served: a page about it, and its files, found in its manifest's table.
 
-No request becomes a path: a name is looked up among those that the manifests list. What is sent is
-always an object, a file that bears its own digest and never changes, so a version is whole while
-the next is written.
+No request becomes a path: a name is looked up among those that the manifests list. What is sent
+bears its own digest and never changes, so a version is whole while the next is written.
 """
 
 from __future__ import annotations
@@ -41,10 +40,7 @@ HEADS_SHOWN = 5
 
 
 class Published(Struct, frozen=True):
-    """A dataset as it is on disk: its newest version, what is sent for each path, newest heads.
-
-    ``problems`` say what is wrong with it; ``manifest`` is none where no version can be read.
-    """
+    """A dataset on disk: its newest version if any can be read, files by path, newest heads."""
 
     manifest: Manifest | None
     paths: Mapping[str, str]

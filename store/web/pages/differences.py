@@ -35,10 +35,7 @@ class Shift(Struct, frozen=True):
 
 
 class Mind(Struct, frozen=True):
-    """An assistant's #1 on each of two days, ``None`` without a counted answer.
-
-    ``says`` is its reason for the later one, which it gave on the day ``said_on``.
-    """
+    """An assistant's #1 on each of two days, if it counts; what it ``says`` of the later, when."""
 
     model: str
     before: ProductProfile | None

@@ -1,7 +1,4 @@
-"""Pictures that travel: badges, a ranking to embed, and the card that links show.
-
-Each says no more than the data does: the rank, its date, and how sure it is.
-"""
+"""Pictures that travel: badges, a ranking to embed, cards for links; each says how sure it is."""
 
 from __future__ import annotations
 

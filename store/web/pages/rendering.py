@@ -152,10 +152,7 @@ def markdown_text(text: str) -> str:
 
 
 def markdown(text: str) -> Markup:
-    """An operator's own Markdown as HTML: no raw HTML, no images, links to the web only.
-
-    Headings begin one level below the page's own.
-    """
+    """An operator's Markdown as HTML: no raw HTML or images, links to the web only, from ``h2``."""
     reader = _Markdown("commonmark", {"html": False}).enable("table").disable("image")
     tokens = reader.parse(text)
     for token in tokens:
