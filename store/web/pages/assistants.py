@@ -49,9 +49,8 @@ class Cell(Struct, frozen=True):
 def overview(view: SnapshotView) -> dict[str, Any]:
     """All assistants, and how far each two agree."""
     summary = view.snapshot.summary
-    known, slugs = summary.assistants, summary.model_slugs
     return {
-        "profiles": [(slug, known[model]) for slug, model in slugs.items() if model in known],
+        "profiles": [(slug, summary.assistants[m]) for slug, m in summary.model_slugs.items()],
         "matrix": matrix(view),
         "retired": summary.retired,
     }
@@ -72,7 +71,7 @@ def assistant(model: str, slug: str, view: SnapshotView) -> dict[str, Any]:
         "changes": len(changes),
         "confirmed": sum(change.confirmed for change in changes),
         "flips": list(islice(contexts.pick_changes(changes, snapshot), contexts.FEW)),
-        "others": next((row for name, _, row in matrix(view) if name == model), []),
+        "others": next(row for name, _, row in matrix(view) if name == model),
     }
 
 

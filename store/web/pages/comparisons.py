@@ -174,9 +174,9 @@ def rivals(product: ProductProfile, view: SnapshotView) -> list[ProductProfile]:
 def models(one: str, other: str, view: SnapshotView) -> dict[str, Any]:
     """Two assistants: how alike they are, where they differ, and what each likes best."""
     summary, known = view.snapshot.summary, view.snapshot.products
-    slugs = {model: slug for slug, model in view.snapshot.summary.model_slugs.items()}
+    slugs = {model: slug for slug, model in summary.model_slugs.items()}
     found = comparing.pair(summary.ranked, one, other, FEW)
-    profiles = [summary.assistants[model] for model in (one, other) if model in summary.assistants]
+    profiles = [summary.assistants[model] for model in (one, other)]
 
     def firsts(board: Leaderboard) -> list[ProductProfile | None]:
         by_model = comparing.firsts_of(board)

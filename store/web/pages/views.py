@@ -247,7 +247,7 @@ class Pages(PageMaker):
     def model(self, view: SnapshotView, slug: str) -> Resolved:
         """``/models/<slug>``: what an assistant recommends, how steadily, how often it fails."""
         model = view.snapshot.summary.model_slugs.get(path_slug(slug))
-        if model is None or model not in view.snapshot.summary.assistants:
+        if model is None:
             return _no_model(slug, view)
         shown = partial(assistants.assistant, model, slug, view)
         return self.page(view, f"models/{slug}", "model.html", shown)
