@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from store.rankings.search import Kind
 from store.records import is_slug
@@ -16,7 +16,7 @@ from store.web.routes import AS_OF, DATE, DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, N
 from store.web.tables import MEDIA_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from werkzeug.datastructures import MultiDict
 
@@ -56,10 +56,8 @@ class Parameters:
 
     def one_of(self, name: str, accepted: Collection[str]) -> str | None:
         """One of the accepted values, or ``None``."""
-        text = self._one(name)
-        if text is not None and text not in accepted:
-            self._refuse(name, f"is unknown; accepted are: {', '.join(accepted) or 'none yet'}.")
-        return text
+        known = ", ".join(accepted) or "none yet"
+        return self._where(name, accepted.__contains__, f"is unknown; accepted are: {known}.")
 
     def name(self, name: str) -> str:
         """A product or an assistant, by address or by name; empty if it is left out."""
@@ -80,20 +78,13 @@ class Parameters:
 
     def before(self) -> str | None:
         """``before``, written as the id of a poll."""
-        text = self._one("before")
-        if text is not None and not _POLL_ID.fullmatch(text):
-            self._refuse("before", "must be the id of a poll: 16 hexadecimal digits in lower case.")
-        return text
+        wrong = "must be the id of a poll: 16 hexadecimal digits in lower case."
+        return self._where("before", _POLL_ID.fullmatch, wrong)
 
     def format(self) -> Format:
         """``format``: one of :data:`store.web.tables.MEDIA_TYPES`, or JSON."""
-        text = self._one("format")
-        for form in MEDIA_TYPES:
-            if text == form:
-                return form
-        if text is not None:
-            self._refuse("format", f"must be one of: {', '.join(MEDIA_TYPES)}.")
-        return "json"
+        wrong = f"must be one of: {', '.join(MEDIA_TYPES)}."
+        return cast("Format", self._where("format", MEDIA_TYPES.__contains__, wrong) or "json")
 
     def day(self, name: str, newest: str | None = None) -> str | None:
         """A UTC date as ``YYYY-MM-DD``, not later than the ``newest`` poll's; ``None`` without."""
@@ -104,16 +95,21 @@ class Parameters:
 
     def kind(self) -> Kind | None:
         """``kind``, or ``None`` for both."""
-        text = self._one("kind")
-        found = next((kind for kind in get_args(Kind) if kind == text), None)
-        if text is not None and found is None:
-            self._refuse("kind", f"must be {' or '.join(get_args(Kind))}; leave it out for both.")
-        return found
+        kinds = get_args(Kind)
+        wrong = f"must be {' or '.join(kinds)}; leave it out for both."
+        return cast("Kind | None", self._where("kind", kinds.__contains__, wrong))
 
     def check(self) -> None:
         """Raise :class:`BadParameters` if anything was refused."""
         if self._errors:
             raise BadParameters(self._errors)
+
+    def _where(self, name: str, is_right: Callable[[str], object], wrong: str) -> str | None:
+        """A parameter that is right, if it is given."""
+        text = self._one(name)
+        if text is not None and not is_right(text):
+            self._refuse(name, wrong)
+        return text
 
     def _one(self, name: str) -> str | None:
         values = self._given.getlist(name)

@@ -102,10 +102,6 @@ class SnapshotView:
             },
         )
 
-    def certainty(self, board: Leaderboard) -> wire.Certainty:
-        """How sure a category's first place is."""
-        return CertaintyView(board, self.snapshot.products).summary()
-
     def verdict(self, board: Leaderboard) -> str:
         """The sentence to quote for a category."""
         return sentences.category_verdict(

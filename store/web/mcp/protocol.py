@@ -81,7 +81,9 @@ class Dispatcher:
                 check_modern(request, headers)
             return jsonrpc.success(request.id, self._result(request, modern=modern))
         except Refusal as refusal:
-            return jsonrpc.failure(request.id, refusal, _status(refusal.code) if modern else 200)
+            unknown = refusal.code is Code.METHOD_NOT_FOUND
+            status = (404 if unknown else 400) if modern else 200
+            return jsonrpc.failure(request.id, refusal, status)
         except Exception:
             log.exception("An MCP request failed")
             fault = Refusal(Code.INTERNAL_ERROR, "Internal error; it has been logged.")
@@ -196,8 +198,3 @@ def _decoded(value: str | None) -> str | None:
         return base64.b64decode(value[9:-2], validate=True).decode()
     except ValueError:
         return None
-
-
-def _status(code: Code) -> int:
-    """The HTTP status that goes with an error to a modern client."""
-    return 404 if code is Code.METHOD_NOT_FOUND else 400

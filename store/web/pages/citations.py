@@ -50,11 +50,6 @@ def began_at(day: str) -> int:
     return int(dt.datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp())
 
 
-def closed_at(day: str) -> int:
-    """When a UTC day ended, in Unix seconds; no page cites it before."""
-    return began_at(day) + 86_400
-
-
 def _tex(text: str) -> str:
     """A text that TeX sets as it stands."""
     return _SPECIAL.sub(lambda found: _ESCAPED.get(found[0], rf"\{found[0]}"), text)

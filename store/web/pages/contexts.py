@@ -11,6 +11,7 @@ from msgspec import Struct
 from store.rankings import sentences
 from store.rankings.merging import PLACES
 from store.rankings.timelines import places
+from store.web.certainty_view import CertaintyView
 from store.web.pages import charts, comparisons, discovery, pictures
 from store.web.snapshot_view import quoted_first
 
@@ -198,7 +199,7 @@ def product(
         "record": record,
         "standings": found,
         "best": found[standings.index(best)] if best else None,
-        "sure": view.certainty(best[0]) if best else None,
+        "sure": CertaintyView(best[0], view.snapshot.products).summary() if best else None,
         "best_range": record.entries[standings.index(best)].range if best else None,
         "best_of": len(best[0].slugs) if best else 0,
         "bars": charts.bars(charts.with_gaps(mentions, 2 * view.site.poll_every_days)),

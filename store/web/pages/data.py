@@ -126,7 +126,6 @@ def context(known: Published, view: SnapshotView) -> dict[str, Any]:
     found, at = known.manifest, view.at.page("data/")
     if found is None:
         return {"dataset": None, "problems": known.problems}
-    suffix = ".parquet" if found.tables(tables.POLLS.name) else ".csv"
     shown = [
         {
             "name": table.name,
@@ -151,7 +150,7 @@ def context(known: Published, view: SnapshotView) -> dict[str, Any]:
         ],
         "others": [name for name in sorted(found.files) if name in _DESCRIBING],
         "picks": [at + name for name in found.tables(tables.PICKS.name)],
-        "has_parquet": suffix == ".parquet",
+        "has_parquet": bool(found.tables(tables.POLLS.name)),
         "versions": sorted(name for name in known.paths if name.startswith(manifest.VERSIONS)),
         "heads": known.heads[::-1],
         "cite": metadata.cite_as(found),

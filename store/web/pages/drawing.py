@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ class Drawing(PageMaker):
 
     def rules(self) -> tuple[tuple[str, Callable[..., Resolved]], ...]:
         """Every rule with its resolver; cards only where they can be drawn."""
-        cards = ("/cards/best/<slug>.png", self.card)
+        draw = pictures.rasteriser()
         return (
             ("/badge/<slug>/<product>.svg", self.badge),
             ("/badge/<slug>/<product>.json", self.shield),
@@ -47,7 +48,7 @@ class Drawing(PageMaker):
             ("/product/<slug>/mentions.csv", self.mentions),
             ("/labs/<slug>/chart.csv", self.experiment),
             ("/models.csv", self.matrix),
-            *([cards] if pictures.rasteriser() else []),
+            *([("/cards/best/<slug>.png", partial(self.card, draw))] if draw else []),
         )
 
     def badge(self, view: SnapshotView, slug: str, product: str) -> Resolved:
@@ -90,11 +91,9 @@ class Drawing(PageMaker):
             view, f"embed/best/{slug}.svg", "ranking.svg", context, about=found, media_type=SVG
         )
 
-    def card(self, view: SnapshotView, slug: str) -> Resolved:
+    def card(self, draw: Callable[[bytes], bytes], view: SnapshotView, slug: str) -> Resolved:
         """``/cards/best/<slug>.png``: what sites show beside a link to a ranking."""
-        draw, board = pictures.rasteriser(), view.snapshot.leaderboards.get(slug)
-        if draw is None:
-            return Absent.because(HTTPStatus.NOT_FOUND, "This site draws no cards.")
+        board = view.snapshot.leaderboards.get(slug)
         if board is None:
             return resolution.no_category(path_slug(slug), view, view.at.card)
         found = resolution.verdict(board, view)

@@ -74,10 +74,15 @@ class PageMaker:
         return msgspec.json.decode(self.responder.body(found).body, type=shape)
 
 
-def small(view: SnapshotView, path: str, make: Callable[[], bytes], media_type: str) -> Resource:
-    """A resource that no template makes, so quickly that it is not kept."""
+def small(
+    path: str, make: Callable[[SnapshotView], bytes], media_type: str
+) -> tuple[str, Callable[[SnapshotView], Resource]]:
+    """The rule of what no template makes, so quickly that it is not kept, with its resolver."""
 
-    def encoded() -> EncodedBody:
-        return EncodedBody(make(), view.snapshot.modified)
+    def resolve(view: SnapshotView) -> Resource:
+        def encoded() -> EncodedBody:
+            return EncodedBody(make(view), view.snapshot.modified)
 
-    return Resource(path, None, encoded, media_type, page_link(view))
+        return Resource(path, None, encoded, media_type, page_link(view))
+
+    return f"/{path}", resolve

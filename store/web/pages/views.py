@@ -56,6 +56,8 @@ WITHOUT_HISTORY = (f"/{API_CATALOG}", f"/{ROBOTS}", "/static/<name>")
 
 ASSET_CACHE_CONTROL = "public, max-age=31536000, immutable"
 """An asset's address changes with its content, so its bytes may be kept for good."""
+A_DAY = 86_400
+"""Seconds."""
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
@@ -75,7 +77,7 @@ class Pages(PageMaker):
             *self._over_all(),
             *Drawing(self.responder, self.renderer).rules(),
             ("/search", self.search),
-            ("/search/suggest", self.suggest),
+            small("search/suggest", _suggestions, JSON),
             ("/best/<slug>", self.category),
             ("/best/<slug>/changes", self.differences),
             ("/product/<slug>", self.product),
@@ -85,8 +87,8 @@ class Pages(PageMaker):
             ("/models/<slug>", self.model),
             ("/compare", self.compare),
             ("/data", self.data),
-            (f"/{API_CATALOG}", self.api_catalog),
-            ("/feeds/changes.json", self.changes_json),
+            small(API_CATALOG, discovery.api_catalog, LINK_SET),
+            small("feeds/changes.json", feeds.json_feed, JSON_FEED),
             ("/feeds/best/<slug>.atom", self.category_atom),
             ("/feeds/product/<slug>.atom", self.product_atom),
             ("/feeds/topics/<slug>.atom", self.topic_atom),
@@ -120,24 +122,6 @@ class Pages(PageMaker):
         link = page_link(view, f"api/v1/search?{urlencode({'q': query})}")
         return Resource(path, view.snapshot.generations.summary, make, HTML, link)
 
-    def suggest(self, view: SnapshotView) -> Resolved:
-        """``/search/suggest``: titles and paths for what is being typed."""
-        snapshot, query = view.snapshot, asked_query(request.args)
-
-        def make() -> bytes:
-            hits = snapshot.summary.index.complete(query)
-            leaderboards = (snapshot.leaderboards.get(hit.slug) for hit in hits.categories)
-            products = (snapshot.product(hit.slug) for hit in hits.brands)
-            pair = comparisons.asked_in(query, view)
-            found = [
-                *([(f"Compare {pair[0]} and {pair[1]}", pair[2])] if pair else []),
-                *[(b.category.title, f"best/{b.slug}") for b in leaderboards if b][: SUGGESTED[0]],
-                *[(p.name, f"product/{p.slug}") for p in products if p][: SUGGESTED[1]],
-            ]
-            return msgspec.json.encode([{"title": title, "path": path} for title, path in found])
-
-        return small(view, "search/suggest", make, JSON)
-
     def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
         snapshot, store = view.snapshot, self.responder.store
@@ -165,7 +149,7 @@ class Pages(PageMaker):
 
         path = f"best/{slug}?asOf={day or ''}&cited={cited or ''}&behind={behind or ''}"
         page = self.page(view, path, "category.html", context, about=found)
-        since = [citations.closed_at(cited)] if cited else []
+        since = [citations.began_at(cited) + A_DAY] if cited else []  # when that day ended
         since += [citations.began_at(behind)] if behind else []
         return _not_before(max(since), page) if since else page
 
@@ -298,15 +282,6 @@ class Pages(PageMaker):
             same="changes.json",
         )
 
-    def api_catalog(self, view: SnapshotView) -> Resolved:
-        """``/.well-known/api-catalog``: where the API and its descriptions are (RFC 9727)."""
-        return small(view, API_CATALOG, lambda: discovery.api_catalog(view), LINK_SET)
-
-    def changes_json(self, view: SnapshotView) -> Resolved:
-        """``/feeds/changes.json``: the same as a JSON Feed."""
-        path = "feeds/changes.json"
-        return small(view, path, lambda: feeds.json_feed(view), JSON_FEED)
-
     def category_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/best/<slug>.atom``: the changes of one category."""
         board = view.snapshot.leaderboards.get(slug)
@@ -387,6 +362,21 @@ class Pages(PageMaker):
             ),
             self.general("feeds/changes.atom", "changes.atom.xml", feeds.of_all, media_type=ATOM),
         )
+
+
+def _suggestions(view: SnapshotView) -> bytes:
+    """``/search/suggest``: titles and paths for what is being typed."""
+    snapshot, query = view.snapshot, asked_query(request.args)
+    hits = snapshot.summary.index.complete(query)
+    leaderboards = (snapshot.leaderboards.get(hit.slug) for hit in hits.categories)
+    products = (snapshot.product(hit.slug) for hit in hits.brands)
+    pair = comparisons.asked_in(query, view)
+    found = [
+        *([(f"Compare {pair[0]} and {pair[1]}", pair[2])] if pair else []),
+        *[(b.category.title, f"best/{b.slug}") for b in leaderboards if b][: SUGGESTED[0]],
+        *[(p.name, f"product/{p.slug}") for p in products if p][: SUGGESTED[1]],
+    ]
+    return msgspec.json.encode([{"title": title, "path": path} for title, path in found])
 
 
 def _not_before(time: int, page: Resource) -> Resource:
