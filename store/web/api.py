@@ -12,8 +12,8 @@ from flask import Blueprint, Response, current_app, request
 from store.web import health, resolution
 from store.web.parameters import (
     Parameters,
+    alone,
     asked_day,
-    asked_format,
     model_names,
     path_slug,
 )
@@ -123,7 +123,7 @@ class Api:
 
     def mentions(self, view: SnapshotView) -> Resolved:
         """``/api/v1/mentions.json``, in the form asked for."""
-        form = asked_format(request.args) if request.query_string else "json"
+        form = alone(request.args, Parameters.format) if request.query_string else "json"
         return resolution.document("mentions.json", view, form)
 
     def changes(self, view: SnapshotView) -> Resolved:

@@ -93,11 +93,6 @@ def unreadable(error: HistoryError) -> str:
     )
 
 
-def handle_history_error(error: HistoryError) -> Response:
-    """Answer while a history file cannot be read."""
-    return ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, unreadable(error))
-
-
 def handle_malformed_body(_: Exception) -> Response:
     """Answer a body that the server that runs us could not take apart."""
     detail = "The body of the request is malformed: its chunks are not as HTTP has them."
@@ -106,7 +101,9 @@ def handle_malformed_body(_: Exception) -> Response:
 
 def register(app: Flask) -> None:
     """Answer every failure of the app as a problem detail; the unexpected ones are logged."""
-    app.register_error_handler(HistoryError, handle_history_error)
+    app.register_error_handler(
+        HistoryError, lambda e: ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, unreadable(e))
+    )
     app.register_error_handler(HTTPException, handle_http_exception)
 
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct
 
 from store.counting import latest_time
 from store.dataset import manifest
-from store.rankings.poll_states import outage, usd_on
-from store.records import Problem
+from store.rankings.poll_states import PollState, ScheduleState, outage, usd_on
+from store.records import Problem, Severity
 from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from store.memory import Store
-    from store.rankings.poll_states import PollState, ScheduleState
     from store.snapshot import Snapshot
 
 UNSEEN_AFTER = 60
@@ -179,9 +177,8 @@ def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
                 "polled until this machine's clock is set or the poll withheld; `flask check` "
                 "names its line"
             )
-            found = Problem(f"history/{slug}.jsonl", 1, 1, message)
-            sample = snapshot.catalogue.site.sample
-            yield msgspec.structs.replace(found, severity="notice") if sample else found
+            severity: Severity = "notice" if snapshot.catalogue.site.sample else "error"
+            yield Problem(f"history/{slug}.jsonl", 1, 1, message, severity)
 
 
 def _states(snapshot: Snapshot) -> dict[str, list[PollState]]:

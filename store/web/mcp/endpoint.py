@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from flask import Blueprint, request
+from flask import Blueprint, Response, request
 from werkzeug.exceptions import NotAcceptable, RequestEntityTooLarge, UnsupportedMediaType
 
 from store.snapshot import last_modified
@@ -22,8 +22,6 @@ from store.web.resolution import Resource, without_history
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from flask import Response
 
     from store.web.responding import Responder
     from store.web.snapshot_view import SnapshotView

@@ -9,24 +9,21 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from store.rankings import sentences
-from store.rankings.merging import PLACES
-from store.rankings.timelines import places
+from store.rankings.merging import PLACES, Entry
+from store.rankings.timelines import Day, places
 from store.web.certainty_view import CertaintyView
 from store.web.pages import charts, comparisons, discovery, pictures
-from store.web.snapshot_view import quoted_first
+from store.web.snapshot_view import SnapshotView, quoted_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from store.rankings.changes import Change
     from store.rankings.leaderboards import Leaderboard
-    from store.rankings.merging import Entry
     from store.rankings.products import ProductProfile
-    from store.rankings.timelines import Day
     from store.rankings.topics import RankedTopic
     from store.snapshot import Snapshot
     from store.web.resources import CategoryVerdict, LabsExperiment, ProductRecord
-    from store.web.snapshot_view import SnapshotView
 
 FEW = 6
 MOST = 10

@@ -11,7 +11,7 @@ import threading
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from flask import send_file
+from flask import Response, send_file
 from msgspec import Struct
 
 from store.dataset import leaves, manifest, metadata, tables
@@ -22,8 +22,6 @@ from store.web.http_responses import CACHE_CONTROL
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from flask import Response
 
     from store.dataset.leaves import Head
     from store.dataset.manifest import Manifest

@@ -16,7 +16,7 @@ from store.web.pages.making import PageMaker
 from store.web.pages.pictures import PNG, SVG
 from store.web.pages.rendering import page_link
 from store.web.parameters import path_slug
-from store.web.resolution import JSON, Absent, Moved, Resource
+from store.web.resolution import JSON, Absent, Moved, Resolved, Resource
 from store.web.resources import CategoryVerdict
 from store.web.tables import MEDIA_TYPES, table
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.products import ProductProfile
-    from store.web.resolution import Resolved
     from store.web.snapshot_view import SnapshotView
 
     Rows = Callable[[], Iterable[Sequence[str | float | None]]]

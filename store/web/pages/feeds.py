@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from store.rankings import sentences
-from store.web.pages.contexts import pick_changes
+from store.web.pages.contexts import PickChange, pick_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.products import ProductProfile
     from store.rankings.topics import RankedTopic
-    from store.web.pages.contexts import PickChange
     from store.web.snapshot_view import SnapshotView
 
 ENTRIES = 100
@@ -54,7 +53,7 @@ def of_product(product: ProductProfile, view: SnapshotView) -> dict[str, Any]:
         "title": f"{product.name}: won and lost #1s",
         "subtitle": f"When {product.name} becomes an assistant's #1 for a category, or another "
         "does.",
-        "address": view.at.product_feed(product.slug),
+        "address": view.at.feed("product", product.slug),
         "page": view.at.product_page(product.slug),
         "updated": max(aggregate.last_success or "" for aggregate in known),
         "items": _items(changes, view),
@@ -70,7 +69,7 @@ def of_topic(topic: RankedTopic, view: SnapshotView) -> dict[str, Any]:
         "id": identity("feed", f"topic/{topic.slug}"),
         "title": f"{topic.title}: changes of a #1",
         "subtitle": "When an assistant's #1 for one of its categories becomes another product.",
-        "address": view.at.topic_feed(topic.slug),
+        "address": view.at.feed("topics", topic.slug),
         "page": view.at.topic_page(topic.slug),
         "updated": max((board.newest for board in boards), default="1970-01-01T00:00:00Z"),
         "items": _items(changes, view),

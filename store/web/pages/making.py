@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from store.web.cache import EncodedBody
-from store.web.pages.rendering import HTML, page_link
+from store.web.pages.rendering import HTML, PageRenderer, page_link
 from store.web.resolution import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from store.web.pages.rendering import PageRenderer
     from store.web.responding import Responder
     from store.web.snapshot_view import SnapshotView
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -30,17 +31,15 @@ from store.web.pages import (
 from store.web.pages.drawing import Drawing
 from store.web.pages.evidence import Evidence
 from store.web.pages.making import PageMaker, small
-from store.web.pages.rendering import HTML, page_link
-from store.web.parameters import Parameters, asked_day, asked_days, asked_query, path_slug
-from store.web.resolution import JSON, Absent, Moved, Resource
+from store.web.pages.rendering import HTML, MEDIA_TYPES, PageRenderer, page_link, version
+from store.web.parameters import Parameters, alone, asked_day, asked_days, path_slug
+from store.web.resolution import JSON, Absent, Moved, Resolved, Resource
 from store.web.search_view import search_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from store.web.api_docs import ApiDocs
-    from store.web.pages.rendering import PageRenderer
-    from store.web.resolution import Resolved
     from store.web.responding import Responder
     from store.web.snapshot_view import SnapshotView
 
@@ -110,7 +109,7 @@ class Pages(PageMaker):
                 lambda: {"groups": contexts.by_letter(view.snapshot.summary.ranked)},
                 same="categories.json",
             )
-        query = asked_query(request.args)
+        query = alone(request.args, Parameters.query)
 
         def make() -> EncodedBody:
             hits = view.search(query)
@@ -238,9 +237,7 @@ class Pages(PageMaker):
 
     def compare(self, view: SnapshotView) -> Resolved:
         """``/compare``: two products, or two assistants; without both, a form to choose them."""
-        parameters = Parameters(request.args)
-        asked = parameters.name("a"), parameters.name("b")
-        parameters.check()
+        asked = alone(request.args, lambda given: (given.name("a"), given.name("b")))
         one, other = (comparisons.side(each, view) for each in asked)
         if one.product and other.product and one.product is not other.product:
             products = one.product, other.product
@@ -271,9 +268,7 @@ class Pages(PageMaker):
 
     def changes(self, view: SnapshotView) -> Resource:
         """``/changes``: the newest flips of a #1, or those ``since`` a day."""
-        parameters = Parameters(request.args)
-        since = parameters.day("since")
-        parameters.check()
+        since = alone(request.args, lambda given: given.day("since"))
         return self.page(
             view,
             f"changes?since={since}" if since else "changes",
@@ -286,7 +281,7 @@ class Pages(PageMaker):
         """``/feeds/best/<slug>.atom``: the changes of one category."""
         board = view.snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.at.category_feed)
+            return resolution.no_category(path_slug(slug), view, partial(view.at.feed, "best"))
 
         return self.page(
             view,
@@ -301,7 +296,7 @@ class Pages(PageMaker):
         """``/feeds/product/<slug>.atom``: the #1s that a product won and lost."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.at.product_feed)
+            return resolution.no_product(path_slug(slug), view, partial(view.at.feed, "product"))
         return self.page(
             view,
             f"feeds/product/{slug}.atom",
@@ -324,8 +319,9 @@ class Pages(PageMaker):
         found = self.renderer.assets.get(name)
         if found is None:
             return Absent.because(HTTPStatus.NOT_FOUND, "There is no such file.")
-        named = Resource(f"static/{name}", None, lambda: found.encoded, found.media_type, link="")
-        if request.args.get("v") == found.version:
+        media_type = MEDIA_TYPES[Path(name).suffix]
+        named = Resource(f"static/{name}", None, lambda: found, media_type, link="")
+        if request.args.get("v") == version(found):
             return msgspec.structs.replace(named, cache_control=ASSET_CACHE_CONTROL)
         return named
 
@@ -366,7 +362,7 @@ class Pages(PageMaker):
 
 def _suggestions(view: SnapshotView) -> bytes:
     """``/search/suggest``: titles and paths for what is being typed."""
-    snapshot, query = view.snapshot, asked_query(request.args)
+    snapshot, query = view.snapshot, alone(request.args, Parameters.query)
     hits = snapshot.summary.index.complete(query)
     leaderboards = (snapshot.leaderboards.get(hit.slug) for hit in hits.categories)
     products = (snapshot.product(hit.slug) for hit in hits.brands)
