@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FOR_GOOD = "public, max-age=31536000, immutable"
-"""What bears its digest in its name may be kept for good."""
+"""What bears its digest in its address may be kept for good."""
 EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified, Link"
 """Headers that a browser's script needs to read a part of a Parquet file."""
 HEADS_SHOWN = 5

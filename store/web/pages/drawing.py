@@ -126,13 +126,10 @@ class Drawing(PageMaker):
         product = view.snapshot.product(slug)
         if product is None:
             return resolution.no_product(path_slug(slug), view, view.at.mentions_table)
-
-        def rows() -> Iterable[Sequence[str | float | None]]:
-            return Evidence(self.responder.store, view.snapshot).mentions(product)
-
-        columns = ("date", "named", "answers")
-        found = resolution.record(product, view)
-        return self._table(found, f"product/{slug}/mentions.csv", columns, rows)
+        columns, path = ("date", "named", "answers"), f"product/{slug}/mentions.csv"
+        evidence = Evidence(self.responder.store, view.snapshot)
+        about = resolution.record(product, view)
+        return self._table(about, path, columns, lambda: evidence.mentions(product))
 
     def experiment(self, view: SnapshotView, slug: str) -> Resolved:
         """``/labs/<slug>/chart.csv``: the figures of a computed experiment."""

@@ -28,6 +28,7 @@ from store.web.pages import (
     docs,
     feeds,
 )
+from store.web.pages.data import FOR_GOOD
 from store.web.pages.drawing import Drawing
 from store.web.pages.evidence import Evidence
 from store.web.pages.making import PageMaker, small
@@ -53,8 +54,6 @@ API_CATALOG, ROBOTS = ".well-known/api-catalog", "robots.txt"
 WITHOUT_HISTORY = (f"/{API_CATALOG}", f"/{ROBOTS}", "/static/<name>")
 """Rules of what says nothing that follows from history."""
 
-ASSET_CACHE_CONTROL = "public, max-age=31536000, immutable"
-"""An asset's address changes with its content, so its bytes may be kept for good."""
 A_DAY = 86_400
 """Seconds."""
 SUGGESTED = 5, 3
@@ -322,7 +321,7 @@ class Pages(PageMaker):
         media_type = MEDIA_TYPES[Path(name).suffix]
         named = Resource(f"static/{name}", None, lambda: found, media_type, link="")
         if request.args.get("v") == version(found):
-            return msgspec.structs.replace(named, cache_control=ASSET_CACHE_CONTROL)
+            return msgspec.structs.replace(named, cache_control=FOR_GOOD)
         return named
 
     def _labs(self, view: SnapshotView) -> wire.Labs:
