@@ -224,8 +224,10 @@ def changes(view: SnapshotView, since: str | None = None) -> dict[str, Any]:
     }
 
 
-def experiment(found: LabsExperiment, body: str | None, view: SnapshotView) -> dict[str, Any]:
+def experiment(found: LabsExperiment, view: SnapshotView) -> dict[str, Any]:
     """An experiment with what was written about it, or the chart of a computed one."""
+    written = view.snapshot.catalogue.labs.get(found.slug)
+    body = written.body if written else None
     computed = () if body else view.snapshot.summary.experiments
     chart = next((e.chart for e in computed if e.slug == found.slug), None)
     shown: dict[str, Any] = {"experiment": found, "body": body, "chart": chart}

@@ -179,7 +179,6 @@ class Pages(PageMaker):
         product = view.snapshot.product(slug)
         if product is None:
             return resolution.no_product(path_slug(slug), view, view.at.product_page)
-
         found = resolution.record(product, view)
 
         def context() -> dict[str, Any]:
@@ -194,7 +193,6 @@ class Pages(PageMaker):
         product = view.snapshot.product(slug)
         if product is None:
             return resolution.no_product(path_slug(slug), view, view.at.evidence_page)
-
         evidence = Evidence(self.responder.store, view.snapshot)
 
         def context() -> dict[str, Any]:
@@ -210,13 +208,8 @@ class Pages(PageMaker):
         if found is None:
             why = f'No experiment with the slug "{slug}". /labs lists them all.'
             return Absent.because(HTTPStatus.NOT_FOUND, why)
-        written = view.snapshot.catalogue.labs.get(slug)
-
-        def context() -> dict[str, Any]:
-            body = written.body if written else None
-            return contexts.experiment(found, body, view)
-
-        return self.page(view, f"labs/{slug}", "experiment.html", context, same="labs.json")
+        shown = partial(contexts.experiment, found, view)
+        return self.page(view, f"labs/{slug}", "experiment.html", shown, same="labs.json")
 
     def topic(self, view: SnapshotView, slug: str) -> Resolved:
         """``/topics/<slug>``: the categories of a topic, part by part."""
@@ -256,14 +249,9 @@ class Pages(PageMaker):
     def data(self, view: SnapshotView) -> Resource:
         """``/data``: the dataset, how to load it, and the proof over it."""
         known = self._data.published()
-
-        def make() -> EncodedBody:
-            body = self.renderer.render("data.html", view, **data.context(known, view))
-            modified = last_modified([known.modified], None)
-            return EncodedBody(body, max(modified, view.snapshot.modified))
-
-        path = f"data?{known.signatures}"
-        return Resource(path, view.snapshot.generations.summary, make, HTML, page_link(view))
+        shown = partial(data.context, known, view)
+        page = self.page(view, f"data?{known.signatures}", "data.html", shown)
+        return _not_before(last_modified([known.modified], None), page)
 
     def changes(self, view: SnapshotView) -> Resource:
         """``/changes``: the newest flips of a #1, or those ``since`` a day."""
@@ -281,7 +269,6 @@ class Pages(PageMaker):
         board = view.snapshot.leaderboards.get(slug)
         if board is None:
             return resolution.no_category(path_slug(slug), view, partial(view.at.feed, "best"))
-
         return self.page(
             view,
             f"feeds/best/{slug}.atom",
