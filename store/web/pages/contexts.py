@@ -79,10 +79,11 @@ def _newest(
     return list(islice(((board, top) for board, top in found if top), FEW))
 
 
-def by_letter(leaderboards: Iterable[Leaderboard]) -> list[tuple[str, list[Leaderboard]]]:
+def categories(view: SnapshotView) -> dict[str, Any]:
     """Ranked categories, sorted by subject, under their first letters; digits under ``0-9``."""
-    ordered = sorted(leaderboards, key=lambda b: (b.category.subject.casefold(), b.slug))
-    return [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]
+    ranked = view.snapshot.summary.ranked
+    ordered = sorted(ranked, key=lambda b: (b.category.subject.casefold(), b.slug))
+    return {"groups": [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]}
 
 
 def topic(found: RankedTopic, snapshot: Snapshot) -> dict[str, Any]:

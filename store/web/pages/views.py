@@ -101,13 +101,8 @@ class Pages(PageMaker):
     def search(self, view: SnapshotView) -> Resolved:
         """``/search``: what fits ``q``; without it, every category."""
         if not request.args.get("q", "").strip():
-            return self.page(
-                view,
-                "search",
-                "categories.html",
-                lambda: {"groups": contexts.by_letter(view.snapshot.summary.ranked)},
-                same="categories.json",
-            )
+            shown = partial(contexts.categories, view)
+            return self.page(view, "search", "categories.html", shown, same="categories.json")
         query = alone(request.args, Parameters.query)
 
         def make() -> EncodedBody:
@@ -232,19 +227,13 @@ class Pages(PageMaker):
         asked = alone(request.args, lambda given: (given.name("a"), given.name("b")))
         one, other = (comparisons.side(each, view) for each in asked)
         if one.product and other.product and one.product is not other.product:
-            products = one.product, other.product
-            return self._compared(asked, view, lambda: comparisons.products(*products, view))
-        if one.model and other.model and one.model != other.model:
-            models = one.model, other.model
-            return self._compared(asked, view, lambda: comparisons.models(*models, view))
-        return self._compared(asked, view, lambda: comparisons.choice(one, other, view))
-
-    def _compared(
-        self, asked: tuple[str, str], view: SnapshotView, context: Callable[[], dict[str, Any]]
-    ) -> Resource:
-        """The page of a comparison, kept until anything at all changes."""
-        found = self.page(view, compare_path(*asked), "compare.html", context)
-        return msgspec.structs.replace(found, generation=view.snapshot.generations.newest)
+            shown = partial(comparisons.products, one.product, other.product, view)
+        elif one.model and other.model and one.model != other.model:
+            shown = partial(comparisons.models, one.model, other.model, view)
+        else:
+            shown = partial(comparisons.choice, one, other, view)
+        page = self.page(view, compare_path(*asked), "compare.html", shown)
+        return msgspec.structs.replace(page, generation=view.snapshot.generations.newest)
 
     def data(self, view: SnapshotView) -> Resource:
         """``/data``: the dataset, how to load it, and the proof over it."""
@@ -256,41 +245,27 @@ class Pages(PageMaker):
     def changes(self, view: SnapshotView) -> Resource:
         """``/changes``: the newest flips of a #1, or those ``since`` a day."""
         since = alone(request.args, lambda given: given.day("since"))
-        return self.page(
-            view,
-            f"changes?since={since}" if since else "changes",
-            "changes.html",
-            lambda: contexts.changes(view, since),
-            same="changes.json",
-        )
+        path = f"changes?since={since}" if since else "changes"
+        shown = partial(contexts.changes, view, since)
+        return self.page(view, path, "changes.html", shown, same="changes.json")
 
     def category_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/best/<slug>.atom``: the changes of one category."""
         board = view.snapshot.leaderboards.get(slug)
         if board is None:
             return resolution.no_category(path_slug(slug), view, partial(view.at.feed, "best"))
-        return self.page(
-            view,
-            f"feeds/best/{slug}.atom",
-            "category.atom.xml",
-            partial(feeds.of_category, board, view),
-            about=resolution.verdict(board, view),
-            media_type=ATOM,
-        )
+        path, shown = f"feeds/best/{slug}.atom", partial(feeds.of_category, board, view)
+        about = resolution.verdict(board, view)
+        return self.page(view, path, "category.atom.xml", shown, about=about, media_type=ATOM)
 
     def product_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/product/<slug>.atom``: the #1s that a product won and lost."""
         product = view.snapshot.product(slug)
         if product is None:
             return resolution.no_product(path_slug(slug), view, partial(view.at.feed, "product"))
-        return self.page(
-            view,
-            f"feeds/product/{slug}.atom",
-            "feed.atom.xml",
-            partial(feeds.of_product, product, view),
-            about=resolution.record(product, view),
-            media_type=ATOM,
-        )
+        path, shown = f"feeds/product/{slug}.atom", partial(feeds.of_product, product, view)
+        about = resolution.record(product, view)
+        return self.page(view, path, "feed.atom.xml", shown, about=about, media_type=ATOM)
 
     def topic_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/topics/<slug>.atom``: the changes of a topic's categories."""
