@@ -65,7 +65,7 @@ class Route(Struct, frozen=True):
         return re.sub(r"{(\w+)}", r"<\1>", self.path)
 
 
-def slug_parameter(description: str, place: str = "query") -> Parameter:
+def slug(description: str, place: str = "query") -> Parameter:
     """A parameter that takes a slug."""
     return Parameter("slug", description, SLUG_SCHEMA, required=True, place=place)
 
@@ -162,7 +162,7 @@ ROUTES: tuple[Route, ...] = (
         "The verdict of a category",
         "The merged ranking of a category, how far the models agree, and what each one said.",
         wire.CategoryVerdict,
-        (slug_parameter("Category slug, as search returns it.", "path"), AS_OF),
+        (slug("Category slug, as search returns it.", "path"), AS_OF),
         (404, 410),
         redirects=True,
     ),
@@ -174,7 +174,7 @@ ROUTES: tuple[Route, ...] = (
         "A product and every leaderboard it appears on, with the models' reasons and with what "
         "they say it would take to rank higher.",
         wire.ProductRecord,
-        (slug_parameter("Product slug, lower case and hyphenated, as search returns it.", "path"),),
+        (slug("Product slug, lower case and hyphenated, as search returns it.", "path"),),
         (404,),
         redirects=True,
     ),
@@ -207,7 +207,7 @@ ROUTES: tuple[Route, ...] = (
         "Every poll, newest first, failed ones included. A record is the line of the history "
         "file as it stands. A category that is gone keeps its history.",
         list[history_wire.PollRecord],
-        (slug_parameter("Category slug, as search returns it."), MODEL, LIMIT, BEFORE, FORMAT),
+        (slug("Category slug, as search returns it."), MODEL, LIMIT, BEFORE, FORMAT),
         (404,),
         redirects=True,
     ),

@@ -10,26 +10,13 @@ from msgspec import Raw, Struct
 
 from store.history import HistoryError
 from store.web import history_resources as history_wire
-from store.web import resolution
+from store.web import resolution, routes
 from store.web import resources as wire
 from store.web import search_resources as search_wire
 from store.web.as_of import newest_day
 from store.web.errors import unreadable
 from store.web.mcp.arguments import BadCall, input_schema, read
 from store.web.parameters import model_names, wrong_day
-from store.web.routes import (
-    AS_OF,
-    BEFORE,
-    KIND,
-    MAX_HITS,
-    MAX_LIMIT,
-    MODEL,
-    QUERY,
-    TOPIC,
-    Parameter,
-    number,
-    slug_parameter,
-)
 from store.web.search_view import search_results
 
 if TYPE_CHECKING:
@@ -92,7 +79,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     name: str
     title: str
     description: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[routes.Parameter, ...]
     output: type[wire.JsonObject]
     answer: Callable[[Call, Mapping[str, Any]], bytes]
     optional: tuple[str, ...] = ()
@@ -109,11 +96,11 @@ class Tool(Struct, frozen=True, kw_only=True):
             "annotations": {"title": self.title, **READ_ONLY},
         }
 
-    def accepting(self, models: Sequence[str]) -> list[Parameter]:
+    def accepting(self, models: Sequence[str]) -> list[routes.Parameter]:
         """The parameters; those that name a model accept these."""
         return [
             msgspec.structs.replace(p, schema={**p.schema, "enum": list(models)})
-            if p.name == MODEL.name
+            if p.name == routes.MODEL.name
             else p
             for p in self.parameters
         ]
@@ -269,9 +256,9 @@ TOOLS: tuple[Tool, ...] = (
             "`levelSentence` with it."
         ),
         parameters=(
-            QUERY,
-            number("limit", "Hits of each kind at most.", 1, MAX_HITS, 5),
-            KIND,
+            routes.QUERY,
+            routes.number("limit", "Hits of each kind at most.", 1, routes.MAX_HITS, 5),
+            routes.KIND,
         ),
         output=search_wire.SearchResults,
         answer=search_best,
@@ -288,13 +275,15 @@ TOOLS: tuple[Tool, ...] = (
             "(missedByModel)."
         ),
         parameters=(
-            slug_parameter("Category slug, as search_best returns it."),
-            Parameter(
+            routes.slug("Category slug, as search_best returns it."),
+            routes.Parameter(
                 "detail",
                 "full adds perModel and missedByModel, about three times as long.",
                 {"type": "string", "enum": ["summary", "full"], "default": "summary"},
             ),
-            Parameter("as_of", AS_OF.description, {**AS_OF.schema, "maxLength": 10}),
+            routes.Parameter(
+                "as_of", routes.AS_OF.description, {**routes.AS_OF.schema, "maxLength": 10}
+            ),
         ),
         output=wire.CategoryVerdict,
         answer=get_best_in_category,
@@ -309,7 +298,7 @@ TOOLS: tuple[Tool, ...] = (
             "Quote `verdict` verbatim and link `page`; unless an entry's `level` is clear, say how "
             "sure it is (`range`, `levelSentence`)."
         ),
-        parameters=(slug_parameter("Product slug, as search_best returns it among brands."),),
+        parameters=(routes.slug("Product slug, as search_best returns it among brands."),),
         output=wire.ProductRecord,
         answer=get_product,
     ),
@@ -323,13 +312,13 @@ TOOLS: tuple[Tool, ...] = (
             "to go on."
         ),
         parameters=(
-            slug_parameter("Category slug, as search_best returns it."),
-            MODEL,
-            number("limit", "Polls at most.", 1, MAX_LIMIT, 20),
-            Parameter(
+            routes.slug("Category slug, as search_best returns it."),
+            routes.MODEL,
+            routes.number("limit", "Polls at most.", 1, routes.MAX_LIMIT, 20),
+            routes.Parameter(
                 "before",
                 "Only polls older than the one with this id: pass nextBefore to go on.",
-                {**BEFORE.schema, "maxLength": 16},
+                {**routes.BEFORE.schema, "maxLength": 16},
             ),
         ),
         output=PollHistory,
@@ -345,14 +334,14 @@ TOOLS: tuple[Tool, ...] = (
             "an unknown topic brings the list of topics."
         ),
         parameters=(
-            Parameter(
+            routes.Parameter(
                 "q",
                 "Words that the title or slug must contain.",
                 {"type": "string", "maxLength": 200},
             ),
-            TOPIC,
-            number("limit", "Categories at most.", 1, 200, 50),
-            number("offset", "How many to skip.", 0, 1_000_000, 0),
+            routes.TOPIC,
+            routes.number("limit", "Categories at most.", 1, 200, 50),
+            routes.number("offset", "How many to skip.", 0, 1_000_000, 0),
         ),
         output=CategoryPage,
         answer=list_categories,

@@ -55,12 +55,11 @@ class Drawing(PageMaker):
         found = _place(view, slug, product, "svg")
         if not isinstance(found, tuple):
             return found
-        board, named = found
         return self._of_both(
             f"badge/{slug}/{product}.svg",
             found,
             view,
-            lambda: self._drawn("badge.svg", view, pictures.drawn_badge(board, named, view)),
+            lambda: self._drawn("badge.svg", view, pictures.drawn_badge(*found, view)),
             SVG,
         )
 
@@ -69,12 +68,13 @@ class Drawing(PageMaker):
         found = _place(view, slug, product, "json")
         if not isinstance(found, tuple):
             return found
-        board, named = found
-
-        def make() -> bytes:
-            return msgspec.json.encode({"schemaVersion": 1, **pictures.badge(board, named, view)})
-
-        return self._of_both(f"badge/{slug}/{product}.json", found, view, make, JSON)
+        return self._of_both(
+            f"badge/{slug}/{product}.json",
+            found,
+            view,
+            lambda: msgspec.json.encode(pictures.badge(*found, view)),
+            JSON,
+        )
 
     def ranking(self, view: SnapshotView, slug: str) -> Resolved:
         """``/embed/best/<slug>.svg``: a ranking's first places, with their source."""
