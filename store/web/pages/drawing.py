@@ -59,7 +59,7 @@ class Drawing(PageMaker):
             f"badge/{slug}/{product}.svg",
             found,
             view,
-            lambda: self._drawn("badge.svg", view, pictures.drawn_badge(*found, view)),
+            lambda: self.renderer.render("badge.svg", view, **pictures.drawn_badge(*found, view)),
             SVG,
         )
 
@@ -100,7 +100,7 @@ class Drawing(PageMaker):
 
         def make() -> EncodedBody:
             context = pictures.card(board, self.decoded(found, CategoryVerdict), view)
-            source = self._drawn("card.svg", view, context) + pictures.mark_of(draw)
+            source = self.renderer.render("card.svg", view, **context) + pictures.mark_of(draw)
             return EncodedBody(source, self.responder.body(found).modified, draw=draw)
 
         return msgspec.structs.replace(page, make=make, media_type=PNG)
@@ -159,9 +159,6 @@ class Drawing(PageMaker):
             return EncodedBody(table(columns, rows()), self.responder.body(about).modified)
 
         return Resource(path, about.generation, make, CSV, about.link)
-
-    def _drawn(self, template: str, view: SnapshotView, context: dict[str, Any]) -> bytes:
-        return self.renderer.render(template, view, **context)
 
     def _of_both(
         self,
