@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from store.snapshot import Snapshot
     from store.web.snapshot_view import SnapshotView
 
-    Standing = tuple[Leaderboard, Entry]
 
 MODELS = "models/"
 """What stands before an assistant's slug where a product's could stand too."""
