@@ -113,14 +113,20 @@ class BodyCache:
         """
         if generation is None:
             return make()
-        with self._lock:
-            kept = self._kept.get(path)
+        kept = self._found(path)
         if kept is not None and kept.generation == generation:
             return kept.body
         made = make()
         if made.is_final:
             self._keep(path, generation, made)
         return made
+
+    def _found(self, path: str) -> _Kept | None:
+        with self._lock:
+            try:
+                return self._kept[path]  # ``get`` would look twice
+            except KeyError:
+                return None
 
     def _keep(self, path: str, generation: int, body: EncodedBody) -> None:
         size = sys.getsizeof(path) + body.size + BESIDE

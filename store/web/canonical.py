@@ -30,9 +30,10 @@ def register(
 
     @app.before_request
     def redirect_other_spellings() -> Response | None:
-        if not request.query_string.isascii():  # else nobody could read an argument
+        environ = request.environ
+        if not environ.get("QUERY_STRING", "").isascii():  # else nobody could read an argument
             request.query_string = quote(request.query_string, safe=_KEPT).encode()
-        sent: str = request.environ["PATH_INFO"]
+        sent: str = environ["PATH_INFO"]
         if sent == "/" or not (sent.endswith("/") or sent != sent.lower()):
             return None
         path = _canonical(sent, leads_somewhere)

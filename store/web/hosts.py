@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 import idna
 from flask import Flask, request
 from werkzeug.exceptions import BadRequest
+from werkzeug.routing import MapAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from flask import Request
-    from werkzeug.routing import MapAdapter
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)]|([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?)(?::[0-9]{0,5})?")
 """``uri-host [ ":" port ]`` of RFC 9110, lower case: an IPv6 literal, or a name or IPv4 address."""
@@ -37,9 +37,12 @@ class PathRouted(Flask):
         if request is None:
             return super().create_url_adapter(request)
         sent: str = request.environ["PATH_INFO"]
-        return self.url_map.bind(
-            "localhost",
-            request.root_path,
+        return MapAdapter(
+            self.url_map,
+            server_name="localhost",
+            script_name=request.root_path,
+            subdomain="",
+            url_scheme="http",
             path_info=f"/.{sent}" if sent.startswith("//") else request.path,
             default_method=request.method,
             query_args=request.query_string.decode("latin-1"),
@@ -59,7 +62,8 @@ def register(app: Flask, names: Callable[[], Collection[str]]) -> None:
 
     @app.before_request
     def refuse_other_hosts() -> None:
-        if request.path not in PROBES and not is_trusted(request.environ, names()):
+        environ = request.environ
+        if not is_trusted(environ, names()) and environ["PATH_INFO"] not in PROBES:
             raise BadRequest(
                 "The Host header names a host that is not this service. Its operator can add it "
                 "to HOSTS, or to hosts in site.json."

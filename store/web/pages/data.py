@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from store.dataset import leaves, manifest, metadata, tables
 from store.listing import MISSING, Signature, signature_of
+from store.snapshot import last_modified
 from store.web.errors import ProblemResponse
 from store.web.http_responses import CACHE_CONTROL
 
@@ -47,9 +48,9 @@ class Published(Struct, frozen=True):
     signatures: tuple[Signature, ...]
 
     @property
-    def modified(self) -> int:
-        """When the newest version was written, in ns."""
-        return self.signatures[0][0]
+    def written(self) -> int:
+        """When the newest version was written, in Unix seconds."""
+        return last_modified([self.signatures[0][0]], None)
 
 
 class DataFiles:
@@ -123,7 +124,7 @@ def context(known: Published, view: SnapshotView) -> dict[str, Any]:
     """What the page shows: tables with their files, copyable lines, proof and structured data."""
     found, at = known.manifest, view.at.page("data/")
     if found is None:
-        return {"dataset": None, "problems": known.problems}
+        return {"dataset": None, "problems": known.problems, "not_before": known.written}
     shown = [
         {
             "name": table.name,
@@ -139,6 +140,7 @@ def context(known: Published, view: SnapshotView) -> dict[str, Any]:
     return {
         "dataset": found,
         "problems": known.problems,
+        "not_before": known.written,
         "at_data": at,
         "tables": shown,
         "evidence": [

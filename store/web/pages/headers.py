@@ -1,4 +1,4 @@
-"""What every answer and every page is sent with, and errors shown as pages to people."""
+"""Security headers of answers that others make, and errors shown as pages to people."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from flask import Flask, Response, request
 
 from store.records import MAX_SLUG
 from store.web.errors import ProblemResponse
+from store.web.http_responses import Answer, security_headers
 from store.web.pages.rendering import HTML
 
 if TYPE_CHECKING:
@@ -16,15 +17,6 @@ if TYPE_CHECKING:
     from store.web.resources import ProblemDetails, Suggestion
     from store.web.responding import Responder
     from store.web.snapshot_view import SnapshotView
-
-POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-"""The content security policy of pages: nothing inline, nothing from anybody else."""
-
-PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""That of SVG, which is a document when it is opened by itself; the icon has a style of its own."""
 
 MACHINES = (
     "/api/", "/mcp", "/healthz", "/livez", "/readyz", "/.well-known/", "/feeds/", "/static/",
@@ -49,16 +41,11 @@ def register(app: Flask, responder: Responder, renderer: PageRenderer) -> None:
 
     @app.after_request
     def finish(response: Response) -> Response:
-        response.headers.add("X-Content-Type-Options", "nosniff")
-        if response.mimetype == "image/svg+xml":
-            response.headers["Content-Security-Policy"] = PICTURE_POLICY
-        if request.path.startswith(MACHINES):
+        if isinstance(response, Answer):  # it has its headers
             return response
         if isinstance(response, ProblemResponse) and _is_for_people():
             _show(response, responder.view(), renderer)
-        if response.mimetype == "text/html":
-            response.headers["Content-Security-Policy"] = POLICY
-            response.headers["Referrer-Policy"] = "strict-origin-when-cross-origin"
+        response.headers.update(security_headers(response.content_type or ""))
         return response
 
 
@@ -67,6 +54,8 @@ def _is_for_people() -> bool:
 
     No cache keeps an error, so this may depend on what is accepted.
     """
+    if request.path.startswith(MACHINES):
+        return False
     return request.blueprint == "pages" or "text/html" in request.headers.get("Accept", "")
 
 

@@ -40,12 +40,14 @@ class PageMaker:
         """A page of what a resource of the API is ``about``, or over everything.
 
         ``same`` is the path below ``/api/v1/`` of what a page over everything shows, if anything.
+        A context whose page changes with time alone says ``not_before`` when, in Unix seconds.
         """
 
         def make() -> EncodedBody:
-            body = self.renderer.render(template, view, **context())
+            shown = context()
+            body = self.renderer.render(template, view, **shown)
             found = self.responder.body(about) if about else view.snapshot
-            return EncodedBody(body, found.modified)
+            return EncodedBody(body, max(found.modified, shown.get("not_before", 0)))
 
         generation = about.generation if about else view.snapshot.generations.summary
         resource = about.path if about else same and f"api/v1/{same}"

@@ -12,7 +12,6 @@ import msgspec
 from flask import Blueprint, request
 
 from store.rankings.names import slug as slug_of
-from store.snapshot import last_modified
 from store.web import as_of, resolution
 from store.web import resources as wire
 from store.web.addresses import compare_path, topic_path
@@ -54,8 +53,6 @@ API_CATALOG, ROBOTS = ".well-known/api-catalog", "robots.txt"
 WITHOUT_HISTORY = (f"/{API_CATALOG}", f"/{ROBOTS}", "/static/<name>")
 """Rules of what says nothing that follows from history."""
 
-A_DAY = 86_400
-"""Seconds."""
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
@@ -127,24 +124,22 @@ class Pages(PageMaker):
         if isinstance(found, Absent):
             return found
         newest = as_of.newest_day(snapshot, slug)
-        cited = day if day and day < newest else as_of.closed_day(snapshot, slug)
-        behind = (
-            None if day or not as_of.is_old(current, newest, view.site.stale_after_days) else newest
-        )
 
         def context() -> dict[str, Any]:
             verdict = self.decoded(found, wire.CategoryVerdict)
             board = as_of.leaderboard(snapshot, slug, day, store.lines) if day else current
             days = Evidence(store, snapshot).days(slug, day)
-            citation = citations.citation(verdict, cited, view) if cited else None
-            shown = contexts.category(board, verdict, days, view)
-            return {**shown, "citation": citation, "behind": behind}
+            cited = day if day and day < newest else as_of.closed_day(snapshot, slug)
+            is_old = not day and as_of.is_old(current, newest, view.site.stale_after_days)
+            return {
+                **contexts.category(board, verdict, days, view),
+                "citation": citations.citation(verdict, cited, view) if cited else None,
+                "behind": newest if is_old else None,
+                "not_before": citations.not_before(cited, newest if is_old else None),
+            }
 
-        path = f"best/{slug}?asOf={day or ''}&cited={cited or ''}&behind={behind or ''}"
-        page = self.page(view, path, "category.html", context, about=found)
-        since = [citations.began_at(cited) + A_DAY] if cited else []  # when that day ended
-        since += [citations.began_at(behind)] if behind else []
-        return _not_before(max(since), page) if since else page
+        path = f"best/{slug}?asOf={day or ''}&newest={newest}"
+        return self.page(view, path, "category.html", context, about=found)
 
     def differences(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>/changes``: what differs between two days of a category."""
@@ -239,8 +234,7 @@ class Pages(PageMaker):
         """``/data``: the dataset, how to load it, and the proof over it."""
         known = self._data.published()
         shown = partial(data.context, known, view)
-        page = self.page(view, f"data?{known.signatures}", "data.html", shown)
-        return _not_before(last_modified([known.modified], None), page)
+        return self.page(view, f"data?{known.signatures}", "data.html", shown)
 
     def changes(self, view: SnapshotView) -> Resource:
         """``/changes``: the newest flips of a #1, or those ``since`` a day."""
@@ -334,16 +328,6 @@ def _suggestions(view: SnapshotView) -> bytes:
         *[(p.name, f"product/{p.slug}") for p in products if p][: SUGGESTED[1]],
     ]
     return msgspec.json.encode([{"title": title, "path": path} for title, path in found])
-
-
-def _not_before(time: int, page: Resource) -> Resource:
-    """A page that is what it is since a time, in Unix seconds, or later."""
-
-    def make() -> EncodedBody:
-        encoded = page.make()
-        return EncodedBody(encoded.body, max(encoded.modified, time))
-
-    return msgspec.structs.replace(page, make=make)
 
 
 def _no_topic(slug: str) -> Absent:
