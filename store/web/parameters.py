@@ -26,6 +26,8 @@ _CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
 _DATE = re.compile(DATE)
 _LIMIT = re.compile(r"[1-9][0-9]{0,3}")
 _POLL_ID = re.compile(POLL_ID)
+_FORMATS = f"must be one of: {', '.join(MEDIA_TYPES)}."
+_KINDS = f"must be {' or '.join(get_args(Kind))}; leave it out for both."
 
 Found = TypeVar("Found")
 
@@ -53,8 +55,10 @@ class Parameters:
 
     def one_of(self, name: str, accepted: Collection[str]) -> str | None:
         """One of the accepted values, or ``None``."""
-        known = ", ".join(accepted) or "none yet"
-        return self._where(name, accepted.__contains__, f"is unknown; accepted are: {known}.")
+        text = self._one(name)
+        if text is not None and text not in accepted:
+            self._refuse(name, f"is unknown; accepted are: {', '.join(accepted) or 'none yet'}.")
+        return text
 
     def name(self, name: str) -> str:
         """A text, trimmed, such as the name of a product; empty if it is left out."""
@@ -80,8 +84,7 @@ class Parameters:
 
     def format(self) -> Format:
         """``format``: one of :data:`store.web.tables.MEDIA_TYPES`, or JSON."""
-        wrong = f"must be one of: {', '.join(MEDIA_TYPES)}."
-        return cast("Format", self._where("format", MEDIA_TYPES.__contains__, wrong) or "json")
+        return cast("Format", self._where("format", MEDIA_TYPES.__contains__, _FORMATS) or "json")
 
     def day(self, name: str, newest: str | None = None) -> str | None:
         """A UTC date as ``YYYY-MM-DD``, not later than the ``newest`` poll's; ``None`` without."""
@@ -92,9 +95,7 @@ class Parameters:
 
     def kind(self) -> Kind | None:
         """``kind``, or ``None`` for both."""
-        kinds = get_args(Kind)
-        wrong = f"must be {' or '.join(kinds)}; leave it out for both."
-        return cast("Kind | None", self._where("kind", kinds.__contains__, wrong))
+        return cast("Kind | None", self._where("kind", get_args(Kind).__contains__, _KINDS))
 
     def check(self) -> None:
         """Raise :class:`BadParameters` if anything was refused."""
