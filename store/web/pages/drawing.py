@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 CSV = MEDIA_TYPES["csv"]
+VERDICTS = msgspec.json.Decoder(CategoryVerdict)
 
 
 class Drawing(PageMaker):
@@ -84,7 +85,7 @@ class Drawing(PageMaker):
         found = resolution.verdict(board, view)
 
         def context() -> dict[str, Any]:
-            return pictures.ranking(board, self.decoded(found, CategoryVerdict), view)
+            return pictures.ranking(board, self.decoded(found, VERDICTS), view)
 
         return self.page(
             view, f"embed/best/{slug}.svg", "ranking.svg", context, about=found, media_type=SVG
@@ -99,7 +100,7 @@ class Drawing(PageMaker):
         page = self.page(view, f"cards/best/{slug}.png", "", dict, about=found)
 
         def make() -> EncodedBody:
-            context = pictures.card(board, self.decoded(found, CategoryVerdict), view)
+            context = pictures.card(board, self.decoded(found, VERDICTS), view)
             source = self.renderer.render("card.svg", view, **context) + pictures.mark_of(draw)
             return EncodedBody(source, self.responder.body(found).modified, draw=draw)
 

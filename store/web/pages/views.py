@@ -28,7 +28,7 @@ from store.web.pages import (
     feeds,
 )
 from store.web.pages.data import FOR_GOOD
-from store.web.pages.drawing import Drawing
+from store.web.pages.drawing import VERDICTS, Drawing
 from store.web.pages.evidence import Evidence
 from store.web.pages.making import PageMaker, small
 from store.web.pages.rendering import HTML, MEDIA_TYPES, PageRenderer, page_link, version
@@ -53,6 +53,10 @@ API_CATALOG, ROBOTS = ".well-known/api-catalog", "robots.txt"
 WITHOUT_HISTORY = (f"/{API_CATALOG}", f"/{ROBOTS}", "/static/<name>")
 """Rules of what says nothing that follows from history."""
 
+_RECORDS = msgspec.json.Decoder(wire.ProductRecord)
+_LABS = msgspec.json.Decoder(wire.Labs)
+_MENTIONS = msgspec.json.Decoder(wire.MentionList)
+_DOCUMENTS = msgspec.json.Decoder(dict[str, Any])
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
@@ -126,7 +130,7 @@ class Pages(PageMaker):
         newest = as_of.newest_day(snapshot, slug)
 
         def context() -> dict[str, Any]:
-            verdict = self.decoded(found, wire.CategoryVerdict)
+            verdict = self.decoded(found, VERDICTS)
             board = as_of.leaderboard(snapshot, slug, day, store.lines) if day else current
             days = Evidence(store, snapshot).days(slug, day)
             cited = day if day and day < newest else as_of.closed_day(snapshot, slug)
@@ -172,7 +176,7 @@ class Pages(PageMaker):
         found = resolution.record(product, view)
 
         def context() -> dict[str, Any]:
-            record = self.decoded(found, wire.ProductRecord)
+            record = self.decoded(found, _RECORDS)
             mentions = Evidence(self.responder.store, view.snapshot).mentions(product)
             return contexts.product(product, record, mentions, view)
 
@@ -281,15 +285,15 @@ class Pages(PageMaker):
         return named
 
     def _labs(self, view: SnapshotView) -> wire.Labs:
-        return self.decoded(resolution.document("labs.json", view), wire.Labs)
+        return self.decoded(resolution.document("labs.json", view), _LABS)
 
     def _mentions(self, view: SnapshotView) -> dict[str, Any]:
         document = resolution.document("mentions.json", view)
-        return {"mentions": self.decoded(document, wire.MentionList)}
+        return {"mentions": self.decoded(document, _MENTIONS)}
 
     def _described(self, view: SnapshotView) -> dict[str, Any]:
         """The API, from its own description."""
-        document = self.decoded(self._api_docs.openapi_document(view), dict[str, Any])
+        document = self.decoded(self._api_docs.openapi_document(view), _DOCUMENTS)
         return {"document": document, "endpoints": list(docs.endpoints(document))}
 
     def _over_all(self) -> tuple[tuple[str, Callable[[SnapshotView], Resource]], ...]:
