@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
 from store.web.cache import EncodedBody
 from store.web.pages.rendering import HTML, PageRenderer, page_link
 from store.web.resolution import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import msgspec
 
     from store.web.responding import Responder
     from store.web.snapshot_view import SnapshotView
