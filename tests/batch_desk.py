@@ -15,7 +15,7 @@ from store.history import History
 from store.polls.batches.files import Batches, under_way, with_reserves
 from store.polls.batches.following import Followed, follow
 from store.polls.batches.submitting import Submitted, submit
-from store.polls.batches.work import BatchWork, ProviderLine, notes_of
+from store.polls.batches.work import BatchWork, ProviderLine
 from store.polls.clocks import Clock
 from store.polls.due import Pair, Rounds
 from store.polls.leases import Leases
@@ -106,8 +106,7 @@ class Desk:
         return BatchWork(
             files=files,
             polling=deps,
-            noted=notes_of(history),
-            locks=self.directory / ".locks",
+            history=history,
             new_key=lambda: next(self.keys),
         )
 

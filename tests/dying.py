@@ -21,8 +21,8 @@ from batch_desk import Desk
 from store.history import History
 from store.last_good import LastGood
 from store.polls.batches import files
-from store.polls.batches.work import ProviderLine
 from store.polls.due import Rounds
+from store.polls.sending import Sender
 from store.polls.spending import DailyAccount
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def steps(die: int) -> Iterator[list[str]]:
 
     around(files, "atomic_write")
     around(LastGood, "place")
-    around(ProviderLine, "call")
+    around(Sender, "call")
     around(History, "append")
     around(DailyAccount, "reserve")
-    around(DailyAccount, "replace")
+    around(DailyAccount, "settle")
     yield seen
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import zlib
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ from builders import answered, app_over, append, command, write_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from store.dataset.leaves import LeafList
 from store.files import CRITICAL, Files
 from store.records import Problem
 
@@ -68,6 +70,26 @@ def test_damaged_history_is_named_by_line(directory: Path) -> None:
     done = check(directory)
     assert done.exit_code == 1
     assert done.stdout.startswith("history/vpn.jsonl:1:1: a damaged record is left out")
+
+
+def test_a_damaged_proof_is_named(directory: Path) -> None:
+    """An altered leaf, which gives another head, and a lost one; but not what a crash cut short."""
+    polls = [answered("A", ["Zoho"], f"2026-11-{day}T06:00:00Z", slug="vpn") for day in (20, 21)]
+    append(directory, polls)
+    LeafList(directory).extend(datetime.now(UTC))
+    (path,), heads = (directory / "proof").glob("*.leaves"), directory / "proof" / "heads.jsonl"
+    text, closed = path.read_bytes(), heads.read_bytes()
+    first, _, rest = text.partition(b"\n")
+    digit = b"0" if first.endswith(b"1") else b"1"
+    for damaged in (first[:-1] + digit + b"\n" + rest, rest):
+        path.write_bytes(damaged)
+        done = check(directory)
+        assert done.exit_code == 1
+        assert done.stdout.startswith("proof:1:1: proof/heads.jsonl: 20")
+        assert "put the folder proof back from a backup" in done.stdout
+    path.write_bytes(text + first[:30])
+    heads.write_bytes(closed + closed[:30])
+    assert check(directory).exit_code == 0
 
 
 def test_an_unusable_directory_is_one_sentence(directory: Path) -> None:

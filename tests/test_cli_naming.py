@@ -280,7 +280,7 @@ def test_explain_says_which_rule_resolved_a_spelling(
 def test_explain_agrees_with_the_rankings_everywhere(directory: Path) -> None:
     """Each spelling of each category is explained as the product that it is ranked as."""
     snapshot = app_over(directory).extensions["store"].snapshot
-    editor = ProductEditor(directory, snapshot)
+    editor = ProductEditor(directory)
     for slug, reading in snapshot.aggregates.items():
         for (spelling, _), product_ in reading.resolved.items():
             for category in (None, slug):

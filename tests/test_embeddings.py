@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -437,6 +438,24 @@ class TestCommands:
         assert "pip install '.[meaning]'" in done.stderr
         assert not (data / ".meaning").exists()
         assert ".meaning" not in command(data, "check").stdout
+
+    def test_an_explained_search_names_whom_the_model_finds_alike(
+        self, data: Path, files: ModelFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """In one line at its end, where words left it open; without --explain not at all."""
+        command(data, "meaning")
+        small = partial(Embeddings, load=SmallModel, find=lambda _: files)
+        monkeypatch.setattr("store.cli.searching.Embeddings", small)
+        alike = "alike by the sentence model: "
+        told = command(data, "search", "air to sit", "--explain", meaning_model=data).stdout
+        *_, last = told.splitlines()
+        assert last.startswith(alike)
+        assert {each.split()[0] for each in last.removeprefix(alike).split(", ")} == {
+            "humidifier",
+            "sofa",
+        }
+        for arguments in (["air to sit"], ["sofa", "--explain"]):
+            assert alike not in command(data, "search", *arguments, meaning_model=data).stdout
 
 
 @pytest.mark.skipif(

@@ -155,7 +155,7 @@ def test_batches_are_looked_at_every_five_ticks(at_work: Scheduled) -> None:
     """And by one process at a time; what came of it is a run like any other."""
     at_work.desk.submit(at_work.desk.calls(2))
     work = at_work.desk.work()
-    with work.alone("Responses"):
+    with work.polling.leases.batches("Responses"):
         assert at_work.schedule.look_after("Responses", work) is None
     at_work.elapsed = 299
     assert at_work.schedule.look_after("Responses", work) is None
@@ -185,7 +185,7 @@ def test_what_is_wrong_is_logged_once(at_work: Scheduled, caplog: pytest.LogCapt
 
 def test_another_process_sends_no_second_batch(at_work: Scheduled) -> None:
     """While one works on an assistant's batches, another leaves what is due to it."""
-    with at_work.desk.work().alone("Responses"):
+    with at_work.desk.work().polling.leases.batches("Responses"):
         assert at_work.left(at_work.calls) == []
     assert at_work.desk.server.book["batches"] == {}
 

@@ -22,7 +22,7 @@ from batch_desk import Desk
 from batching import Batching, serving
 from processes import free_port, reached, until
 
-from store.polls.asking import body_of, read_reply
+from store.polls.asking import PROVIDERS, request_for
 from store.polls.providers import Response
 from store.polls.providers.batches import Item, Remote, opened
 from store.polls.providers.batches.queues import QUEUES, queue_of
@@ -99,7 +99,7 @@ def sdk(module: str, install: str = EXTRA) -> Any:
 def items(desk: Desk, api: str) -> list[Item]:
     """Items of a batch."""
     pairs = desk.calls(2, api)
-    bodies = (body_of(p.assistant, p.category.question) for p in pairs)
+    bodies = (request_for(p.assistant, p.category.question).body for p in pairs)
     return [Item(f"{1:016x}-{n}", body) for n, body in enumerate(bodies)]
 
 
@@ -109,15 +109,16 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches(tmp_path: Path) -> None:
     params, fits = types.batch_create_params.BatchCreateParams, sdk("pydantic").TypeAdapter
 
     desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
-    queue, assistant = QUEUES["responses"], desk.assistant()
+    assistant = desk.assistant()
+    queue = QUEUES["responses"](assistant, "key")
     question = types.responses.response_create_params.ResponseCreateParamsNonStreaming
     given = items(desk, "responses")
-    upload = queue.build_upload(assistant, given, "key")
+    upload = queue.build_upload(given)
     assert upload
     for line in (upload.file or b"").splitlines():
         body = msgspec.json.decode(line)["body"]
         fits(question).validate_python(body)
-    made = queue.build_batch(assistant, given, "label", "file-1", "key")
+    made = queue.build_batch(given, "label", "file-1")
     fits(params).validate_python(made.body)
     sample = types.Batch(
         id="batch_1", object="batch", completion_window="24h", created_at=1_700_000_000,
@@ -149,7 +150,7 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches(tmp_path: Path) -> None:
     }
     ((_, came),) = queue.read_results(msgspec.json.encode(result))
     assert isinstance(came, Response)
-    assert read_reply(assistant, came).outcome == "hello"
+    assert PROVIDERS[assistant.api].read_reply(came).outcome == "hello"
 
 
 def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> None:
@@ -158,8 +159,9 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> Non
     params, fits = batch_types.batch_create_params.BatchCreateParams, sdk("pydantic").TypeAdapter
 
     desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
-    queue, assistant = QUEUES["messages"], desk.assistant("messages")
-    made = queue.build_batch(assistant, items(desk, "messages"), "", None, "key")
+    assistant = desk.assistant("messages")
+    queue = QUEUES["messages"](assistant, "key")
+    made = queue.build_batch(items(desk, "messages"), "", None)
     fits(params).validate_python(made.body)
     counts = {"processing": 1, "succeeded": 1, "errored": 0, "canceled": 0, "expired": 0}
     sample = batch_types.MessageBatch.model_validate({
@@ -189,7 +191,9 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> Non
         )
         found.update(queue.read_results(shape.model_dump_json().encode()))
     outcomes = {
-        name: read_reply(assistant, came).outcome if isinstance(came, Response) else came
+        name: PROVIDERS[assistant.api].read_reply(came).outcome
+        if isinstance(came, Response)
+        else came
         for name, came in found.items()
     }
     assert outcomes.pop("succeeded") == "hello"
@@ -204,7 +208,7 @@ def test_openai_sdk_reads_our_lines_of_chat(tmp_path: Path, api: str) -> None:
     fits = sdk("pydantic").TypeAdapter(completions.CompletionCreateParamsNonStreaming)
     desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
     assistant = desk.assistant(api)
-    upload = queue_of(assistant).build_upload(assistant, items(desk, api), "key")
+    upload = queue_of(assistant)(assistant, "key").build_upload(items(desk, api))
     assert upload
     lines = [msgspec.json.decode(line) for line in (upload.file or b"").splitlines()]
     assert [line["url"] for line in lines] == ["/v1/chat/completions"] * 2
@@ -269,8 +273,8 @@ def test_xai_sdk_takes_our_batch_and_we_read_its_own(tmp_path: Path) -> None:
 
     desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
     assistant = desk.assistant("xai")
-    queue = queue_of(assistant)
-    made = queue.build_batch(assistant, [], "label", "file-1", "key")
+    queue = queue_of(assistant)(assistant, "key")
+    made = queue.build_batch([], "label", "file-1")
     shapes.ParseDict(made.body, types.CreateBatchRequest())
     state = types.BatchState(num_requests=3, num_pending=1, num_success=2)
     batch = types.Batch(batch_id="b1", name="label", state=state)

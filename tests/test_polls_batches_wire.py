@@ -8,21 +8,11 @@ from typing import Any
 import pytest
 
 from store.polls.providers import Request, Response, messages
-from store.polls.providers.batches import (
-    UNASKED,
-    Item,
-    Remote,
-    anthropic,
-    gemini,
-    matched,
-    openai,
-    xai,
-)
+from store.polls.providers.batches import UNASKED, Item, Remote, matched
+from store.polls.providers.batches.queues import QUEUES as KINDS
+from store.polls.providers.batches.xai import XAIQueue
 from store.records import Assistant, Failure
 
-QUEUES: dict[str, Any] = {
-    "responses": openai, "chat": openai, "messages": anthropic, "gemini": gemini, "xai": xai,
-}  # fmt: skip
 HEADERS = {
     "responses": {"Authorization": "Bearer sk"},
     "chat": {"Authorization": "Bearer sk"},
@@ -45,6 +35,11 @@ def assistant(api: str) -> Assistant:
     return Assistant(name="A", api=form, base_url="https://api.example/v1/", model="m")
 
 
+QUEUES: dict[str, Any] = {
+    api: kind(assistant(api), "sk") for api, kind in {**KINDS, "xai": XAIQueue}.items()
+}
+
+
 def sent(api: str, path: str, body: dict[str, Any] | None = None) -> Request:
     """A request as it should be: a POST if it has a body."""
     url, method = f"https://api.example/v1/{path}", "GET" if body is None else "POST"
@@ -54,7 +49,7 @@ def sent(api: str, path: str, body: dict[str, Any] | None = None) -> Request:
 @pytest.mark.parametrize("api", QUEUES)
 def test_items_are_uploaded_as_json_lines(api: str) -> None:
     """Where the provider wants a file; OpenAI deletes it after a week."""
-    request = QUEUES[api].build_upload(assistant(api), ITEMS, "sk")
+    request = QUEUES[api].build_upload(ITEMS)
     if api not in UPLOADS:
         assert request is None
         return
@@ -98,7 +93,7 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("api", QUEUES)
 def test_a_batch_is_made(api: str) -> None:
     """Of items or of their file, under our label where there is a place for it."""
-    made = QUEUES[api].build_batch(assistant(api), ITEMS, "label", "file-1", "sk")
+    made = QUEUES[api].build_batch(ITEMS, "label", "file-1")
     assert made == sent(api, *MADE[api])
 
 
@@ -120,13 +115,13 @@ PATHS = {
 @pytest.mark.parametrize("api", QUEUES)
 def test_a_batch_is_looked_at_cancelled_listed_and_downloaded(api: str) -> None:
     """At these addresses, whatever a provider's page token looks like."""
-    queue, asked = QUEUES[api], assistant(api)
+    queue = QUEUES[api]
     look, cancel, listed, after, results = PATHS[api]
-    assert queue.build_look(asked, "b", "sk") == sent(api, look)
-    assert queue.build_cancel(asked, "b", "sk") == sent(api, cancel, {})
-    assert queue.build_list(asked, None, "sk") == sent(api, listed)
-    assert queue.build_list(asked, "a&b=c/", "sk") == sent(api, f"{listed}{after}a%26b%3Dc%2F")
-    assert queue.build_download(asked, "b", "sk") == sent(api, results)
+    assert queue.build_look("b") == sent(api, look)
+    assert queue.build_cancel("b") == sent(api, cancel, {})
+    assert queue.build_list(None) == sent(api, listed)
+    assert queue.build_list("a&b=c/") == sent(api, f"{listed}{after}a%26b%3Dc%2F")
+    assert queue.build_download("b") == sent(api, results)
 
 
 def counts(done: int, asked: int) -> dict[str, Any]:
@@ -264,16 +259,16 @@ def test_an_answer_is_the_response_it_would_have_been() -> None:
     line = {"custom_id": "a", "response": {
         "status_code": 201, "request_id": "req-1", "body": {"x": 1},
     }}  # fmt: skip
-    ((name, came),) = openai.read_results(json.dumps(line).encode())
+    ((name, came),) = QUEUES["responses"].read_results(json.dumps(line).encode())
     assert (name, came) == ("a", Response(201, {"x-request-id": "req-1"}, b'{"x": 1}'))
     line = {"custom_id": "a", "result": {"type": "succeeded", "message": {"x": 1}}}
-    assert [*anthropic.read_results(json.dumps(line).encode())] == [
+    assert [*QUEUES["messages"].read_results(json.dumps(line).encode())] == [
         ("a", Response(200, {}, b'{"x": 1}'))
     ]
     given = {"results": [{"batch_request_id": "a", "batch_result": {
         "response": {"chat_get_completion": {"x": 1}},
     }}]}  # fmt: skip
-    assert [*xai.read_results(json.dumps(given).encode())] == [
+    assert [*QUEUES["xai"].read_results(json.dumps(given).encode())] == [
         ("a", Response(200, {}, b'{"x": 1}'))
     ]
 
@@ -287,7 +282,7 @@ def test_an_answer_of_gemini_stands_in_either_place(where: str) -> None:
     ]
     output = {"inlinedResponses": {"inlinedResponses": inlined}}
     given = {"response": output} if where == "response" else {"metadata": {"output": output}}
-    assert [*gemini.read_results(json.dumps(given).encode())] == [
+    assert [*QUEUES["gemini"].read_results(json.dumps(given).encode())] == [
         ("a", Response(200, {}, b'{"x": 1}')),
         ("b", Response(429, {}, b'{"error": {"code": 429, "message": "slow"}}')),
     ]
@@ -304,7 +299,9 @@ def test_an_answer_of_gemini_stands_in_either_place(where: str) -> None:
 def test_why_openai_has_no_response(error: dict[str, str], sentence: str) -> None:
     """Its words, else its code."""
     line = {"custom_id": "a", "response": None, "error": error}
-    assert [*openai.read_results(json.dumps(line).encode())] == [("a", Failure("http", sentence))]
+    assert [*QUEUES["responses"].read_results(json.dumps(line).encode())] == [
+        ("a", Failure("http", sentence))
+    ]
 
 
 def test_what_items_without_an_answer_come_to() -> None:

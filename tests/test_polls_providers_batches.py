@@ -11,20 +11,23 @@ from store.polls.providers import Response
 from store.polls.providers.batches import (
     UNASKED,
     Item,
-    anthropic,
-    gemini,
     grpc_error,
     matched,
     moment,
     number,
-    openai,
     opened,
-    xai,
 )
+from store.polls.providers.batches.anthropic import AnthropicQueue
+from store.polls.providers.batches.gemini import GeminiQueue
+from store.polls.providers.batches.openai import OpenAIQueue
 from store.polls.providers.batches.queues import queue_of
+from store.polls.providers.batches.xai import XAIQueue
 from store.records import Assistant, Failure
 
 ASSISTANT = Assistant(name="A", api="responses", base_url="https://api.example/v1/", model="m")
+openai, anthropic, gemini, xai = (
+    kind(ASSISTANT, "sk-key") for kind in (OpenAIQueue, AnthropicQueue, GeminiQueue, XAIQueue)
+)
 QUEUES: dict[str, Any] = {"openai": openai, "anthropic": anthropic, "gemini": gemini, "xai": xai}
 ODD = (b"", b"[]", b"null", b"<html>", b'{"id": "../x", "processing_status": "ended"}', b"[" * 9999)
 
@@ -46,13 +49,13 @@ def test_a_batch_goes_to_the_base_url_with_the_key_in_a_header(name: str) -> Non
     queue = QUEUES[name]
     items = [Item("k-0", {"model": "m"})]
     requests = [
-        queue.build_upload(ASSISTANT, items, "sk-key"),
-        queue.build_batch(ASSISTANT, items, "label", "file-1", "sk-key"),
-        queue.build_look(ASSISTANT, "b", "sk-key"),
-        queue.build_cancel(ASSISTANT, "b", "sk-key"),
-        queue.build_list(ASSISTANT, None, "sk-key"),
-        queue.build_list(ASSISTANT, "a&b=c", "sk-key"),
-        queue.build_download(ASSISTANT, "f", "sk-key"),
+        queue.build_upload(items),
+        queue.build_batch(items, "label", "file-1"),
+        queue.build_look("b"),
+        queue.build_cancel("b"),
+        queue.build_list(None),
+        queue.build_list("a&b=c"),
+        queue.build_download("f"),
     ]
     for request in filter(None, requests):
         assert request.url.startswith("https://api.example/v1/")
@@ -65,9 +68,9 @@ def test_a_batch_goes_to_the_base_url_with_the_key_in_a_header(name: str) -> Non
 def test_which_queue_an_assistant_has() -> None:
     """Its format's, but xAI's at xAI's host alone."""
     chat: dict[str, Any] = {"name": "A", "api": "chat", "model": "m"}
-    assert queue_of(Assistant(**chat, base_url="https://api.x.ai/v1")) is xai
-    assert queue_of(Assistant(**chat, base_url="https://nox.ai/v1")) is openai
-    assert queue_of(ASSISTANT) is openai
+    assert queue_of(Assistant(**chat, base_url="https://api.x.ai/v1")) is XAIQueue
+    assert queue_of(Assistant(**chat, base_url="https://nox.ai/v1")) is OpenAIQueue
+    assert queue_of(ASSISTANT) is OpenAIQueue
 
 
 def read(queue: Any, *lines: Any) -> dict[str, Response | Failure]:
@@ -158,7 +161,7 @@ def test_results_of_xai_that_failed_or_have_more_pages() -> None:
     assert found["c"] == UNASKED["cancelled"]
     following = xai.next_file("b1?s", body)
     assert following == "b1?t&t"
-    url = xai.build_download(ASSISTANT, following, None).url
+    url = xai.build_download(following).url
     assert url == "https://api.example/v1/batches/b1/results?limit=100&pagination_token=t%26t"
 
 

@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
-from flask import current_app
+from flask import Flask, current_app
 from flask.cli import AppGroup, with_appcontext
 from rapidfuzz import process
 
@@ -18,8 +18,6 @@ from store.web.openapi import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from flask import Flask
 
     from store.settings import Settings
 
@@ -87,6 +85,12 @@ def unknown_category(slug: str, known: Iterable[str]) -> click.UsageError:
     close = process.extract(slug, list(known), limit=3, score_cutoff=60, processor=str.lower)
     hint = f" Closest: {', '.join(name for name, *_ in close)}." if close else ""
     return click.UsageError(f'No category has the slug "{slug}".{hint}')
+
+
+def refuse(what: str, reasons: Iterable[object]) -> None:
+    """End the command if there are reasons, each in a line below ``what``."""
+    if listed := "".join(f"\n  {reason}" for reason in reasons):
+        raise click.ClickException(f"{what}:{listed}")
 
 
 def counted(count: int, noun: str) -> str:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 from msgspec import Struct
 
-from store.cli import app_settings, counted, unknown_category, with_data
+from store.cli import app_settings, counted, with_data
 from store.cli.editing import Edit, carry_out, text_of, with_item
 from store.cli.poll_runs import PollContext, lack, look_at
-from store.cli.polling import context_at
+from store.cli.polling import assistants_named, categories_named, context_at
 from store.disk import atomic_write
 from store.files import Files
-from store.polls.asking import key_of
-from store.polls.sending import Sender, Skipped
+from store.polls.runner import sender_for
+from store.polls.sending import Skipped
 from store.polls.spending import Budget
 from store.polls.suggesting import suggest as ask_for_situations
-from store.records import Category, Failure
+from store.records import Assistant, Category, Failure
 from store.settings import NOT_THE_SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from store.records import Assistant
 
 FOLDER = ".suggested"
 """Where suggestions wait, one file for each category; nothing but these commands reads it."""
@@ -59,13 +57,9 @@ def suggest(slug: str, model: str) -> None:
     is accepted.
     """
     context = context_at(None)
-    settings, catalogue = context.settings, context.catalogue
-    if slug not in catalogue.categories:
-        raise unknown_category(slug, catalogue.categories)
-    assistant = next((each for each in catalogue.assistants if each.name == model), None)
-    if assistant is None:
-        names = ", ".join(each.name for each in catalogue.assistants)
-        raise click.UsageError(f'No assistant is called "{model}"; models.json has {names}.')
+    settings = context.settings
+    categories_named(context.catalogue, [slug])
+    (assistant,) = assistants_named(context.catalogue, [model])
     if assistant.api == "sample":
         raise click.ClickException(f"{model} is a sample assistant: it has nothing to suggest.")
     if not settings.has_own_data:
@@ -176,26 +170,15 @@ class Queue:
 
 
 def _asked(context: PollContext, assistant: Assistant, slug: str) -> tuple[str, ...]:
-    """What an assistant suggests.
-
-    Raises:
-        click.ClickException: it cannot be asked or paid for, or gave no usable answer.
-    """
-    settings, catalogue = context.settings, context.catalogue
+    """What an assistant suggests; one that cannot be asked, or says nothing, ends the command."""
+    catalogue = context.catalogue
     capped = catalogue.site.daily_usd is not None
     stands, _ = look_at(context, catalogue.categories if capped else ())
     accounts = context.accounts(stands)
-    faults = (account.fault() for account in accounts)
-    if why := lack(settings, assistant, accounts) or context.clock.fault() or next(faults, None):
+    faults = (context.clock.fault(), *(account.fault() for account in accounts))
+    if why := next(filter(None, (lack(context.settings, assistant, accounts), *faults)), None):
         raise click.ClickException(f"Nothing was asked: {why}")
-    sender = Sender(
-        threading.Event(),
-        rpm=assistant.rpm,
-        concurrency=1,
-        secret=key_of(assistant, settings.secret),
-        proxy=settings.proxy,
-        clock=context.clock,
-    )
+    sender = sender_for(assistant, context.dependencies(context.record, accounts))
     said = ask_for_situations(assistant, catalogue.categories[slug], sender, Budget(accounts))
     if isinstance(said, Skipped):
         raise click.ClickException(f"Nothing was asked: {said.why}.")

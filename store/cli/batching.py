@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from store.cli.poll_runs import keep_checkpoints, look_at, prepared, stopping, summarise
-from store.memory import append
 from store.polls.asking import Unready
 from store.polls.batches.following import cancel as cancel_one
 from store.polls.batches.following import follow
 from store.polls.batches.standing import standing
 from store.polls.batches.submitting import submit
-from store.polls.batches.work import BatchWork, ProviderLine, notes_of
-from store.polls.leases import locks_in
+from store.polls.batches.work import BatchWork, ProviderLine
 from store.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -23,7 +20,8 @@ if TYPE_CHECKING:
 
     from store.cli.poll_runs import Order, PollContext
     from store.polls.due import DuePolls, Pair
-    from store.polls.runner import Dependencies, RunSummary
+    from store.polls.runner import Record, RunSummary
+    from store.polls.spending import Account
     from store.records import Assistant
 
 
@@ -39,10 +37,9 @@ def batched(chosen: Sequence[Assistant], *, named: bool) -> list[Assistant]:
 def submit_all(context: PollContext, order: Order, stands: DuePolls, max_usd: float | None) -> bool:
     """Send batches of what can be asked, and say how many; whether nothing needs a person."""
     accounts, ready = prepared(context, order, stands, max_usd)
-    deps = context.dependencies(order.record, accounts)
-    work = _work(context, deps)
+    work = _work(context, order.record, accounts)
     well = len(ready) == len(order.assistants)
-    with stopping(deps.stop):
+    with stopping(work.polling.stop):
         for assistant in ready:
             calls = [pair for pair in order.calls if pair.assistant == assistant]
             well &= _submit(context, calls, work, order)
@@ -54,7 +51,7 @@ def _submit(context: PollContext, calls: Sequence[Pair], work: BatchWork, order:
     assistant = calls[0].assistant
     line = ProviderLine(assistant, work.polling)
     sent, why = 0, None
-    with work.alone(assistant.name) as had:
+    with work.polling.leases.batches(assistant.name) as had:
         while had and not work.polling.stop.is_set() and why is None:
             left = context.free(calls)
             stand = standing(assistant, work.files.all(), context.clock.now())
@@ -73,15 +70,10 @@ def _submit(context: PollContext, calls: Sequence[Pair], work: BatchWork, order:
 
 def collect(context: PollContext, models: set[str], *, cancel: bool) -> bool:
     """Look after all batches once, or those of these assistants; whether nothing needs a person."""
-    record = partial(append, context.history, context.catalogue)
     stands, _ = look_at(context, context.catalogue.categories)
-    deps = context.dependencies(record, context.accounts(stands))
-    work = _work(context, deps)
-    wanted = [
-        batch
-        for batch in work.files.all()
-        if batch.is_open and (not models or batch.name in models)
-    ]
+    work = _work(context, context.record, context.accounts(stands))
+    still_open = (batch for batch in work.files.all() if batch.is_open)
+    wanted = [batch for batch in still_open if not models or batch.name in models]
     if not wanted:
         of = f" of {' or '.join(sorted(models))}" if models else ""
         click.echo(f"No batch{of} is on its way.")
@@ -89,9 +81,9 @@ def collect(context: PollContext, models: set[str], *, cancel: bool) -> bool:
     names = sorted({batch.name for batch in wanted})
     summaries: dict[str, RunSummary] = {}
     wrong: list[str] = []
-    with stopping(deps.stop):
+    with stopping(work.polling.stop):
         for name in names:
-            with work.alone(name) as had:
+            with work.polling.leases.batches(name) as had:
                 if not had:
                     wrong.append(f"Another process is at the batches of {name}.")
                     continue
@@ -123,10 +115,9 @@ def _cancelled(name: str, work: BatchWork) -> list[str]:
     return wrong
 
 
-def _work(context: PollContext, deps: Dependencies) -> BatchWork:
+def _work(context: PollContext, record: Record, accounts: Sequence[Account]) -> BatchWork:
     return BatchWork(
         files=context.batches,
-        polling=deps,
-        noted=notes_of(context.history),
-        locks=locks_in(context.settings),
+        polling=context.dependencies(record, accounts),
+        history=context.history,
     )

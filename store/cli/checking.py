@@ -5,22 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from store.cli import (
-    alias_checks,
-    app_settings,
-    checks,
-    counted,
-    encoding,
-    name_checks,
-    with_data,
-)
-from store.dataset import manifest
+from store.cli import alias_checks, app_settings, checks, counted, encoding, name_checks, with_data
+from store.dataset import leaves, manifest
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
@@ -29,7 +22,7 @@ from store.rankings.names import Names
 from store.records import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -118,19 +111,40 @@ def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory / manifest.FOLDER, older=True)
+    yield from _damage_of_proof(directory)
     yield from checks.advice(catalogue, files)
     yield from alias_checks.remarks(catalogue, files)
     yield from encoding.remarks(directory, model, catalogue)
     try:
         history = History(directory / "history")
-        held = yield from checks.damage(history, catalogue, datetime.now(UTC))
+        yield from checks.in_history(history, catalogue, files, datetime.now(UTC))
         yield from name_checks.remarks(catalogue, names, files, history)
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:
         if history.damaged_checkpoints:
             yield history.damaged_checkpoints
-        yield from checks.remarks(catalogue, held, files)
+
+
+def _damage_of_proof(directory: Path) -> Iterator[Problem]:
+    """What is wrong in the proof by itself; `flask verify` compares it with history, too.
+
+    A torn last line is no damage, for whoever lists next writes it again.
+    """
+    known, listed, heads = b"", leaves.LeafList(directory), leaves.Heads()
+    with suppress(FileNotFoundError):  # heads before leaves, as a server may add both meanwhile
+        known = (directory / leaves.FOLDER / leaves.HEADS).read_bytes()
+    name = f"{leaves.FOLDER}/{leaves.HEADS}"
+    try:
+        written = leaves.parse_heads(known[: known.rfind(b"\n") + 1], name)
+        for month in listed.months():
+            data = listed.month(month)
+            file = f"{leaves.FOLDER}/{month}{leaves.SUFFIX}"
+            for leaf in leaves.parse(data[: data.rfind(b"\n") + 1], month, file):
+                heads.add(leaf.day, leaf.hash)
+        leaves.check_grown(written, heads.closed, name)
+    except leaves.ProofError as error:
+        yield Problem(leaves.FOLDER, 1, 1, str(error))
 
 
 def _as_text(problem: Problem, _: Path) -> str:
@@ -143,12 +157,8 @@ def _as_annotation(problem: Problem, directory: Path) -> str:
 
     Source: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
-    file = _escaped(os.path.relpath(directory / problem.file), {":": "%3A", ",": "%2C"}.items())
+    in_data = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+    in_property = in_data | str.maketrans({":": "%3A", ",": "%2C"})
+    file = os.path.relpath(directory / problem.file).translate(in_property)
     place = f"file={file},line={problem.line},col={problem.column}"
-    return f"::{problem.severity} {place}::{_escaped(problem.message)}"
-
-
-def _escaped(text: str, further: Iterable[tuple[str, str]] = ()) -> str:
-    for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *further):
-        text = text.replace(char, code)
-    return text
+    return f"::{problem.severity} {place}::{problem.message.translate(in_data)}"

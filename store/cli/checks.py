@@ -7,52 +7,37 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
 
 from store import counting
 from store.cli import counted
 from store.polls.asking import cost_at_most
 from store.rankings import wordings
 from store.rankings.sentences import listed
-from store.records import Problem, Severity
+from store.records import Poll, Problem, Severity
 from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from store.files import Catalogue, Files
     from store.history import History, Stored
     from store.json_positions import JsonPath
-    from store.records import Assistant, Category, Poll
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
 _LONGEST_ROUND = 7  # days: with more between polls, no pair is polled in both windows of a trend
 _NAMED = 5  # slugs that a message spells out
-UNKNOWN = "unknown"
-
-
-class HistorySummary(Struct, frozen=True):
-    """What all history files hold: polls per model, newest poll per file, all ids.
-
-    Of a file that cannot be read, or that lost some, the newest poll is :data:`UNKNOWN`.
-    ``unasked`` are, by category, the assistants that have not answered its present question where
-    another one was answered.
-    """
-
-    models: Mapping[str, int]
-    newest: Mapping[str, str]
-    ids: frozenset[str]
-    unasked: Mapping[str, Sequence[Assistant]]
+_UNKNOWN = "unknown"  # the newest poll of a file that cannot be read, or that lost some
 
 
 def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Warnings about what is allowed but probably not meant."""
     for slug, category in catalogue.categories.items():
-        key: JsonPath = ("topic",) if category.topic else ("title",)
-        fault = _fault_of_topic(category.subject)
-        if fault:
+        start = _NO_TOPIC.match(category.subject)
+        if start or category.subject.endswith(_STOPS):
+            fault = f'does not start with "{start[0]}"' if start else "does not end in punctuation"
+            key: JsonPath = ("topic",) if category.topic else ("title",)
             message = f'"for {category.subject}" stands in verdicts: a topic {fault}'
             yield files.problem_at(f"categories/{slug}.json", key, message, "warning")
     yield from _topics(catalogue, files)
@@ -91,30 +76,44 @@ def _listed_in_topics(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
                 yield ("topics", i, "parts", j, "categories", k), slug
 
 
-def damage(
-    history: History, catalogue: Catalogue, now: datetime
-) -> Generator[Problem, None, HistorySummary]:
-    """Every line of history that is damaged or yet to come; returns its summary."""
+def in_history(
+    history: History, catalogue: Catalogue, files: Files, now: datetime
+) -> Iterator[Problem]:
+    """Lines of history that are damaged or yet to come, and what the others say of other files."""
     models: Counter[str] = Counter()
     newest = dict.fromkeys({*history.signatures(), *history.remembered()}, "")
     ids: set[str] = set()
-    unasked: dict[str, Sequence[Assistant]] = {}
-    for slug, files in _files(catalogue, newest).items():
-        logs = [history.read(file) for file in files]
-        counted, problems = counting.records(logs)
+    held = _files(catalogue, newest)
+    for slug, own in held.items():
+        logs = [history.read(file) for file in own]
+        stored, problems = counting.records(logs)
         yield from problems
-        for problem in counting.beyond(counted, catalogue.withheld, now):
+        for problem in counting.beyond(stored, catalogue.withheld, now):
             severity: Severity = "notice" if catalogue.site.sample else "error"
             yield msgspec.structs.replace(problem, severity=severity)
-        yield from _backwards(counted, catalogue.withheld)
-        polls = counting.as_known((stored.poll for stored in counted), catalogue.former_names)
+        yield from _backwards(stored, catalogue.withheld)
+        polls = counting.as_known((each.poll for each in stored), catalogue.former_names)
         models.update(poll.model for poll in polls)
         ids.update(poll.id for poll in polls)
-        newest |= {stored.file: stored.poll.polled_at for stored in counted}
-        newest |= {log.file: UNKNOWN for log in logs if log.unread}
-        if category := catalogue.categories.get(slug):
-            unasked[slug] = _unasked(category, catalogue.assistants, polls)
-    return HistorySummary(models, newest, frozenset(ids), unasked)
+        newest |= {each.file: each.poll.polled_at for each in stored}
+        newest |= {log.file: _UNKNOWN for log in logs if log.unread}
+        if slug in catalogue.categories:
+            yield from _rewording(slug, polls, catalogue, files)
+    for id_ in catalogue.withheld.keys() - ids:
+        message = f"no poll in history has the id {id_}"
+        yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
+    names = {assistant.name for assistant in catalogue.assistants}
+    for model in sorted(models.keys() - names) if names else ():
+        message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
+        yield Problem("models.json", 1, 1, message, "notice")
+    never = [slug for slug in catalogue.categories if not any(map(newest.get, held[slug]))]
+    if never:
+        message = f"{_counted(never)} never been polled; `flask poll --due` asks for what is due"
+        yield Problem("history", 1, 1, message, "notice")
+    orphans = [slug for slug in held if slug not in catalogue.categories]
+    if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.modified]:
+        message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
+        yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
 
 
 def _backwards(polls: Iterable[Stored], withheld: Container[str]) -> Iterator[Problem]:
@@ -143,58 +142,25 @@ def _files(catalogue: Catalogue, found: Iterable[str]) -> dict[str, Sequence[str
     return files | {slug: [slug] for slug in sorted(found) if slug not in held}
 
 
-def _unasked(
-    category: Category, assistants: Sequence[Assistant], polls: Sequence[Poll]
-) -> list[Assistant]:
-    """Who has not answered a category's present question, if anybody answered another one."""
+def _rewording(
+    slug: str, polls: Sequence[Poll], catalogue: Catalogue, files: Files
+) -> Iterator[Problem]:
+    """What it costs to ask a new wording that not all have answered, where another one was."""
+    category = catalogue.categories[slug]
     answered = {(category.wording(p.question), p.model) for p in polls if p.succeeded}
-    if all(question == category.question for question, _ in answered):
-        return []
-    return [a for a in assistants if (category.question, a.name) not in answered]
-
-
-def remarks(catalogue: Catalogue, history: HistorySummary, files: Files) -> Iterator[Problem]:
-    """Notices: retired models, categories never polled, history without a category."""
-    for id_ in catalogue.withheld.keys() - history.ids:
-        message = f"no poll in history has the id {id_}"
-        yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
-    names = {assistant.name for assistant in catalogue.assistants}
-    for model in sorted(history.models.keys() - names) if names else ():
-        message = f'"{model}" is retired: its {history.models[model]:,} polls count in no ranking'
-        yield Problem("models.json", 1, 1, message, "notice")
-    yield from _rewordings(catalogue, history, files)
-    own = _files(catalogue, history.newest)
-    never = [s for s in catalogue.categories if not any(map(history.newest.get, own[s]))]
-    if never:
-        message = f"{_counted(never)} never been polled; `flask poll --due` asks for what is due"
-        yield Problem("history", 1, 1, message, "notice")
-    orphans = [slug for slug in own if slug not in catalogue.categories]
-    if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.modified]:
-        message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
-        yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
-
-
-def _rewordings(catalogue: Catalogue, history: HistorySummary, files: Files) -> Iterator[Problem]:
-    """What it costs to ask each new wording that has not been answered by all."""
-    for slug, assistants in history.unasked.items():
-        if assistants:
-            costs = [cost_at_most(each, catalogue.categories[slug]) for each in assistants]
-            price = "at a price that models.json does not give"
-            if None not in costs:
-                price = f"for at most {sum(filter(None, costs)):.4f} USD"
-            message = (
-                f"a new question, yet to be answered by {listed([a.name for a in assistants])}: "
-                f"{counted(len(assistants), 'poll')} {price}; the answers to the one before stand "
-                f"until all have answered, {wordings.DAYS} days after the first at most; if both "
-                "mean the same, list the one before in former_questions"
-            )
-            yield files.problem_at(f"categories/{slug}.json", ("question",), message, "notice")
-
-
-def _fault_of_topic(topic: str) -> str | None:
-    if start := _NO_TOPIC.match(topic):
-        return f'does not start with "{start.group()}"'
-    return "does not end in punctuation" if topic.endswith(_STOPS) else None
+    unasked = [a for a in catalogue.assistants if (category.question, a.name) not in answered]
+    if unasked and any(question != category.question for question, _ in answered):
+        costs = [cost_at_most(each, category) for each in unasked]
+        price = "at a price that models.json does not give"
+        if None not in costs:
+            price = f"for at most {sum(filter(None, costs)):.4f} USD"
+        message = (
+            f"a new question, yet to be answered by {listed([a.name for a in unasked])}: "
+            f"{counted(len(unasked), 'poll')} {price}; the answers to the one before stand "
+            f"until all have answered, {wordings.DAYS} days after the first at most; if both "
+            "mean the same, list the one before in former_questions"
+        )
+        yield files.problem_at(f"categories/{slug}.json", ("question",), message, "notice")
 
 
 def _counted(slugs: list[str]) -> str:

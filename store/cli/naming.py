@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import click
@@ -16,18 +16,15 @@ from store.data_file import understand
 from store.memory import Store
 from store.rankings import aggregates, curation, names, similarity
 from store.rankings.aggregates import FirstUse
-from store.rankings.curation import Use
+from store.rankings.curation import Move, NameResolution, Use
 from store.rankings.names import Names
 from store.rankings.products import ProductProfile
 from store.records import Product, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
-    from store.rankings.curation import Move, NameResolution
     from store.rankings.similarity import MergeSuggestion
-    from store.snapshot import Snapshot
 
 ORDER = tuple(field.encode_name for field in msgspec.structs.fields(Product))
 
@@ -51,13 +48,10 @@ def names_group() -> None:
 @with_data
 def queue(limit: int, category: str | None) -> None:
     """List products that may be known under another name, best reasons first."""
-    editor = ProductEditor.open()
-    waiting = [
-        suggestion
-        for suggestion in editor.suggestions()
-        if category is None
-        or category in (*suggestion.product.categories, *suggestion.known.categories)
-    ]
+    editor = ProductEditor(app_settings().data_dir)
+    waiting = editor.suggestions()
+    if category is not None:
+        waiting = [s for s in waiting if category in (*s.product.categories, *s.known.categories)]
     for suggestion in waiting[:limit]:
         click.echo("\n".join(_told(suggestion, editor.files)))
     click.echo(f"{min(limit, len(waiting))} of {len(waiting)} suggestions.", err=True)
@@ -68,7 +62,7 @@ def queue(limit: int, category: str | None) -> None:
 @with_data
 def accept(product: str) -> None:
     """Take the queue's suggestion for PRODUCT: it becomes an alias of the one it looks like."""
-    editor = ProductEditor.open()
+    editor = ProductEditor(app_settings().data_dir)
     found = editor.product(product)
     fitting = [s for s in editor.suggestions() if s.product.id == found.id]
     if not fitting:
@@ -82,7 +76,7 @@ def accept(product: str) -> None:
 @with_data
 def merge(product: str, into: str) -> None:
     """Make PRODUCT one with INTO: its names become aliases there, its address leads there."""
-    editor = ProductEditor.open()
+    editor = ProductEditor(app_settings().data_dir)
     editor.merge(editor.product(product), editor.product(into))
 
 
@@ -92,7 +86,7 @@ def merge(product: str, into: str) -> None:
 @with_data
 def reject(product: str, other: str) -> None:
     """Say that PRODUCT and OTHER are two, so that the queue never asks again."""
-    editor = ProductEditor.open()
+    editor = ProductEditor(app_settings().data_dir)
     editor.reject(editor.product(product), editor.product(other))
 
 
@@ -108,7 +102,7 @@ def explain(text: str, category: str | None, domain: str | None) -> None:
     """
     if not text.strip():
         raise click.UsageError("Give a spelling.")
-    editor = ProductEditor.open()
+    editor = ProductEditor(app_settings().data_dir)
     if category is not None and category not in editor.snapshot.aggregates:
         raise click.UsageError(f'No category has the slug "{category}".')
     for meaning in editor.meanings(text, category, domain):
@@ -118,21 +112,11 @@ def explain(text: str, category: str | None, domain: str | None) -> None:
 class ProductEditor:
     """The products as they stand, and the edits that a curator makes to their files."""
 
-    def __init__(self, directory: Path, snapshot: Snapshot) -> None:
+    def __init__(self, directory: Path) -> None:
+        """Raises what :class:`Store` does where data directory or history cannot be read."""
         self._directory = directory
-        self.snapshot = snapshot
-        self.files = snapshot.catalogue.products
-
-    @classmethod
-    def open(cls) -> ProductEditor:
-        """The editor of the app's data directory.
-
-        Raises:
-            DataDirectoryError: the data directory cannot be used.
-            HistoryError: its history cannot be looked into.
-        """
-        data_dir = app_settings().data_dir
-        return cls(data_dir, Store(data_dir).snapshot)
+        self.snapshot = Store(directory).snapshot
+        self.files = self.snapshot.catalogue.products
 
     def meanings(self, text: str, category: str | None, domain: str | None) -> list[NameResolution]:
         """What a spelling stands for in one category, or in all that name it.

@@ -14,31 +14,30 @@ import click
 from msgspec import Struct
 
 from store.counting import states_of
-from store.history import HistoryError
+from store.history import History, HistoryError
 from store.last_good import FOLDER
+from store.memory import append
 from store.polls.asking import Unready, key_of
-from store.polls.batches.files import under_way
+from store.polls.batches.files import Batches, under_way
 from store.polls.batches.scheduling import not_under_way
-from store.polls.due import look
+from store.polls.due import DuePolls, Pair, Rounds, look
 from store.polls.leases import Leases, locks_in
-from store.polls.runner import ANSWERED, LEFT, Dependencies, RunSummary, run
+from store.polls.runner import ANSWERED, LEFT, Dependencies, Record, RunSummary, run
 from store.polls.schedule import other_owner
-from store.polls.spending import RunAccount, daily_account, is_priced
-from store.settings import NOT_THE_SAMPLE, SettingsError
+from store.polls.spending import Account, DailyAccount, RunAccount, daily_account, is_priced
+from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from store.files import Catalogue
-    from store.history import History
-    from store.polls.batches.files import Batches
     from store.polls.clocks import Clock
-    from store.polls.due import DuePolls, Pair, Rounds
-    from store.polls.runner import Record
-    from store.polls.spending import Account, DailyAccount
     from store.rankings.poll_states import PollStates
-    from store.records import Assistant
-    from store.settings import Settings
+    from store.records import Assistant, Poll
+
+
+OF_NO_USE = ("auth", "quota", LEFT)
+"""Reasons for which to wait is of no use: a key, the provider's account or a history is wrong."""
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -76,6 +75,10 @@ class PollContext(Struct, frozen=True):
         """How polling of a category stands by its files as they are now."""
         return states_of(self.history, slug, self.catalogue, self.clock.now())
 
+    def record(self, polls: Sequence[Poll], now: str) -> Sequence[Poll]:
+        """Append polls of one category to its history."""
+        return append(self.history, self.catalogue, polls, now)
+
     def accounts(self, stands: DuePolls) -> list[DailyAccount]:
         """The account of the day's cap, if there is one."""
         return daily_account(self.settings, self.catalogue, stands.usd_on, self.clock)
@@ -103,11 +106,10 @@ def look_at(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[
     """What was asked so far; in sentences what of it cannot be read and so is not polled."""
     context.history.signatures()
     stands, unread = look(slugs, context.states_of)
-    sentences = dict.fromkeys(map(str, unread))
-    damaged = (
-        [str(context.history.damaged_checkpoints)] if context.history.damaged_checkpoints else []
-    )
-    return stands, [*damaged, *(f"{each}; its category is left alone" for each in sentences)]
+    sentences = [f"{each}; its category is left alone" for each in dict.fromkeys(map(str, unread))]
+    if damaged := context.history.damaged_checkpoints:
+        sentences.insert(0, str(damaged))
+    return stands, sentences
 
 
 def _check_writable(settings: Settings) -> None:
@@ -155,12 +157,12 @@ def prepared(
     """The accounts to pay from and the assistants that can be asked, once all is as it must be."""
     if not (context.pretends or context.settings.has_own_data):
         raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
-    accounts: list[Account] = [*context.accounts(stands)]
-    accounts += [RunAccount(max_usd)] if max_usd is not None else []
     _check_writable(context.settings)
-    for account in context.accounts(stands):
-        if fault := account.fault():
-            raise click.ClickException(f"Nothing was asked: {fault}")
+    daily = context.accounts(stands)
+    for fault in filter(None, (account.fault() for account in daily)):
+        raise click.ClickException(f"Nothing was asked: {fault}")
+    accounts: list[Account] = [*daily]
+    accounts += [RunAccount(max_usd)] if max_usd is not None else []
     return accounts, _ready(context.settings, order.assistants, accounts)
 
 
@@ -172,7 +174,10 @@ def ask(context: PollContext, order: Order, stands: DuePolls, max_usd: float | N
     summaries: dict[str, RunSummary] = {}
     try:
         for each in order.passes(asked):
-            for name, summary in _run(each, deps, order.rounds, in_order=context.pretends).items():
+            with stopping(deps.stop), click.progressbar(length=len(each), label="Polling") as bar:
+                done = partial(bar.update, 1)
+                came = run(each, deps, order.rounds, in_order=context.pretends, done=done)
+            for name, summary in came.items():
                 summaries.setdefault(name, RunSummary()).add(summary)
             if deps.stop.is_set():
                 break
@@ -193,15 +198,6 @@ def keep_checkpoints(history: History, slugs: Collection[str]) -> None:
     except OSError as error:
         why = f"{FOLDER} cannot be written: {error.strerror}"
         click.echo(f"warning: {why}; a later loss of what was polled is unseen", err=True)
-
-
-def _run(
-    pairs: Sequence[Pair], deps: Dependencies, rounds: Rounds | None, *, in_order: bool
-) -> dict[str, RunSummary]:
-    """Run the polls behind a progress bar."""
-    with stopping(deps.stop), click.progressbar(length=len(pairs), label="Polling") as bar:
-        done = partial(bar.update, 1)
-        return run(pairs, deps, rounds, in_order=in_order, done=done)
 
 
 @contextmanager
@@ -231,9 +227,5 @@ def summarise(summaries: dict[str, RunSummary]) -> bool:
             click.echo(f"{name} was paused: {summary.paused}")
     answered = any(summary.outcomes[ANSWERED] for summary in summaries.values())
     polled = any(summary.polled for summary in summaries.values())
-    return (answered or not polled) and not any(map(_needs_a_person, summaries.values()))
-
-
-def _needs_a_person(summary: RunSummary) -> bool:
-    """Whether waiting is of no use: a key, the provider's account or a history is wrong."""
-    return not summary.reasons.keys().isdisjoint({"auth", "quota", LEFT})
+    reasons = {reason for summary in summaries.values() for reason in summary.reasons}
+    return (answered or not polled) and reasons.isdisjoint(OF_NO_USE)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
+import sys
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 from flask import current_app
 
-from store.cli import app_settings, batching, unknown_category, with_data
+from store.cli import app_settings, batching, refuse, unknown_category, with_data
 from store.cli.poll_runs import Order, PollContext, ask, lack, look_at
 from store.data_file import REQUIRED
 from store.files import Catalogue, Files
 from store.history import History
-from store.memory import append
 from store.polls import clarifying
 from store.polls.asking import cost_at_most, request_for
 from store.polls.assistant_checks import mistakes
-from store.polls.batches.files import Batches
+from store.polls.batches.files import Batch, Batches
 from store.polls.batches.standing import late_ones, open_batches, why_none
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import DuePolls, Pair, Rounds
@@ -29,15 +28,13 @@ from store.polls.leases import Leases, held, locks_in
 from store.polls.providers import Tokens
 from store.polls.schedule import LOCK
 from store.polls.spending import at_most, usd
-from store.polls.status import PollingReport, status
-from store.records import MAX_SAMPLES
+from store.polls.status import PollingReport, Status, status
+from store.records import MAX_SAMPLES, Assistant, Category
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from store.memory import Store
-    from store.polls.batches.files import Batch
-    from store.records import Assistant
     from store.settings import Settings
 
 
@@ -143,14 +140,22 @@ def poll(  # noqa: PLR0913 - a command's options
     _check_call(click.get_current_context().params)
     context = context_at(at)
     if collect or cancel:
-        _leave(batching.collect(context, set(models), cancel=cancel))
-    chosen = _assistants(context.catalogue, models, at)
+        well = batching.collect(context, set(models), cancel=cancel)
+        sys.exit(0 if well else 1)
+    chosen = assistants_named(context.catalogue, models)
+    if at and any(each.api != "sample" for each in context.catalogue.assistants):
+        raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     if show:
-        _show_status(_overview(context, chosen), as_json=as_json)
+        found = _overview(context, chosen)
+        click.echo(msgspec.json.format(msgspec.json.encode(found)) if as_json else str(found))
+        sys.exit(0 if found.is_well else 1)
     if batch:
         chosen = batching.batched(chosen, named=bool(models))
-    pairs = _pairs(context.catalogue, _categories(context.catalogue, slugs), chosen)
-    stands, unread = look_at(context, _read_before(context.catalogue, pairs))
+    categories = categories_named(context.catalogue, slugs)
+    pairs = [Pair(slug, each, a) for slug, each in categories.items() for a in chosen]
+    adds_up = context.catalogue.site.daily_usd is not None  # over what all cost today
+    read = context.catalogue.categories if adds_up else dict.fromkeys(pair.slug for pair in pairs)
+    stands, unread = look_at(context, read)
     for sentence in unread:
         click.echo(sentence, err=True)
     known = stands.known(pairs)
@@ -164,12 +169,7 @@ def poll(  # noqa: PLR0913 - a command's options
         well &= batching.submit_all(context, order, stands, max_usd)
     else:
         well &= ask(context, order, stands, max_usd)
-    _leave(well)
-
-
-def _leave(well: bool) -> NoReturn:  # noqa: FBT001 - what its one argument says is its name
-    """End the command, with 1 when something needs a person."""
-    raise click.exceptions.Exit(0 if well else 1)
+    sys.exit(0 if well else 1)
 
 
 def _check_call(given: Mapping[str, Any]) -> None:
@@ -220,14 +220,13 @@ def _order(
     """Which of the known pairs to ask, how often and in which order."""
     if until_clear:
         return _what_is_unclear(context, known, until_clear)
-    record = partial(append, context.history, context.catalogue)
     if due:
         rounds, now = Rounds.of(context.catalogue.site, samples), context.clock.now()
         due_now = stands.due(context.free(known), rounds, now)
         calls = stands.rest_of_rounds(due_now, rounds, now)
-        return Order(calls=calls, record=record, rounds=rounds, nothing="Nothing is due.")
+        return Order(calls=calls, record=context.record, rounds=rounds, nothing="Nothing is due.")
     waiting = known if context.pretends else stands.longest_waiting_first(known)
-    return Order(calls=[*waiting] * (samples or 1), record=record)
+    return Order(calls=[*waiting] * (samples or 1), record=context.record)
 
 
 def _what_is_unclear(context: PollContext, known: Sequence[Pair], most: int) -> Order:
@@ -269,13 +268,12 @@ def _catalogue(settings: Settings) -> Catalogue:
         files_named = sorted({problem.file for problem in found})
         names = " and ".join(files_named)
         have = "has" if len(files_named) == 1 else "have"
-        listed = "\n".join(f"  {problem}" for problem in found)
-        raise click.ClickException(f"Nothing was asked, for {names} {have} mistakes:\n{listed}")
+        refuse(f"Nothing was asked, for {names} {have} mistakes", found)
     return catalogue
 
 
-def _assistants(catalogue: Catalogue, names: Sequence[str], at: datetime | None) -> list[Assistant]:
-    """The assistants to ask."""
+def assistants_named(catalogue: Catalogue, names: Sequence[str]) -> list[Assistant]:
+    """Those of these names, or all; an unknown one ends the command, as does that there is none."""
     known = {assistant.name: assistant for assistant in catalogue.assistants}
     for name in names:
         if name not in known:
@@ -285,30 +283,15 @@ def _assistants(catalogue: Catalogue, names: Sequence[str], at: datetime | None)
     chosen = [known[name] for name in dict.fromkeys(names or known)]
     if not chosen:
         raise click.ClickException("models.json names no assistant; see `flask check`.")
-    if at and any(assistant.api != "sample" for assistant in catalogue.assistants):
-        raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     return chosen
 
 
-def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> list[str]:
+def categories_named(catalogue: Catalogue, slugs: Sequence[str]) -> Mapping[str, Category]:
+    """Those of these slugs, or all; an unknown one ends the command."""
     for slug in slugs:
         if slug not in catalogue.categories:
             raise unknown_category(slug, catalogue.categories)
-    return list(dict.fromkeys(slugs)) or list(catalogue.categories)
-
-
-def _pairs(
-    catalogue: Catalogue, slugs: Sequence[str], assistants: Sequence[Assistant]
-) -> list[Pair]:
-    """Every category with every assistant."""
-    return [Pair(slug, catalogue.categories[slug], a) for slug in slugs for a in assistants]
-
-
-def _read_before(catalogue: Catalogue, pairs: Sequence[Pair]) -> Iterable[str]:
-    """The categories to read first: all for a sum over the day, else those of the pairs."""
-    if catalogue.site.daily_usd is not None:
-        return catalogue.categories
-    return dict.fromkeys(pair.slug for pair in pairs)
+    return {slug: catalogue.categories[slug] for slug in slugs or catalogue.categories}
 
 
 def _quote(pairs: Sequence[Pair]) -> None:
@@ -322,7 +305,7 @@ def _quote(pairs: Sequence[Pair]) -> None:
         if assistant.api == "sample":
             click.echo(f"{name}: {len(lane)} calls of a sample assistant, free")
             continue
-        requests = [request_for(assistant, pair.category, None) for pair in lane]
+        requests = [request_for(assistant, pair.category.question) for pair in lane]
         most = sum((at_most(assistant, r.body) for r in requests), Tokens(0, 0))
         price = usd(assistant, most)
         known, total = known and price is not None, total + (price or 0)
@@ -344,49 +327,41 @@ def _quote(pairs: Sequence[Pair]) -> None:
 
 def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingReport:
     """How polling stands, from the files alone."""
-    settings, catalogue, now = context.settings, context.catalogue, context.clock.now()
+    catalogue, now = context.catalogue, context.clock.now()
     stands, unread = look_at(context, catalogue.categories)
-    locks = locks_in(settings)
-    leases = Leases(locks)
+    locks = locks_in(context.settings)
     spent = _spent_today(context, stands)
     batches, damaged = _batches(context)
-    faults = [
-        *unread,
-        *damaged,
-        context.clock.fault(),
-        *(a.fault() for a in context.accounts(stands)),
-    ]
+    capped = (account.fault() for account in context.accounts(stands))
+    faults = [*unread, *damaged, context.clock.fault(), *capped]
     running: dict[str, int] = {}
     scheduled = False
     try:
         scheduled = held(locks / LOCK) > 0
-        running = {assistant.name: leases.held(assistant.name) for assistant in chosen}
+        running = {assistant.name: Leases(locks).held(assistant.name) for assistant in chosen}
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
 
-    def free_of(assistant: Assistant) -> list[Pair]:
-        pairs = _pairs(catalogue, list(catalogue.categories), [assistant])
-        return context.free(pairs) if assistant.name in batches else pairs
-
-    found = [
-        status(
+    def status_of(assistant: Assistant) -> Status:
+        pairs = [Pair(slug, each, assistant) for slug, each in catalogue.categories.items()]
+        own = batches.get(assistant.name, [])
+        return status(
             assistant,
-            _pairs(catalogue, list(catalogue.categories), [assistant]),
+            pairs,
             stands,
             rounds=Rounds.of(catalogue.site),
             now=now,
             running=running.get(assistant.name, 0),
-            unready=lack(settings, assistant),
+            unready=lack(context.settings, assistant),
             capped=_capped(context, assistant, spent),
-            batches=open_batches(batches.get(assistant.name, []), now),
-            free=free_of(assistant),
-            no_batches=why_none(assistant, batches.get(assistant.name, []), now),
-            wrong=late_ones(batches.get(assistant.name, []), now),
+            batches=open_batches(own, now),
+            free=context.free(pairs) if own else pairs,
+            no_batches=why_none(assistant, own, now),
+            wrong=late_ones(own, now),
         )
-        for assistant in chosen
-    ]
+
     return PollingReport(
-        assistants=tuple(found),
+        assistants=tuple(map(status_of, chosen)),
         wrong=tuple(dict.fromkeys(filter(None, faults))),
         usd_today=spent,
         cap_usd=catalogue.site.daily_usd,
@@ -422,9 +397,3 @@ def _spent_today(context: PollContext, stands: DuePolls) -> float:
         for account in context.accounts(stands):
             return account.taken()
     return stands.usd_on(context.clock.now().date().isoformat())
-
-
-def _show_status(found: PollingReport, *, as_json: bool) -> NoReturn:
-    """Lines for people, or JSON; exits with 1 when something needs a person."""
-    click.echo(msgspec.json.format(msgspec.json.encode(found)) if as_json else str(found))
-    _leave(found.is_well)

@@ -9,12 +9,11 @@ import click
 from store.cli import app_settings, with_data
 from store.embeddings.comparing import Embeddings
 from store.memory import Store
-from store.rankings.search import MOST_RELATED
+from store.rankings.search import MOST_RELATED, Document, Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from store.rankings.search import Document, Hit, Index
     from store.rankings.search.fusing import Likeness
 
 
@@ -34,30 +33,34 @@ def search(query: str, limit: int, *, explain: bool) -> None:
 
     With --explain also how the best titles score by their words alone (each word with what it was
     taken for, how alike they are, and its weight in the query), and what each word adds to the
-    categories nearest in meaning, whose situations are looked at too.
+    categories nearest in meaning, whose situations are looked at too; and where a sentence model
+    had a say, how alike it finds the categories shown.
     """
     settings = app_settings()
     index = Store(settings.data_dir).snapshot.summary.index
     embeddings = Embeddings(settings.data_dir, settings.meaning_model)
+    likeness: dict[str, float] = {}
 
     def compare(text: str, documents: Sequence[Document]) -> Likeness | None:
         embeddings.prepare(documents)
-        return embeddings.compare(text, documents)
+        found = embeddings.compare(text, documents)
+        likeness.update(found or {})
+        return found
 
     found = index.search(query, limit, compare=compare)
     for kind, hits in (("categories", found.categories), ("brands", found.brands)):
         for hit in hits:
-            click.echo(_told(kind, hit))
+            click.echo(f"{kind:11} {hit.slug}: {hit.score:.3f}, {hit.match}")
     for slug in found.related:
         click.echo(f"related     {slug}")
     if not any(found[:3]):
         click.echo("Nothing fits.")
     for line in _why(query, index) if explain else ():
         click.echo(line)
-
-
-def _told(kind: str, hit: Hit) -> str:
-    return f"{kind:11} {hit.slug}: {hit.score:.3f}, {hit.match}"
+    shown = (*(hit.slug for hit in found.categories), *found.related)
+    alike = [f"{slug} {likeness[slug]:.2f}" for slug in shown if slug in likeness]
+    if explain and alike:
+        click.echo(f"\nalike by the sentence model: {', '.join(alike)}")
 
 
 def _why(query: str, index: Index) -> Iterator[str]:

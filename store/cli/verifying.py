@@ -91,9 +91,7 @@ def verify(
                 said, size = _verify_server(server, keep or Path(folder), kept)
         else:
             said, size = _verify_directory(Path(source), kept)
-    except (Difference, Refused) as difference:
-        raise click.ClickException(f"not verified: {difference}") from None
-    except (DataDirectoryError, ChildProcessError) as error:
+    except (Difference, Refused, DataDirectoryError, ChildProcessError) as error:
         raise click.ClickException(f"not verified: {error}") from None
     seconds = time.monotonic() - begun
     click.echo(f"verified: {said}; {size:,} bytes in {seconds:,.1f} s")
@@ -105,15 +103,12 @@ def _kept_heads(given: str) -> list[Head]:
     if size.isdecimal() and len(root) == 64:  # noqa: PLR2004 - hex digits of a SHA-256
         return [Head("the day", int(size), root.lower())]
     try:
-        data = Path(given).read_bytes()
-        heads = leaves.parse_heads(data.rstrip(b"\n") + b"\n", given)
+        return leaves.parse_heads(Path(given).read_bytes().rstrip(b"\n") + b"\n", given)
     except OSError as error:
         why = f"{given} cannot be read: {error.strerror}; name a file of heads, or SIZE:ROOT"
-        raise click.BadParameter(why, param_hint="--against") from None
     except leaves.ProofError:
         why = f"{given} holds something else than heads, one JSON object a line"
-        raise click.BadParameter(why, param_hint="--against") from None
-    return heads
+    raise click.BadParameter(why, param_hint="--against")
 
 
 def _verify_directory(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
@@ -213,15 +208,20 @@ def _compare_tree(source: Path, published: Manifest, store: Store, rebuilt: Path
         with client.get(path) as answer:
             if answer.status_code != 200 or answer.cache_control.no_store:  # noqa: PLR2004
                 return None
-            _compare_answer(source, published, path, answer.get_data())
-            return path
+            body = answer.get_data()
+        if (entry := published.files.get(path)) is None:
+            raise Difference(f"{path} is not published")
+        compare(entry.file, body, (source / entry.file).read_bytes())
+        if entry.gzip:
+            name = f"{entry.file}.gz"
+            compare(name, body, gzip.decompress((source / name).read_bytes()))
+        return path
 
     expected: set[str | None] = set()
     with _bar("recomputing answers", len(paths)) as progress:
         for found in in_processes(follows, paths):
             progress(1)
             expected.add(found)
-    expected.discard(None)
     known = {p for p in published.files if not p.startswith((f"/{DATA}/", CARDS))}
     for path in sorted(known - expected):
         raise Difference(f"{path} is published and does not follow")
@@ -230,17 +230,7 @@ def _compare_tree(source: Path, published: Manifest, store: Store, rebuilt: Path
     compare(MANIFEST, _encoded(follow), _encoded(published.redirects))
     listed = "".join(f'"{old}" "{new}";\n' for old, new in sorted(follow.items()))
     compare(REDIRECTS, listed.encode(), (source / REDIRECTS).read_bytes())
-    return len(expected)
-
-
-def _compare_answer(source: Path, published: Manifest, path: str, body: bytes) -> None:
-    entry = published.files.get(path)
-    if entry is None:
-        raise Difference(f"{path} is not published")
-    compare(entry.file, body, (source / entry.file).read_bytes())
-    if entry.gzip:
-        name = f"{entry.file}.gz"
-        compare(name, body, gzip.decompress((source / name).read_bytes()))
+    return len(expected - {None})
 
 
 def _verify_server(server: Download, folder: Path, kept: Iterable[Head]) -> tuple[str, int]:
@@ -303,14 +293,9 @@ def _store(folder: Path, name: str, data: bytes) -> None:
 
 
 def _counts(proved: Proved) -> str:
-    found = [
-        counted(len(proved.hashes), "line"),
-        counted(len(proved.heads.closed), "head"),
-        *(f"{n:,} {what}" for n, what in (
-            (proved.damaged, "damaged"), (len(proved.withheld), "withheld"), (proved.gone, "gone"),
-        ) if n),
-    ]  # fmt: skip
-    return ", ".join(found)
+    found = f"{counted(len(proved.hashes), 'line')}, {counted(len(proved.heads.closed), 'head')}"
+    kinds = {"damaged": proved.damaged, "withheld": len(proved.withheld), "gone": proved.gone}
+    return found + "".join(f", {number:,} {kind}" for kind, number in kinds.items() if number)
 
 
 def _size(directory: Path) -> int:

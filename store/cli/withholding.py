@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from store.cli import app_settings, with_data
+from store.cli import app_settings, refuse, with_data
 from store.cli.editing import Edit, carry_out, new, text_of, with_member
 from store.files import Files
 from store.history import History
@@ -36,7 +36,9 @@ def withhold(poll_id: str, reason: str) -> None:
     """
     directory = app_settings().data_dir
     poll = _find(directory, poll_id)
-    _refuse_if_lost(directory)
+    for problem in Files(directory).scan().critical_errors:
+        if problem.file == NAME:  # it withheld others, perhaps, and a new one would show them
+            raise click.ClickException(f"Mend this first: {problem}")
     entry = {"reason": reason, "date": datetime.now(UTC).date().isoformat()}
     before = text_of(directory, NAME) if (directory / NAME).exists() else None
     text = before or new(NAME, withheld={})
@@ -60,13 +62,6 @@ def _keep(directory: Path) -> None:
         click.echo(f"warning: {why}; if {NAME} breaks, the poll may be shown again", err=True)
 
 
-def _refuse_if_lost(directory: Path) -> None:
-    """Leave a missing withheld.json alone that withheld other polls: a new one would show them."""
-    for problem in Files(directory).scan().critical_errors:
-        if problem.file == NAME:
-            raise click.ClickException(f"Mend this first: {problem}")
-
-
 def _find(directory: Path, poll_id: str) -> Poll:
     history = History(directory / "history")
     unread: list[Problem] = []
@@ -76,9 +71,7 @@ def _find(directory: Path, poll_id: str) -> Poll:
             if stored.poll.id == poll_id:
                 return stored.poll
         unread += log.problems if log.unread else ()
-    if unread:
-        listed = "".join(f"\n  {problem}" for problem in unread)
-        raise click.ClickException(f'No poll that can be read has the id "{poll_id}":{listed}')
+    refuse(f'No poll that can be read has the id "{poll_id}"', unread)
     raise click.ClickException(
         f'No poll has the id "{poll_id}"; ids stand in /api/v1/history and on the pages of polls.'
     )

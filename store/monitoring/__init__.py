@@ -11,10 +11,7 @@ if TYPE_CHECKING:
 
 
 def begin(app: Flask) -> None:
-    """Tell them from now on, as far as the settings ask for it.
-
-    To be called by a process that serves, once its scheduler is in ``app.extensions``.
-    """
+    """Tell them what the settings ask for, once a serving process has its scheduler."""
     store, settings = app.extensions["store"], app.extensions["settings"]
     watchdog.begin(store, settings.environ)
     if settings.alert_command or settings.has("ALERT_URL"):

@@ -1,10 +1,9 @@
 """Alerts: one line of JSON to a web hook or a command when what is wrong changes.
 
-So somebody learns that polling is dead without a monitoring system. What is new is told at once,
-what is over once the assistant has answered and stayed well for :data:`CALM` looks, since a pause
-that ends is often followed by the next. What was told is kept in ``.locks/alerts.json``, so that a
-restart repeats nothing; what stays wrong for another reason is not told again. What could not be
-delivered is tried again at the next look.
+What is new is told at once, what is over once the assistant has answered and stayed well for
+:data:`CALM` looks, since a pause that ends is often followed by the next. What was told is kept in
+``.locks/alerts.json``, so that a restart repeats nothing. What stays wrong for another reason is
+not told again; what could not be delivered is, at the next look.
 """
 
 from __future__ import annotations
@@ -48,10 +47,7 @@ assistant is asked again within one tick, and is then well or paused anew."""
 
 
 class Alert(Struct, frozen=True):
-    """What is sent: ``affected`` names what ``reasons`` are about; both are empty when all is well.
-
-    ``text`` says it in one string, which is all that some chat services show.
-    """
+    """What is sent: ``reasons`` on what is ``affected``; ``text`` says it all in one string."""
 
     site: str
     health: str
@@ -88,7 +84,6 @@ class Alerts:
         state = self._schedule() if self._schedule else None
         if state and state.alive and not state.polling:
             return
-        self._locks.mkdir(exist_ok=True)
         with leased(self._locks / LOCK) as had:
             if had:
                 self._look()
@@ -105,11 +100,13 @@ class Alerts:
     def _look(self) -> None:
         found = examine(self._store, self._clock(), self._schedule)
         wrong, told = _wrong(found), self._told()
-        quiet = told - wrong.keys() - _unanswered(found)
+        failing = {one.name for one in found.assistants if one.failures}
+        quiet = told - wrong.keys() - failing  # what was told of these may not be over
         self._calm = {subject: self._calm.get(subject, 0) + 1 for subject in quiet}
         over = {subject for subject, looks in self._calm.items() if looks >= CALM}
         if (over or wrong.keys() - told) and self._send(self._alert(wrong)):
-            self._keep((told | wrong.keys()) - over)
+            told = (told | wrong.keys()) - over
+            atomic_write(self._locks / TOLD, msgspec.json.encode(sorted(told)))
 
     def _alert(self, wrong: Mapping[str, str]) -> Alert:
         site = self._store.snapshot.catalogue.site
@@ -146,9 +143,6 @@ class Alerts:
         except (OSError, ValueError):
             return frozenset()
 
-    def _keep(self, told: frozenset[str]) -> None:
-        atomic_write(self._locks / TOLD, msgspec.json.encode(sorted(told)))
-
 
 def begin(store: Store, settings: Settings, schedule: Callable[[], ScheduleState] | None) -> None:
     """Watch over the store in a thread."""
@@ -166,11 +160,6 @@ def _wrong(found: Health) -> dict[str, str]:
         if one.unreachable and found.scheduler:
             wrong.setdefault(one.name, f"{one.name} could not be reached in its last poll.")
     return wrong
-
-
-def _unanswered(found: Health) -> frozenset[str]:
-    """The assistants whose last poll failed: what was told of them may not be over."""
-    return frozenset(one.name for one in found.assistants if one.failures)
 
 
 def _post(url: str, line: bytes) -> None:

@@ -16,13 +16,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import prometheus_client
-from prometheus_client import CollectorRegistry
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-)
+from prometheus_client import CollectorRegistry, core
 
 from store.web.health import examine
 from store.web.openapi import VERSION
@@ -32,7 +26,6 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
     from flask import Flask
-    from prometheus_client.core import Metric
 
     from store.memory import Store
     from store.web.health import Health
@@ -87,11 +80,11 @@ class Requests:
                 row[bisect_left(BUCKETS, took)] += 1
                 row[-1] += took
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[core.Metric]:
         """What was counted so far."""
         with self._lock:
             rows = {key: list(row) for key, row in self._rows.items()}
-        requests = CounterMetricFamily(
+        requests = core.CounterMetricFamily(
             "consensus_http_requests", "Requests answered.", labels=("route", "method", "status")
         )
         times: dict[str, list[float]] = {}
@@ -99,7 +92,7 @@ class Requests:
             requests.add_metric(key, sum(row[:-1]))
             before = times.get(key[0], [0] * len(row))
             times[key[0]] = [sum(pair) for pair in zip(before, row, strict=True)]
-        durations = HistogramMetricFamily(
+        durations = core.HistogramMetricFamily(
             "consensus_http_request_duration_seconds",
             "Time from a request's head to its answer's.",
             labels=("route",),
@@ -118,20 +111,20 @@ class Collector:
         self._extensions = app.extensions
         self._clock = clock
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[core.Metric]:
         """Every figure as it is now."""
         store: Store = self._extensions["store"]
         now = self._clock()
         found = examine(store, now, self._extensions.get("scheduler"))
-        yield InfoMetricFamily("consensus_build", "The service.", {"version": VERSION})
+        yield core.InfoMetricFamily("consensus_build", "The service.", {"version": VERSION})
         yield _polls(store)
         yield from _of_assistants(found)
         yield from _of_store(store, found)
 
 
-def _polls(store: Store) -> Metric:
+def _polls(store: Store) -> core.Metric:
     """How often each assistant was asked, and what came of it, over the whole history."""
-    polls = CounterMetricFamily(
+    polls = core.CounterMetricFamily(
         "consensus_polls", "Polls in the history.", labels=("assistant", "outcome")
     )
     counts = Counter[tuple[str, str]]()
@@ -142,8 +135,7 @@ def _polls(store: Store) -> Metric:
     return polls
 
 
-def _of_assistants(found: Health) -> Iterator[Metric]:
-    """When each assistant last answered, and how its polling stands."""
+def _of_assistants(found: Health) -> Iterator[core.Metric]:
     answered = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")
     failures = _gauge("consensus_failures", "Polls that failed since it last answered.")
     paused = _gauge("consensus_paused", "Whether it is left alone for a while.")
@@ -151,7 +143,7 @@ def _of_assistants(found: Health) -> Iterator[Metric]:
     for one in found.assistants:
         name = [one.name]
         if one.last_answer and one.answer_age is not None:
-            answered.add_metric(name, _unix(one.last_answer))
+            answered.add_metric(name, datetime.fromisoformat(one.last_answer).timestamp())
         failures.add_metric(name, one.failures)
         if found.scheduler and found.scheduler.polling:
             paused.add_metric(name, one.paused is not None)
@@ -159,9 +151,9 @@ def _of_assistants(found: Health) -> Iterator[Metric]:
     yield from (answered, failures, paused, due)
 
 
-def _of_store(store: Store, found: Health) -> Iterator[Metric]:
-    """How the files and what is made of them stand."""
+def _of_store(store: Store, found: Health) -> Iterator[core.Metric]:
     scheduler = found.scheduler
+    leader = scheduler.polling if scheduler else None
     values: Mapping[str, tuple[str, float | None]] = {
         "spent_today_usd": ("What today's polls cost.", found.spending.usd_today),
         "budget_usd": ("daily_usd of site.json.", found.spending.cap_usd),
@@ -171,14 +163,11 @@ def _of_store(store: Store, found: Health) -> Iterator[Metric]:
         "damaged_records": ("Lines of history that cannot be used.", found.damage.records),
         "degraded": ("Whether something needs a person.", not found.is_well),
         "scheduler_enabled": ("Whether it stands ready to poll.", scheduler is not None),
-        "scheduler_leader": (
-            "Whether this process is the one that polls.",
-            scheduler.polling if scheduler else None,
-        ),
+        "scheduler_leader": ("Whether this process is the one that polls.", leader),
     }
     for name, (text, value) in values.items():
         if value is not None:
-            yield GaugeMetricFamily(f"consensus_{name}", text, value=float(value))
+            yield core.GaugeMetricFamily(f"consensus_{name}", text, value=float(value))
     problems = _gauge("consensus_problems", "What keeps the data from being good.", "severity")
     severities = [problem.severity for problem in store.problems]
     for severity in ("error", "warning", "notice"):
@@ -213,9 +202,5 @@ def _serve(registry: CollectorRegistry, port: int) -> None:
             return
 
 
-def _gauge(name: str, text: str, label: str = "assistant") -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, text, labels=(label,))
-
-
-def _unix(time: str) -> float:
-    return datetime.fromisoformat(time).timestamp()
+def _gauge(name: str, text: str, label: str = "assistant") -> core.GaugeMetricFamily:
+    return core.GaugeMetricFamily(name, text, labels=(label,))

@@ -24,10 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def begin(store: Store, environ: Mapping[str, str]) -> None:
-    """Say that this process answers; then, twice in each interval, that the store is current.
-
-    Where ``NOTIFY_SOCKET`` is not set nobody is told.
-    """
+    """Say that we answer, then, twice in each interval, that the store is current."""
     sd_notify("READY=1", log)
     interval = environ.get("WATCHDOG_USEC", "")
     if environ.get("NOTIFY_SOCKET") and interval.isdigit() and int(interval):

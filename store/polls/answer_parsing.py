@@ -1,8 +1,7 @@
 """A model's text becomes an answer, or a failure that says why; nothing is ever guessed.
 
-What a model writes is data: it is cleaned once, here, and escaped wherever it is shown. One
-attempt is made to find the JSON object in a text that holds more than it; every mending leaves a
-note (store/README.md, Polls).
+It is cleaned once, here, and escaped wherever it is shown. One attempt is made to find the JSON
+object in a text that holds more; every mending leaves a note (store/README.md, Polls).
 """
 
 from __future__ import annotations

@@ -6,26 +6,16 @@ import logging
 import math
 import re
 import traceback
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from store.cleaning import clean
 from store.line_codec import decode_line, encode_line
 from store.polls import answer_parsing, sample, secrets
 from store.polls.prompt import prompt
-from store.polls.providers import (
-    Prompt,
-    Reply,
-    Request,
-    Response,
-    Tokens,
-    chat,
-    gemini,
-    messages,
-    responses,
-)
+from store.polls.providers import Reply, chat, gemini, messages, responses
 from store.polls.sending import Limits, Sent, Skipped
 from store.polls.spending import Meter, at_most, believed, usd
 from store.records import Answer, Failure, Poll, Usage
@@ -36,6 +26,7 @@ if TYPE_CHECKING:
 
     from store.polls.batches.files import Asking
     from store.polls.due import Pair
+    from store.polls.providers import Prompt, Request, Response
     from store.polls.sending import Sender
     from store.polls.spending import Budget
     from store.records import Assistant, Category
@@ -67,10 +58,7 @@ class Unready(Exception):
 
 
 class Asked(Struct, frozen=True):
-    """A poll that was made, and the seconds for which its assistant should be left alone.
-
-    ``at`` is the provider's time, where this machine's does not fit it.
-    """
+    """A poll, its assistant's rest in seconds, and the provider's time if ours does not fit."""
 
     poll: Poll
     rest: float | None = None
@@ -83,20 +71,19 @@ def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | N
     Raises:
         Unready: its model, address or key is missing, or the key cannot be sent in a header.
     """
+    name = assistant.name
     if missing := lacking(assistant):
-        raise Unready(f"{assistant.name}: models.json lacks {missing}")
+        raise Unready(f"{name}: models.json lacks {missing}")
     if not assistant.key_env:
         return None
     if looks_like_a_key(assistant.key_env):
-        raise Unready(f"{assistant.name}: key_env in models.json must name a variable, not a key")
+        raise Unready(f"{name}: key_env in models.json must name a variable, not a key")
     key = secret(assistant.key_env)
     if not key:
-        raise Unready(
-            f"{assistant.name}: the environment variable that its key_env names is not set"
-        )
+        raise Unready(f"{name}: the environment variable that its key_env names is not set")
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise Unready(
-            f"{assistant.name}: the variable that its key_env names holds no API key: "
+            f"{name}: the variable that its key_env names holds no API key: "
             "it has a space, a line break or a letter that is not ASCII"
         )
     return key
@@ -117,9 +104,9 @@ def looks_like_a_key(name: str | None) -> bool:
     )
 
 
-def request_for(assistant: Assistant, category: Category, key: str | None) -> Request:
-    """The request that puts a category's question to an assistant of a real provider."""
-    return PROVIDERS[assistant.api].build_request(assistant, prompt(category.question), key)
+def request_for(assistant: Assistant, question: str, key: str | None = None) -> Request:
+    """The request that puts a question to an assistant of a real provider."""
+    return PROVIDERS[assistant.api].build_request(assistant, prompt(question), key)
 
 
 def cost_at_most(assistant: Assistant, category: Category) -> float | None:
@@ -128,7 +115,7 @@ def cost_at_most(assistant: Assistant, category: Category) -> float | None:
         return 0
     if lacking(assistant):
         return None
-    return usd(assistant, at_most(assistant, request_for(assistant, category, None).body))
+    return usd(assistant, at_most(assistant, request_for(assistant, category.question).body))
 
 
 def ask(
@@ -142,11 +129,8 @@ def ask(
     try:
         return _asked(pair, at, sender, budget, repeat)
     except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
-        trace = secrets.without(sender.secret, traceback.format_exc())
-        name = pair.assistant.name
-        log.error("asking %s about %s failed unexpectedly: %s", name, pair.slug, trace)  # noqa: TRY400
-        poll = _poll(pair, Sent(Reply(outcome=UNEXPECTED), 0, 1))
-        return Asked(msgspec.structs.replace(poll, latency_ms=None))
+        reply = _fault(f"asking {pair.assistant.name} about {pair.slug}", sender.secret)
+        return Asked(_poll(pair.assistant, pair.slug, pair.category.question, reply))
 
 
 UNEXPECTED = Failure("http", "The provider's reply could not be worked on; the log says why.")
@@ -157,75 +141,68 @@ EXAMPLE_TIME = "2026-01-01T00:00:00Z"
 def _asked(
     pair: Pair, at: datetime, sender: Sender, budget: Budget, repeat: int
 ) -> Asked | Skipped:
-    if pair.assistant.api == "sample":
-        said = sample.reply(pair.slug, pair.category, pair.assistant.name, at, repeat)
-        return Asked(_poll(pair, Sent(said.reply, said.latency_ms, 1)))
-    sent = _send(pair, sender, budget)
+    assistant, question = pair.assistant, pair.category.question
+    if assistant.api == "sample":
+        said = sample.reply(pair.slug, pair.category, assistant.name, at, repeat)
+        poll = _poll(assistant, pair.slug, question, said.reply)
+        return Asked(replace(poll, latency_ms=said.latency_ms))
+    sent = _send(assistant, question, sender, budget)
     notes: tuple[str, ...] = ()
     if isinstance(sent, Sent) and sent.reply.failure == "truncated":
-        sent, notes = _asked_again(pair, sender, budget, sent)
+        sent, notes = _asked_again(assistant, question, sender, budget, sent)
     if isinstance(sent, Skipped):
         return sent
     if sent.attempts > 1:
         notes = (*notes, f"sent {sent.attempts} times")
-    poll = secrets.poll_without(sender.secret, _poll(pair, sent, notes, sender.secret))
-    decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
+    poll = _poll(assistant, pair.slug, question, sent.reply, notes, sender.secret)
+    poll = _recordable(sender.secret, replace(poll, latency_ms=sent.latency_ms))
     return Asked(poll, sent.rest, sent.at)
 
 
 def asked_in_batch(
     assistant: Assistant, asking: Asking, came: Response | Failure, note: str, key: str | None
 ) -> Asked:
-    """What an item of a batch comes to; ``assistant`` has the prices of batches.
-
-    Its latency says nothing and is not kept. A cut-off answer is not asked for again.
-    """
+    """What an item of a batch comes to; ``assistant`` has the prices of batches."""
+    slug, question = asking.slug, asking.question
     try:
-        reply = Reply(outcome=came) if isinstance(came, Failure) else read_reply(assistant, came)
-        most = at_most(assistant, body_of(assistant, asking.question))
+        if isinstance(came, Failure):
+            reply = Reply(outcome=came)
+        else:
+            reply = PROVIDERS[assistant.api].read_reply(came)
+        most = at_most(assistant, request_for(assistant, question).body)
         reply = believed(assistant, most, reply)
-        poll = _poll_of(assistant, asking.slug, asking.question, reply, (note,), key)
-        poll = secrets.poll_without(key, poll)
-        decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
+        poll = _recordable(key, _poll(assistant, slug, question, reply, (note,), key))
         return Asked(poll, Limits().rest if reply.lasting else None)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
-        trace = secrets.without(key, traceback.format_exc())
-        name = assistant.name
-        log.error("%s about %s in a batch failed unexpectedly: %s", name, asking.slug, trace)  # noqa: TRY400
-        odd = Reply(outcome=UNEXPECTED)
-        return Asked(_poll_of(assistant, asking.slug, asking.question, odd, (note,), key))
+        reply = _fault(f"{assistant.name} about {slug} in a batch", key)
+        return Asked(_poll(assistant, slug, question, reply, (note,), key))
 
 
-def read_reply(assistant: Assistant, response: Response) -> Reply:
-    """What a response says, as the assistant's format has it."""
-    return PROVIDERS[assistant.api].read_reply(response)
-
-
-def body_of(assistant: Assistant, question: str) -> Mapping[str, Any]:
-    """The body that puts a question to an assistant."""
-    return PROVIDERS[assistant.api].build_request(assistant, prompt(question), None).body
+def _fault(what: str, key: str | None) -> Reply:
+    """What a reply comes to that nobody thought of; its trace is logged."""
+    trace = secrets.without(key, traceback.format_exc())
+    log.error("%s failed unexpectedly: %s", what, trace)
+    return Reply(outcome=UNEXPECTED)
 
 
 def _asked_again(
-    pair: Pair, sender: Sender, budget: Budget, first: Sent
+    assistant: Assistant, question: str, sender: Sender, budget: Budget, first: Sent
 ) -> tuple[Sent, tuple[str, ...]]:
     """What a cut-off answer comes to with twice the room, where ``extra`` does not set the room."""
-    room = 2 * pair.assistant.max_output_tokens
-    assistant = msgspec.structs.replace(pair.assistant, max_output_tokens=room)
-    wider = msgspec.structs.replace(pair, assistant=assistant)
-    bodies = [request_for(each, pair.category, None).body for each in (pair.assistant, assistant)]
-    if bodies[0] == bodies[1]:
+    wider = replace(assistant, max_output_tokens=2 * assistant.max_output_tokens)
+    if request_for(assistant, question).body == request_for(wider, question).body:
         return first, ()
-    again = _send(wider, sender, budget, first.deadline)
+    again = _send(wider, question, sender, budget, first.deadline)
     if isinstance(again, Skipped):
         return first, ()
     note = "the first answer was cut off; asked again with twice the output limit"
     return _together(first, again), (note,)
 
 
-def _send(pair: Pair, sender: Sender, budget: Budget, deadline: float = math.inf) -> Sent | Skipped:
-    assistant = pair.assistant
-    request = request_for(assistant, pair.category, sender.secret)
+def _send(
+    assistant: Assistant, question: str, sender: Sender, budget: Budget, deadline: float = math.inf
+) -> Sent | Skipped:
+    request = request_for(assistant, question, sender.secret)
     meter = Meter(assistant, request.body, budget)
     return sender.send(request, PROVIDERS[assistant.api].read_reply, meter, deadline)
 
@@ -235,29 +212,34 @@ def _together(first: Sent, second: Sent) -> Sent:
     counted = [reply.tokens for reply in (first.reply, second.reply) if reply.tokens]
     tokens = sum(counted[1:], counted[0]) if counted else None
     notes = tuple(dict.fromkeys((*first.reply.notes, *second.reply.notes)))
-    reply = msgspec.structs.replace(second.reply, tokens=tokens, notes=notes)
+    reply = replace(second.reply, tokens=tokens, notes=notes)
     attempts = first.attempts + second.attempts
-    return msgspec.structs.replace(second, reply=reply, attempts=attempts)
+    return replace(second, reply=reply, attempts=attempts)
 
 
-def _poll(pair: Pair, sent: Sent, notes: tuple[str, ...] = (), key: str | None = None) -> Poll:
-    poll = _poll_of(pair.assistant, pair.slug, pair.category.question, sent.reply, notes, key)
-    return msgspec.structs.replace(poll, latency_ms=sent.latency_ms)
+def _recordable(key: str | None, poll: Poll) -> Poll:
+    """The poll without the key; raises if history could not hold it."""
+    poll = secrets.poll_without(key, poll)
+    decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
+    return poll
 
 
-def _poll_of(
+def _poll(
     assistant: Assistant,
     slug: str,
     question: str,
     reply: Reply,
-    notes: tuple[str, ...],
-    key: str | None,
+    notes: tuple[str, ...] = (),
+    key: str | None = None,
 ) -> Poll:
-    said = (
-        reply.outcome if isinstance(reply.outcome, Failure) else answer_parsing.read(reply.outcome)
-    )
+    outcome = reply.outcome
+    said = outcome if isinstance(outcome, Failure) else answer_parsing.read(outcome)
     answered = said if isinstance(said, Answer) else None
     failed = said if isinstance(said, Failure) else None
+    error = _shown(failed.error, key) if failed else None
+    if failed and failed.said:
+        error = f'{error} It begins: "{_shown(failed.said, key)}"'
+    tokens = reply.tokens
     return Poll(
         slug=slug,
         model=assistant.name,
@@ -267,20 +249,14 @@ def _poll_of(
         reason=answered.ranking[0].reason if answered else None,
         missed=answered.missed if answered else (),
         caveat=answered.caveat if answered else None,
-        error=_error(failed, key) if failed else None,
+        error=error,
         failure=failed.kind if failed else None,
         notes=tuple(map(clean, (*notes, *reply.notes, *said.notes))),
         served_model=reply.served_model,
         request_id=reply.request_id,
         web_search=assistant.web_search,
-        usage=_usage(assistant, reply.tokens),
+        usage=Usage(tokens.input, tokens.output, usd(assistant, tokens)) if tokens else None,
     )
-
-
-def _error(failed: Failure, key: str | None) -> str:
-    """The failure's sentence and how what was said begins."""
-    sentence = _shown(failed.error, key)
-    return f'{sentence} It begins: "{_shown(failed.said, key)}"' if failed.said else sentence
 
 
 SHOWN = 300
@@ -291,8 +267,3 @@ def _shown(text: str, key: str | None) -> str:
     """Text from outside, cleaned and cut, the key taken out between, so that none of it is left."""
     whole = secrets.without(key, clean(text))
     return whole if len(whole) <= SHOWN else f"{whole[:SHOWN]}…"
-
-
-def _usage(assistant: Assistant, tokens: Tokens | None) -> Usage | None:
-    """Tokens and, where both prices are known, US dollars."""
-    return Usage(tokens.input, tokens.output, usd(assistant, tokens)) if tokens else None

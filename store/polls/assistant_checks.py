@@ -63,7 +63,9 @@ def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[Mistake]:
         yield "key_env", PASTED, "error"
     elif doubt := doubtful_key(assistant):
         yield "key_env", doubt, "warning"
-    if _is_unencrypted(assistant):
+    address = urlsplit(assistant.base_url or "")
+    is_plain = address.scheme == "http" and address.hostname not in LOOPBACK
+    if is_plain and assistant.key_env is not None:
         yield "base_url", "the key would travel unencrypted; use https", "warning"
     if assistant.batch and (why := why_not(assistant)):
         yield "batch", why, "error"
@@ -96,10 +98,3 @@ def doubtful_key(assistant: Assistant) -> str | None:
 
 
 SENT = "; its value is sent to the host of base_url"
-
-
-def _is_unencrypted(assistant: Assistant) -> bool:
-    """Whether a key would be sent over plain HTTP to another machine."""
-    address = urlsplit(assistant.base_url or "")
-    elsewhere = address.scheme == "http" and address.hostname not in LOOPBACK
-    return elsewhere and assistant.key_env is not None

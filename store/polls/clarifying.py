@@ -66,9 +66,8 @@ def passes(
 ) -> Iterator[list[Pair]]:
     """Whom to ask in each pass, until all is clear or each has ``most`` answers.
 
-    A pass is to be asked before the next one is taken. In an unclear category it holds those who
-    have the fewest answers. Who brings none is left alone there, and everywhere if it is to rest;
-    nobody is asked more than ``most`` times.
+    A pass is to be asked before the next is taken. In an unclear category it holds those with the
+    fewest answers. Who brings none is left alone there, and everywhere if it is to rest.
     """
     asked: Counter[tuple[str, str]] = Counter()
     resting: set[str] = set()
@@ -78,7 +77,7 @@ def passes(
             pair
             for pair in unclear(pairs, standing_of)
             if pair.assistant.name not in resting
-            and max(asked[_key(pair)], _answers(pair, standing_of)) < most
+            and max(asked[pair.key], _answers(pair, standing_of)) < most
         ],
         standing_of,
     ):
@@ -86,25 +85,20 @@ def passes(
         before, stands = stands, look()
         for pair in chosen:
             state = stands.of(pair)
-            asked[_key(pair)] += 1
+            asked[pair.key] += 1
             if state is None or state.failure or state == before.of(pair):
-                asked[_key(pair)] = most
+                asked[pair.key] = most
             if state and state.cooldown_until:
                 resting.add(pair.assistant.name)
 
 
 def _fewest(pairs: Sequence[Pair], standing_of: StandingOf) -> list[Pair]:
-    """In each category the pairs with the fewest answers."""
-    answers = [_answers(pair, standing_of) for pair in pairs]
     least: dict[str, int] = {}
-    for pair, count in zip(pairs, answers, strict=True):
-        least[pair.slug] = min(count, least.get(pair.slug, count))
-    return [p for p, count in zip(pairs, answers, strict=True) if count == least[p.slug]]
+    for pair in pairs:
+        answers = _answers(pair, standing_of)
+        least[pair.slug] = min(answers, least.get(pair.slug, answers))
+    return [pair for pair in pairs if _answers(pair, standing_of) == least[pair.slug]]
 
 
 def _answers(pair: Pair, standing_of: StandingOf) -> int:
     return standing_of(pair.slug).answers.get(pair.assistant.name, 0)
-
-
-def _key(pair: Pair) -> tuple[str, str]:
-    return pair.slug, pair.assistant.name

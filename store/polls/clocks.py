@@ -27,10 +27,7 @@ def utc_now() -> datetime:
 
 
 class Clock:
-    """A clock, and what the ``Date`` of providers' replies says of it; shared by threads.
-
-    ``now`` is the time in UTC, ``elapsed`` seconds of a clock that nobody sets.
-    """
+    """A clock in UTC, and what the ``Date`` of providers' replies says of it; shared by threads."""
 
     def __init__(
         self,
@@ -45,8 +42,7 @@ class Clock:
     def fault(self) -> str | None:
         """Why nothing may be sent by this clock, in a sentence; ``None`` while it fits.
 
-        After a reply whose ``Date`` did not fit it must agree with that date and the time since;
-        after an hour another reply may tell.
+        After a ``Date`` that did not fit it must agree with that and the time since, for an hour.
         """
         now = self.now()
         if now < EARLIEST:
@@ -63,12 +59,8 @@ class Clock:
         return f"{_differ(now, theirs)} Nothing is sent until they agree."
 
     def compare(self, date: datetime, began: datetime) -> str | None:
-        """Remember a reply's ``Date``; a sentence if it does not fit.
-
-        It is from some moment between ``began``, when the request was sent, and now. A date that
-        no record may have says that the provider has no clock, and nothing of ours.
-        """
-        if not EARLIEST <= date < LATEST:
+        """Remember a reply's ``Date``; a sentence if it is not between ``began`` and now."""
+        if not EARLIEST <= date < LATEST:  # the provider has no clock, which says nothing of ours
             return None
         now = self.now()
         fits = began - LEEWAY <= date <= now + LEEWAY

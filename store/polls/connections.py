@@ -1,7 +1,7 @@
 """HTTP connections that another thread can cut, and that know whether anything was sent on them.
 
-``requests`` has time-outs between two bytes only: a provider that drips headers, a body or
-``100 Continue`` without end holds a thread as long as it likes. Its socket shut down, it ends.
+``requests`` has time-outs between two bytes only: without this a provider that drips holds a
+thread as long as it likes.
 """
 
 from __future__ import annotations
@@ -9,22 +9,15 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection
 
-if TYPE_CHECKING:
-    from urllib3.poolmanager import PoolManager
-
 
 class Connection:
-    """A session that one thread at a time uses, and that any other thread may cut.
-
-    ``sent`` says whether the last request may have left: from when it is written to a connection
-    that is made, TLS and proxy included.
-    """
+    """A session for one thread, which others may cut; ``sent`` if a request may have left."""
 
     def __init__(self, proxy: str | None = None) -> None:
         self.sent = self.is_cut = False
@@ -94,21 +87,8 @@ class _Adapter(HTTPAdapter):
         self._owner = owner
         super().__init__()
 
-    def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        super().init_poolmanager(*args, **options)
-        self._hold_sockets_of(self.poolmanager)
-
-    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-        known = proxy in self.proxy_manager
-        manager = super().proxy_manager_for(proxy, **options)
-        if not known:
-            self._hold_sockets_of(manager)
-        return manager
-
-    def _hold_sockets_of(self, manager: PoolManager) -> None:
-        plain: dict[str, Any] = manager.pool_classes_by_scheme
-        pools: dict[str, Any] = {}
-        for scheme, pool in plain.items():
-            held = type("Held", (_Held, pool.ConnectionCls), {"owner": self._owner})
-            pools[scheme] = type("HoldingPool", (pool,), {"ConnectionCls": held})
-        manager.pool_classes_by_scheme = pools
+    def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
+        pool: Any = super().get_connection_with_tls_context(*args, **options)
+        plain = type(pool).ConnectionCls
+        pool.ConnectionCls = type("Held", (_Held, plain), {"owner": self._owner})
+        return pool

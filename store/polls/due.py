@@ -23,12 +23,21 @@ FIRST_RETRY = timedelta(hours=6)
 ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
+Key = tuple[str, str]
+"""A pair's category and assistant."""
+
+
 class Pair(Struct, frozen=True):
     """One question to one assistant."""
 
     slug: str
     category: Category
     assistant: Assistant
+
+    @property
+    def key(self) -> Key:
+        """The slug and the assistant's name."""
+        return self.slug, self.assistant.name
 
 
 class Rounds(Struct, frozen=True):
@@ -76,8 +85,7 @@ class Rounds(Struct, frozen=True):
         """The time from which a pair is due again.
 
         At once without a poll, after an interrupted one, and after an answer whose round takes
-        more; sooner after a failure of the line, later with each one in a row; else after the
-        regular interval.
+        more; soon after failures of the line; else after the regular interval.
         """
         if state is None or state.failure == "interrupted":
             return ALWAYS

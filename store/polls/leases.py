@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from store.settings import Settings
@@ -27,42 +28,42 @@ _BITS = 62
 
 
 class Leases:
-    """The leases on pairs of category and assistant: no two pollers ask one at once.
-
-    Each assistant has a file in the directory, each category a byte in it.
-    """
+    """The leases on pairs: a file for each assistant, in it a byte for each category."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    @contextmanager
-    def lease(self, slug: str, model: str) -> Iterator[bool]:
+    def lease(self, slug: str, model: str) -> AbstractContextManager[bool]:
         """Hold a pair inside the block; yields whether it could be had.
 
         Raises:
             OSError: the file cannot be locked.
         """
-        self._directory.mkdir(exist_ok=True)
-        with leased(self._file(model), _byte(slug)) as had:
-            yield had
+        digest = hashlib.sha256(slug.encode()).digest()
+        return leased(self._file(model), int.from_bytes(digest[:8], "big") >> (64 - _BITS))
+
+    def batches(self, model: str) -> AbstractContextManager[bool]:
+        """Be the only one who works on an assistant's batches; else as :meth:`lease`."""
+        return leased(self._file(model, ".batch"))
 
     def held(self, model: str) -> int:
         """How many of an assistant's pairs are being asked now, by any process."""
         return held(self._file(model))
 
-    def _file(self, model: str) -> Path:
-        return self._directory / f"{hashlib.sha256(model.encode()).hexdigest()[:8]}.lock"
+    def _file(self, model: str, what: str = "") -> Path:
+        return self._directory / f"{hashlib.sha256(model.encode()).hexdigest()[:8]}{what}.lock"
 
 
 @contextmanager
 def leased(path: Path, byte: int = 0, *, wait: bool = False) -> Iterator[bool]:
     """Hold one byte of a file inside the block; yields whether it could be had.
 
-    With ``wait`` it always can, be it later.
+    With ``wait`` it always can, be it later. The file's folder is made if it is not there.
 
     Raises:
         OSError: the file cannot be opened or locked.
     """
+    path.parent.mkdir(exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
@@ -108,10 +109,6 @@ def _call(
     span = struct.pack(_FLOCK, kind, os.SEEK_SET, start, length, 0)
     kind, _, start, length, _ = struct.unpack(_FLOCK, fcntl.fcntl(handle, number, span))
     return None if kind == fcntl.F_UNLCK else (start, length)
-
-
-def _byte(slug: str) -> int:
-    return int.from_bytes(hashlib.sha256(slug.encode()).digest()[:8], "big") >> (64 - _BITS)
 
 
 def locks_in(settings: Settings) -> Path:

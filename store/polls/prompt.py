@@ -33,7 +33,6 @@ _TEXT_OR_NULL = {"type": ["string", "null"]}
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object that has these members, all of them and no other."""
     return {
         "type": "object",
         "additionalProperties": False,

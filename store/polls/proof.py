@@ -1,8 +1,7 @@
 """The proof, kept by the server that polls: what history holds is listed once each UTC day.
 
-It is done at the day's first poll, which closes the day before; ``flask dataset`` does the same
-when it is run. Each line is appended under a lock, and a kill leaves at most a torn one, which the
-next run writes again (:mod:`store.dataset.leaves`).
+It is done at the day's first poll, which closes the day before, and by ``flask dataset``. A kill
+leaves at most a torn line, which the next run writes again (:mod:`store.dataset.leaves`).
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ class DailyProof:
         self._listed = ""
 
     def look(self, last_poll: str | None, now: datetime) -> None:
-        """List what is new if the newest poll, not beyond ``now``, is of a day not yet begun.
-
-        What failed is tried again every ten minutes.
-        """
+        """List what is new on a new day of polls, none beyond ``now``; retried in ten minutes."""
         moment = rfc3339(now)
         day = min(last_poll or "", moment)[:10]
         due = f"{day} {moment[11:15]}" if self.reason else day

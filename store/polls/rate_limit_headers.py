@@ -21,25 +21,16 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def date(headers: Mapping[str, str]) -> datetime | None:
-    """When a reply says that it was made, in UTC; header names are in lower case.
-
-    Source: RFC 9110, section 6.6.1.
-    """
+    """When a reply says that it was made, in UTC; source: RFC 9110, section 6.6.1."""
     return _time(headers.get("date", ""), parsedate_to_datetime)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The wait in seconds that a reply asks for outright; header names are in lower case.
-
-    Source: RFC 9110, section 10.2.3; ``retry-after-ms`` is OpenAI's.
-    """
+    """The seconds that a reply asks to wait (RFC 9110, 10.2.3); ``retry-after-ms`` is OpenAI's."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None and (wait := believed(milliseconds / 1000)) is not None:
         return wait
-    asked = headers.get("retry-after", "").strip()
-    if (number := _number(asked)) is not None:
-        return _duration_or_time(number, now)
-    return _until(_time(asked, parsedate_to_datetime), now)
+    return _wait(headers.get("retry-after", "").strip(), parsedate_to_datetime, now)
 
 
 def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -49,8 +40,7 @@ def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:
     duration such as ``6m0s``), https://docs.claude.com/en/api/rate-limits#response-headers (a
     time in RFC 3339); other servers give the time in Unix seconds or milliseconds.
     """
-    waits = [wait for wait in _resets(headers, now) if wait is not None]
-    return max(waits, default=None)
+    return max((wait for wait in _resets(headers, now) if wait is not None), default=None)
 
 
 def believed(seconds: float) -> float | None:
@@ -65,26 +55,24 @@ def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]
         reset = headers.get(name.replace("remaining", "reset"), "").strip()
         if _DURATION.fullmatch(reset):
             yield believed(sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(reset)))
-        elif (number := _number(reset)) is not None:
-            yield _duration_or_time(number, now)
         else:
-            yield _until(_time(reset, datetime.fromisoformat), now)
+            yield _wait(reset, datetime.fromisoformat, now)
+
+
+def _wait(text: str, parse: Callable[[str], datetime], now: datetime) -> float | None:
+    """The wait that a number means, or a time in the format that ``parse`` reads."""
+    if (number := _number(text)) is not None:
+        return _duration_or_time(number, now)
+    time = _time(text, parse)
+    return None if time is None else believed((time - now).total_seconds())
 
 
 def _duration_or_time(number: float, now: datetime) -> float | None:
-    """The wait that a bare number means: so many seconds, or until a time in Unix seconds or ms.
-
-    A time that is meant lies between a day ago and a week ahead; any other number means nothing.
-    """
+    """The wait a number means: seconds, or a Unix time (s, ms) a day ago to a week ahead."""
     if number <= LONGEST:
         return number
     waits = (number - now.timestamp(), number / 1000 - now.timestamp())
     return next((max(wait, 0.0) for wait in waits if -DAY <= wait <= LONGEST), None)
-
-
-def _until(time: datetime | None, now: datetime) -> float | None:
-    """The seconds from now to a time, none if it has passed."""
-    return None if time is None else believed((time - now).total_seconds())
 
 
 def _time(text: str, parse: Callable[[str], datetime]) -> datetime | None:

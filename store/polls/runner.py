@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,20 +21,18 @@ from store.history import HistoryError
 from store.polls.asking import Asked, ask, key_of
 from store.polls.sending import Limits, Sender, Skipped
 from store.polls.spending import Budget
-from store.rankings.poll_states import PollStates
 from store.records import Poll
 from store.times import rfc3339
 
 if TYPE_CHECKING:
     from store.polls.clocks import Clock
-    from store.polls.due import Pair, Rounds
+    from store.polls.due import Key, Pair, Rounds
     from store.polls.leases import Leases
     from store.polls.spending import Account
+    from store.rankings.poll_states import PollStates
     from store.records import Assistant
 
 Record = Callable[[Sequence[Poll], str], Sequence[Poll]]
-Key = tuple[str, str]
-"""A pair's category and assistant."""
 
 ANSWERED = "answered"
 NOT_DUE = "not due any more"
@@ -49,9 +47,8 @@ THREADS = 2
 class RunSummary(Struct):
     """What became of an assistant's pairs.
 
-    ``outcomes`` counts them by name, ``reasons`` gives the first sentence for each name that has
-    one, ``paused`` says why no more were asked, ``rest`` for how many seconds none should be,
-    ``usd`` what the answered and failed ones cost as far as is known.
+    ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name, ``paused``
+    says why no more were asked, ``rest`` for how many seconds, ``usd`` the known cost.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -91,14 +88,10 @@ class RunSummary(Struct):
         """How many polls were made and recorded."""
         return sum(n for outcome, n in self.outcomes.items() if outcome not in NOT_ASKED)
 
-    @property
-    def failures(self) -> list[str]:
-        """The kinds of the polls that failed, by name."""
-        return sorted(self.outcomes.keys() - {ANSWERED, *NOT_ASKED})
-
     def __str__(self) -> str:
         """The counts and the cost, for people."""
-        order = [ANSWERED, *self.failures, *NOT_ASKED]
+        failures = sorted(self.outcomes.keys() - {ANSWERED, *NOT_ASKED})
+        order = [ANSWERED, *failures, *NOT_ASKED]
         counted = [f"{self.outcomes[o]} {o}" for o in order if self.outcomes[o]]
         counted += [f"{self.usd:.4f} USD"] if self.usd else []
         return ", ".join(counted)
@@ -152,9 +145,9 @@ def run(
     queues: dict[str, deque[Pair]] = {}
     times: Counter[Key] = Counter()
     for pair in pairs:
-        if not times[_key(pair)]:
+        if not times[pair.key]:
             queues.setdefault("" if in_order else pair.assistant.name, deque()).append(pair)
-        times[_key(pair)] += 1
+        times[pair.key] += 1
     started = _Run(deps, queues, times, rounds, done)
     with ExitStack() as pools:
         futures = []
@@ -206,13 +199,13 @@ class _Run:
                 raise
             with self._lock:
                 self._conclude(summary, pair, came)
-                if self._times[_key(pair)]:
+                if self._times[pair.key]:
                     queue.append(pair)
 
     def _conclude(self, summary: RunSummary, pair: Pair, came: Asked | Skipped | NotAsked) -> None:
         """Count what became of a pair, and so its repeats that are not asked for any more."""
         turns: list[Asked | Skipped | NotAsked] = [came]
-        left = self._times[_key(pair)] - 1
+        left = self._times[pair.key] - 1
         failed = isinstance(came, Asked) and not came.poll.succeeded
         if failed and self._rounds:
             turns += [Skipped()] * left
@@ -221,7 +214,7 @@ class _Run:
         for each in turns:
             summary.count(each)
             self._done()
-        self._times[_key(pair)] -= len(turns)
+        self._times[pair.key] -= len(turns)
 
     def _poll(self, pair: Pair) -> Asked | Skipped | NotAsked:
         """Poll one pair and record it, unless another poller has it or it should not be asked."""
@@ -229,37 +222,22 @@ class _Run:
         with deps.leases.lease(pair.slug, name) as leased:
             if not leased:
                 return NotAsked(NOT_DUE)
-            states = self._states(pair)
-            if not isinstance(states, PollStates):
-                return states
+            if why := deps.clock.fault():
+                return Skipped(why)
+            try:
+                if pair.key in deps.under_way():
+                    return NotAsked(IN_A_BATCH)
+                states = deps.states_of(pair.slug)
+            except HistoryError as error:  # nobody knows when it was asked
+                return NotAsked(LEFT, str(error))
             now = deps.clock.now()
             if self._rounds and self._rounds.due_at(states.present.get(name)) > now:
                 return NotAsked(NOT_DUE)
             repeat = states.asked_on(rfc3339(now)[:10], name)
             came = ask(pair, now, self._senders[name], self._budget, repeat)
             if isinstance(came, Asked):
-                now = _recorded_at(came, deps.clock.now())
-                deps.record([dated(came, now)], rfc3339(now))
+                record(came, deps)
             return came
-
-    def _states(self, pair: Pair) -> PollStates | NotAsked | Skipped:
-        """How polling of a pair's category stands, or why the pair is not to be asked.
-
-        Where history cannot be read, or has a record yet to come, nobody knows when it was asked,
-        so it is left for another time.
-        """
-        if why := self._deps.clock.fault():
-            return Skipped(why)
-        try:
-            if _key(pair) in self._deps.under_way():
-                return NotAsked(IN_A_BATCH)
-            return self._deps.states_of(pair.slug)
-        except HistoryError as error:
-            return NotAsked(LEFT, str(error))
-
-
-def _key(pair: Pair) -> Key:
-    return pair.slug, pair.assistant.name
 
 
 def sender_for(assistant: Assistant, deps: Dependencies) -> Sender:
@@ -279,17 +257,16 @@ def sender_for(assistant: Assistant, deps: Dependencies) -> Sender:
     )
 
 
-def _recorded_at(came: Asked, now: datetime) -> datetime:
-    """The time a poll is recorded at: the provider's if the clocks differ.
+def record(came: Asked, deps: Dependencies) -> None:
+    """Append a poll to history, with the end of the cooldown if it is the reason for one.
 
-    Unless it says a day beyond ours: one wrong reply would then keep a category from being asked.
+    Where the clocks differ its time is the provider's, unless that is over a day beyond ours: one
+    wrong reply would then keep a category from being asked.
     """
-    return came.at if came.at and came.at <= now + timedelta(days=1) else now
-
-
-def dated(came: Asked, now: datetime) -> Poll:
-    """The poll, with the end of the cooldown if it is the reason for one."""
-    if came.rest is None:
-        return came.poll
-    until = rfc3339(now + timedelta(seconds=came.rest))
-    return msgspec.structs.replace(came.poll, cooldown_until=until)
+    poll, now = came.poll, deps.clock.now()
+    if came.at and came.at <= now + timedelta(days=1):
+        now = came.at
+    if came.rest is not None:
+        until = rfc3339(now + timedelta(seconds=came.rest))
+        poll = msgspec.structs.replace(poll, cooldown_until=until)
+    deps.record([poll], rfc3339(now))

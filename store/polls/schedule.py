@@ -1,9 +1,8 @@
 """Polling on schedule: one process of all, one APScheduler job for each assistant, and the proof.
 
-The process that holds the scheduler's lock runs the jobs; the others try the lock every second and
-take over when it falls free, as it does when its holder dies. Each job now and then polls a few of
-the pairs that are due, so that a full round is spread over a day. The jobs live in memory: what is
-due follows from history, so a restart forgets nothing.
+The process that holds the scheduler's lock runs the jobs; the others try the lock every second,
+which falls free when its holder dies. Each job now and then polls a few of the pairs that are due,
+so that a round is spread over a day. What is due follows from history: a restart forgets nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import signal
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
@@ -25,7 +25,7 @@ from store.history import HistoryError
 from store.polls.asking import Unready
 from store.polls.batches.files import Batches, under_way
 from store.polls.batches.scheduling import BatchSchedule, not_under_way
-from store.polls.batches.work import BatchWork, notes_of
+from store.polls.batches.work import BatchWork
 from store.polls.clocks import Clock
 from store.polls.due import Pair, Rounds, look
 from store.polls.leases import Leases, leased, locks_in
@@ -37,13 +37,12 @@ from store.settings import SettingsError
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import FrameType
 
     from store.files import Catalogue
     from store.memory import Store
     from store.polls.runner import RunSummary
-    from store.rankings.poll_states import PollStates
     from store.records import Assistant, Problem
     from store.settings import Settings
 
@@ -120,39 +119,31 @@ class Schedule:
     def stop_on(self, *signals: signal.Signals) -> None:
         """Stop when one of these signals comes, then do what the process would have done."""
         for number in signals:
-            signal.signal(number, self._ending(signal.getsignal(number)))
+            signal.signal(number, partial(self._end, signal.getsignal(number)))
 
-    def _ending(self, before: Any) -> Callable[[int, FrameType | None], None]:
-        def end(number: int, frame: FrameType | None) -> None:
-            self._stop.set()
-            if callable(before):
-                before(number, frame)
-                return
-            self.stop()
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
-
-        return end
+    def _end(self, before: Any, number: int, frame: FrameType | None) -> None:
+        self._stop.set()
+        if callable(before):
+            before(number, frame)
+            return
+        self.stop()
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
 
     def _stand_by(self) -> None:
         """Try to be the one process that polls, until stopped."""
         while not self._stop.is_set():
             try:
-                self._locks.mkdir(exist_ok=True)
                 with leased(self._locks / LOCK) as elected:
                     self._unlocked = None
                     if elected:
                         self._serve()
             except OSError as error:
-                self._cannot_lock(error)
+                why = f"cannot be locked: {error.strerror}"
+                if why != self._unlocked:
+                    log.error("%s %s", self._locks, why)  # noqa: TRY400 - a sentence, not a trace
+                self._unlocked = why
             self._wait_a_second()
-
-    def _cannot_lock(self, error: OSError) -> None:
-        """Say so once, and again only when it is for another reason."""
-        why = f"cannot be locked: {error.strerror}"
-        if why != self._unlocked:
-            log.error("%s %s", self._locks, why)
-        self._unlocked = why
 
     def _serve(self) -> None:
         """Keep a job for each assistant of models.json until stopped."""
@@ -213,17 +204,13 @@ class Schedule:
             )
 
     def _poll(self, name: str) -> None:
-        """One assistant's job: poll a few of its due pairs, or rest if that is of no use.
-
-        Its batches are looked after also while it rests, or when models.json has it no more.
-        """
+        """One assistant's job: look after its batches and, unless it rests, poll due pairs."""
         catalogue = self._store.snapshot.catalogue
         assistant = next((a for a in catalogue.assistants if a.name == name), None)
         if self._stop.is_set() or _unsettled(catalogue):
             return
         try:
-            work = self._work(self._dependencies(catalogue))
-            if collected := self._batches.look_after(name, work):
+            if collected := self._batches.look_after(name, self._work(catalogue)):
                 self._follow(name, collected)
             if assistant is None:
                 return
@@ -251,35 +238,30 @@ class Schedule:
             why = summary.paused or ""
             self._rest(name, seconds, why, why)
 
-    def _dependencies(self, catalogue: Catalogue) -> Dependencies:
-        def states_of(slug: str) -> PollStates:
-            return self._store.poll_states(slug, catalogue, self._clock.now())
-
-        def spent_on(day: str) -> float:
-            return usd_on(day, self._store.snapshot.polled.values())
-
-        return Dependencies(
-            record=self._store.record,
-            states_of=states_of,
+    def _work(self, catalogue: Catalogue) -> BatchWork:
+        store, files = self._store, self._batches.files
+        accounts = daily_account(
+            self._settings,
+            catalogue,
+            lambda day: usd_on(day, store.snapshot.polled.values()),
+            self._clock,
+        )
+        deps = Dependencies(
+            record=store.record,
+            states_of=lambda slug: store.poll_states(slug, catalogue, self._clock.now()),
             leases=Leases(self._locks),
             secret=self._settings.secret,
             proxy=self._settings.proxy,
             stop=self._stop,
             clock=self._clock,
-            accounts=daily_account(self._settings, catalogue, spent_on, self._clock),
-            under_way=lambda: under_way(self._batches.files.all(), catalogue),
+            accounts=accounts,
+            under_way=lambda: under_way(files.all(), catalogue),
         )
-
-    def _work(self, deps: Dependencies) -> BatchWork:
-        return BatchWork(
-            files=self._batches.files,
-            polling=deps,
-            noted=notes_of(self._store.history),
-            locks=self._locks,
-        )
+        return BatchWork(files=files, polling=deps, history=store.history)
 
     def _run(self, catalogue: Catalogue, assistant: Assistant) -> RunSummary | None:
-        deps = self._dependencies(catalogue)
+        work = self._work(catalogue)
+        deps = work.polling
         pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
         stands, _ = look(catalogue.categories, deps.states_of)
         rounds = Rounds.of(catalogue.site)
@@ -289,7 +271,7 @@ class Schedule:
         if assistant.name in self._pauses():
             return None
         if assistant.batch:
-            due = self._batches.left_to_ask(due, stands, rounds, self._work(deps))
+            due = self._batches.left_to_ask(due, stands, rounds, work)
         share = math.ceil(len(pairs) * rounds.most * self._settings.poll_tick / DAY)
         return run(due[:share], deps, rounds).get(assistant.name)
 

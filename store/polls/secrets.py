@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from store.records import Poll
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 REDACTED = "[redacted]"
 SHORTEST = 8
@@ -22,10 +19,7 @@ def without(key: str | None, text: str) -> str:
 
 
 def body_without(key: str | None, body: bytes) -> bytes:
-    """A body with the key replaced by a mark, also where JSON escapes spell it.
-
-    JSON that is nested too deep to be searched is not handed on.
-    """
+    """The body without the key, escaped or not; nothing of JSON too deep to be searched."""
     if not (key and _is_secret(key)):
         return body
     if b"\\" in body:
@@ -36,11 +30,6 @@ def body_without(key: str | None, body: bytes) -> bytes:
         except (ValueError, OverflowError):  # no JSON, or a number that nobody can write
             pass
     return body.replace(key.encode(), REDACTED.encode())
-
-
-def headers_without(key: str | None, headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers by lower-case name, the key replaced by a mark."""
-    return {name.lower(): without(key, value) for name, value in headers.items()}
 
 
 def poll_without(key: str | None, poll: Poll) -> Poll:

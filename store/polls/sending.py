@@ -48,9 +48,8 @@ class Limits(Struct, frozen=True):
 class Sent(Struct, frozen=True):
     """What sending came to.
 
-    ``latency_ms`` is that of the last of ``attempts``; ``rest`` the seconds for which the
-    assistant should not be asked at all; ``deadline`` when the poll must end, by the sender's
-    clock; ``at`` the provider's time where this machine's does not fit it.
+    ``latency_ms`` is that of the last of ``attempts``, ``rest`` the seconds without the assistant,
+    ``deadline`` the end by the sender's clock, ``at`` the provider's time where ours does not fit.
     """
 
     reply: Reply
@@ -98,10 +97,9 @@ class RateLimiter:
 class Sender:
     """Sends one assistant's requests; a set ``stop`` ends every wait.
 
-    At most ``rpm`` requests leave in a minute and ``concurrency`` are on their way at once,
-    however many threads send. A request that is on its way when ``stop`` is set ends as
-    ``interrupted``. ``secret`` is taken out of whatever comes back. ``clock`` is this machine's,
-    ``elapsed`` the seconds of one that nobody sets.
+    At most ``rpm`` requests leave in a minute and ``concurrency`` are on their way at once, however
+    many threads send; those on their way when ``stop`` is set end as ``interrupted``. ``secret`` is
+    taken out of what comes back. ``elapsed`` are the seconds of a clock that nobody sets.
     """
 
     def __init__(  # noqa: PLR0913 - its edges, and what tests put in their place
@@ -135,10 +133,7 @@ class Sender:
         meter: Meter,
         deadline: float = math.inf,
     ) -> Sent | Skipped:
-        """Send a request, again where that may help, until ``deadline`` if one is given.
-
-        Raises only what ``read`` and a fault of our own raise; then ``meter`` is settled.
-        """
+        """Send a request, again where it may help, until ``deadline``; ``meter`` is settled."""
         sent: Sent | None = None
         timeouts = 0
         attempt = 0
@@ -162,10 +157,7 @@ class Sender:
                 return self._stopped(sent)
 
     def call(self, request: Request) -> Response | Lost:
-        """One attempt at a request that asks no question, such as a look at a batch.
-
-        Whether its time fits this machine's clock, the clock remembers.
-        """
+        """One attempt at a request that asks no question; the clock compares its ``Date``."""
         deadline = self._elapsed() + self._limits.total
         with self._slots:
             if not self._pace.wait(self._stop):
@@ -193,19 +185,20 @@ class Sender:
         attempt: int,
         deadline: float,
     ) -> tuple[Sent, _Verdict]:
-        """One attempt: sent, read, settled, and what follows from it."""
         began, start = self._clock.now(), self._elapsed()
         came = self._once(request, deadline)
         took = round(1000 * (self._elapsed() - start))
         if isinstance(came, Response):
             reply, date = read(came), rate_limit_headers.date(came.headers)
+            is_free = came.status >= 400  # noqa: PLR2004 - HTTP's own boundary
         else:
             reply, date = Reply(outcome=Failure(came.kind, came.sentence)), None
+            is_free = came.free
         why = self._clock.compare(date, began) if date else None
         if why:
             reply = msgspec.structs.replace(reply, outcome=Failure("http", why))
         reply = meter.believed(reply)
-        meter.settle(reply.tokens, free=_was_free(came))
+        meter.settle(reply.tokens, free=is_free)
         verdict = _Verdict() if why else self._verdict(came, reply, attempt)
         self._resting = self._resting or verdict.rest is not None
         if verdict.held:
@@ -222,10 +215,7 @@ class Sender:
         return Sent(reply, sent.latency_ms, sent.attempts)
 
     def _verdict(self, came: Response | Lost, reply: Reply, attempt: int) -> _Verdict:
-        """What follows from an attempt: whether asking again may help, and how long nobody should.
-
-        A rate limit or a provider's own hint holds the whole line, other faults only this poll.
-        """
+        """Whether asking again may help; rate limits and hints hold the whole line."""
         backoff = self._random.uniform(0, 2**attempt)
         if isinstance(came, Lost):
             again = came.kind in ("network", "timeout")
@@ -245,15 +235,23 @@ class Sender:
         return _Verdict(asked + self._random.uniform(0, 1), held=True)
 
     def _once(self, request: Request, deadline: float) -> Response | Lost:
-        """One attempt, on a thread of its own whose connection is cut when it takes too long."""
+        """One attempt, on a thread and a connection of its own, cut when it takes too long.
+
+        On a shared one, whatever a provider sends late or twice would be taken for the answer to
+        the next question.
+        """
         connection = Connection(self._proxy)
         future: Future[Response | Lost] = Future()
-        threading.Thread(
-            target=self._deliver,
-            args=(future, connection, request, deadline),
-            name="request",
-            daemon=True,
-        ).start()
+
+        def deliver() -> None:
+            try:
+                future.set_result(self._post(connection, request, deadline))
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
+                future.set_exception(error)
+            finally:
+                connection.close()
+
+        threading.Thread(target=deliver, name="request", daemon=True).start()
         while True:
             try:
                 return future.result(_LOOK)
@@ -264,27 +262,6 @@ class Sender:
                 if self._elapsed() > deadline + _LOOK:
                     connection.cut()
                     return self._late()
-
-    def _deliver(
-        self,
-        future: Future[Response | Lost],
-        connection: Connection,
-        request: Request,
-        deadline: float,
-    ) -> None:
-        """Send on a connection of its own.
-
-        On a shared one, whatever a provider sends late or twice would be taken for the answer to
-        the next question.
-        """
-        try:
-            came = self._post(connection, request, deadline)
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
-            future.set_exception(error)
-        else:
-            future.set_result(came)
-        finally:
-            connection.close()
 
     def _post(self, connection: Connection, request: Request, deadline: float) -> Response | Lost:
         connection.sent = False
@@ -303,10 +280,17 @@ class Sender:
     def _exchange(
         self, session: requests.Session, request: Request, deadline: float
     ) -> Response | Lost:
+        content: dict[str, Any] = {}
+        if request.file is not None:
+            # OpenAI wants the extension, whatever the type says
+            file = ("batch.jsonl", request.file, "application/jsonl")
+            content = {"data": request.body, "files": {"file": file}}
+        elif request.method == "POST":
+            content = {"json": request.body}
         with session.request(
             request.method,
             request.url,
-            **_content(request),
+            **content,
             headers=dict(request.headers),
             timeout=(self._limits.connect, self._limits.read),
             allow_redirects=False,
@@ -319,7 +303,10 @@ class Sender:
                     return Lost("http", f"The reply is larger than {self._limits.size:,} bytes.")
                 if self._elapsed() > deadline:
                     return self._late()
-            headers = secrets.headers_without(self.secret, response.headers)
+            headers = {
+                name.lower(): secrets.without(self.secret, value)
+                for name, value in response.headers.items()
+            }
             clean = secrets.body_without(self.secret, bytes(body))
             return Response(response.status_code, headers, clean)
 
@@ -327,8 +314,6 @@ class Sender:
         return Lost("timeout", f"The poll took over {self._limits.total:g} seconds.")
 
 
-FILE_NAME, JSON_LINES = "batch.jsonl", "application/jsonl"
-"""How a file goes out: OpenAI wants the extension, whatever the type says."""
 _LOOK = 0.1  # seconds between looks at the stop event while a request is on its way
 
 
@@ -338,15 +323,6 @@ class Lost(Struct, frozen=True):
     kind: FailureKind
     sentence: str
     free: bool = False
-
-
-def _content(request: Request) -> dict[str, Any]:
-    """What of a request is not in its headers, as ``requests`` takes it."""
-    if request.method == "GET":
-        return {}
-    if request.file is None:
-        return {"json": request.body}
-    return {"data": request.body, "files": {"file": (FILE_NAME, request.file, JSON_LINES)}}
 
 
 class _Verdict(Struct, frozen=True):
@@ -366,16 +342,9 @@ def _hint(response: Response, reply: Reply, now: datetime, *, limited: bool) -> 
     asked = rate_limit_headers.retry_after(response.headers, now)
     if asked is None and reply.wait is not None:
         asked = rate_limit_headers.believed(reply.wait)
-    return (
-        rate_limit_headers.limit_reset(response.headers, now)
-        if asked is None and limited
-        else asked
-    )
-
-
-def _was_free(came: Response | Lost) -> bool:
-    """Whether an attempt surely cost nothing, going by how it ended."""
-    return came.free if isinstance(came, Lost) else came.status >= 400  # noqa: PLR2004
+    if asked is None and limited:
+        asked = rate_limit_headers.limit_reset(response.headers, now)
+    return asked
 
 
 def _innermost(error: BaseException) -> str:

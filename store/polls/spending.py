@@ -1,8 +1,7 @@
 """Money: what a poll may cost at most, what it did cost, and caps that are never exceeded.
 
-What an attempt may cost is reserved before it is sent and settled when the provider has counted
-its tokens. An attempt of unknown cost (nothing came back, or a count that nobody can believe)
-counts as what was reserved. Amounts are whole micro-dollars, so that sums are exact.
+What an attempt may cost is reserved before it is sent and settled when its tokens are counted; if
+they are not, or not believably, it stays. Amounts are whole micro-dollars: sums are exact.
 """
 
 from __future__ import annotations
@@ -84,21 +83,8 @@ def usd(assistant: Assistant, tokens: Tokens) -> float | None:
     return round(min(amount, MOST_USD), 6)
 
 
-def is_believable(tokens: Tokens, most: Tokens) -> bool:
-    """Whether a provider can have used so much for a request that may use ``most``."""
-    searches = max(most.searches, MAX_SEARCHES)
-    return (
-        0 < tokens.input <= BELIEVED * most.input
-        and tokens.output <= BELIEVED * most.output
-        and tokens.searches <= BELIEVED * searches
-    )
-
-
 class RunAccount:
-    """What one run may spend, in memory; its :class:`Budget` lets one thread at a time use it.
-
-    ``name`` says in words which cap it is.
-    """
+    """What one run may spend, in memory; its :class:`Budget` lets one thread at a time use it."""
 
     def __init__(self, cap_usd: float) -> None:
         self.name = f"--max-usd {cap_usd:g}"
@@ -112,13 +98,9 @@ class RunAccount:
         self.spent += micros
         return "this run"
 
-    def settle(self, taken: str, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
+    def settle(self, taken: str | None, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
         """Replace what was reserved by what was spent."""
         self.spent += spent - reserved
-
-    def replace(self, held: int, now_held: int) -> None:
-        """Let a batch hold another sum than it held, or what it cost."""
-        self.spent += now_held - held
 
     def left(self) -> int:
         """What can still be taken, in micro-dollars."""
@@ -138,9 +120,8 @@ _DAYS = msgspec.json.Decoder(_Day)
 class DailyAccount:
     """What all processes on a data directory may spend in one UTC day.
 
-    The sum stands in one small file, changed under a lock; when it is missing or of another day,
-    ``spent_on`` says what history has for the day, and the sum is never taken to be less. What a
-    killed process had reserved stays taken until the day is over.
+    The sum stands in a file, changed under a lock, and is never taken to be less than what history
+    has for the day (``spent_on``). What a killed process had reserved stays taken that day.
     """
 
     def __init__(
@@ -165,24 +146,19 @@ class DailyAccount:
             self._write(_Day(now.day, now.micros + micros))
             return now.day
 
-    def settle(self, taken: str, reserved: int, spent: int) -> None:
-        """Replace what was reserved by what was spent; after midnight it weighs on the new day."""
-        with self._locked():
-            now = self._read()
-            back = reserved if now.day == taken else 0
-            left = now.micros + spent - back
-            self._write(_Day(now.day, max(left, micros(self._spent_on(now.day)))))
+    def settle(self, taken: str | None, reserved: int, spent: int) -> None:
+        """Replace what was reserved by what was spent; after midnight it weighs on the new day.
 
-    def replace(self, held: int, now_held: int) -> None:
-        """Let a batch hold another sum than it held, or what it cost, which history knows by now.
-
-        A day on which nothing was reserved yet has no file, and ``spent_on`` knows all of it.
+        What a batch holds, for which ``taken`` is ``None``, it holds on each day; on one without
+        a file, for nothing was reserved on it yet, ``spent_on`` knows all of it.
         """
         with self._locked():
             now = self._read()
-            if self._held().day == now.day:
-                left = now.micros + now_held - held
-                self._write(_Day(now.day, max(left, micros(self._spent_on(now.day)))))
+            if taken is None and self._held().day != now.day:
+                return
+            back = reserved if taken in (None, now.day) else 0
+            left = now.micros + spent - back
+            self._write(_Day(now.day, max(left, micros(self._spent_on(now.day)))))
 
     def left(self) -> int:
         """What can still be taken today, in micro-dollars."""
@@ -201,7 +177,6 @@ class DailyAccount:
         return None
 
     def _locked(self) -> AbstractContextManager[bool]:
-        self._directory.mkdir(exist_ok=True)
         return leased(self._directory / "spent.lock", wait=True)
 
     def _read(self) -> _Day:
@@ -226,27 +201,19 @@ Account = RunAccount | DailyAccount
 def daily_account(
     settings: Settings, catalogue: Catalogue, usd_on: Callable[[str], float], clock: Clock
 ) -> list[DailyAccount]:
-    """The account of site.json's ``daily_usd``, if it sets one.
-
-    ``usd_on`` is what history says; what open batches hold reserved is added.
-    """
+    """The account of site.json's ``daily_usd``, if it sets one; ``usd_on`` is what history says."""
     cap = catalogue.site.daily_usd
     if cap is None:
         return []
-
-    def today() -> str:
-        return clock.now().date().isoformat()
-
     spent_on = with_reserves(Batches(settings.data_dir), usd_on)
-    return [DailyAccount(cap, locks_in(settings), today, spent_on)]
+    return [DailyAccount(cap, locks_in(settings), lambda: clock.now().date().isoformat(), spent_on)]
 
 
 class Budget:
     """The accounts that polls are paid from: an attempt from all of them, or it is not made.
 
-    Most attempts cost a fraction of what is reserved for them. So where too little is left for
-    another one, it waits for those under way to be settled. Nobody overtakes it, so that it does
-    not wait for long.
+    Most attempts cost a fraction of what is reserved. So where too little is left for another, it
+    waits for those under way to be settled. Nobody overtakes it.
     """
 
     def __init__(self, accounts: Sequence[Account] = ()) -> None:
@@ -265,10 +232,7 @@ class Budget:
             return taken
 
     def settle(self, taken: Sequence[str], reserved: int, spent: int) -> None:
-        """Replace what was reserved for an attempt by what it cost, where that can be kept.
-
-        Where it cannot be written down what was reserved stays taken: no answer is lost for it.
-        """
+        """Replace what was reserved by the cost; it stays taken where that cannot be written."""
         with self._settled:
             self._under_way -= 1
             self._settled.notify()
@@ -302,7 +266,12 @@ def believed(assistant: Assistant, most: Tokens, reply: Reply) -> Reply:
     """The reply without counts that nobody can believe; a note says so, or if it cost more."""
     if reply.tokens is None:
         return reply
-    if not is_believable(reply.tokens, most):
+    is_believable = (
+        0 < reply.tokens.input <= BELIEVED * most.input
+        and reply.tokens.output <= BELIEVED * most.output
+        and reply.tokens.searches <= BELIEVED * max(most.searches, MAX_SEARCHES)
+    )
+    if not is_believable:
         return msgspec.structs.replace(reply, tokens=None, notes=(*reply.notes, UNBELIEVABLE))
     spent, reserved = (micros(usd(assistant, each) or 0) for each in (reply.tokens, most))
     if spent <= reserved:
@@ -323,11 +292,7 @@ def at_batch_price(assistant: Assistant) -> Assistant:
 
 
 class Meter:
-    """Reserves before each attempt of one request and settles after it.
-
-    As the context of an attempt it reserves, and settles an attempt that was then not made, or that
-    failed in an unknown way.
-    """
+    """Reserves before each attempt of one request; as its context, settles what is left open."""
 
     def __init__(self, assistant: Assistant, body: Mapping[str, Any], budget: Budget) -> None:
         self._assistant = assistant
@@ -355,10 +320,7 @@ class Meter:
         return believed(self._assistant, self._most, reply)
 
     def settle(self, tokens: Tokens | None, *, free: bool) -> None:
-        """Replace what was reserved by what the attempt cost, or by nothing if it was free.
-
-        What an attempt of unknown cost had reserved stays taken.
-        """
+        """Replace what was reserved by the cost, nothing if ``free``; unknown, it stays taken."""
         taken, self._taken = self._taken, None
         if taken is None:
             return

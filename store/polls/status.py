@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 class Status(Struct, frozen=True, rename="camel"):
     """One assistant's state. Times are RFC 3339; ``usd_today`` is what today's polls cost.
 
-    ``open_rounds`` of its pairs have some of the answers that their rounds take: together
-    ``open_answers`` of ``open_wanted``. ``no_batches`` is why what is
-    due goes in none, where batches are wanted. ``wrong`` says in sentences what needs a person.
+    ``open_rounds`` of its pairs have ``open_answers`` of the ``open_wanted`` that rounds take.
+    ``no_batches`` is why none takes what is due, ``wrong`` in sentences what needs a person.
     """
 
     name: str
@@ -56,11 +55,7 @@ class Status(Struct, frozen=True, rename="camel"):
 
 
 class PollingReport(Struct, frozen=True, rename="camel"):
-    """How polling stands as a whole; ``cap_usd`` is site.json's ``daily_usd``.
-
-    ``usd_today`` is what polls cost today and, under a cap, what calls on their way may cost.
-    ``scheduled`` is whether some process polls on schedule.
-    """
+    """How polling stands; with a cap, ``usd_today`` includes what calls on their way may cost."""
 
     assistants: tuple[Status, ...]
     wrong: tuple[str, ...]
@@ -98,11 +93,7 @@ def status(  # noqa: PLR0913 - what is known of an assistant
     free: Sequence[Pair] | None = None,
     wrong: Sequence[str] = (),
 ) -> Status:
-    """How one assistant's pairs stand; those in its ``batches`` on their way are not ``free``.
-
-    ``unready`` says why it cannot be asked at all, ``capped`` why not today, ``wrong`` what else
-    needs a person.
-    """
+    """How an assistant's pairs stand; those in its ``batches`` on their way are not ``free``."""
     name = assistant.name
     states = stands.of_model(name)
     newest = max(states, key=lambda s: (s.polled_at, s.cooldown_until or ""), default=None)

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
     from store.files import Catalogue
     from store.listing import Signature
-
-    Key = tuple[str, str]
-    """A pair's category and assistant."""
+    from store.polls.due import Key
 
 FOLDER = "batches"
 
@@ -56,12 +54,11 @@ class Asking(Struct, frozen=True, forbid_unknown_fields=True):
 class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A batch and how it stands. Times are RFC 3339; ``reserved`` is in micro-dollars.
 
-    ``intended`` is one that may have been sent, ``submitted`` one that its provider has as
-    ``remote``. ``collected``, ``void`` (never made, or failed before it ran) and ``lost`` (given
-    up; it counts as paid) are over, and ``over_at`` says since when. Where the request that makes
-    it had no answer, ``missed_at`` is when it was first looked for in vain, and ``not_ours`` are
-    batches that were taken for it. ``late`` is one that had to be cancelled or did not answer all
-    in time, ``refused`` one that its provider would not take.
+    ``intended``: it may have been sent. ``submitted``: its provider has it as ``remote``.
+    ``collected``, ``void`` (never made, or failed before it ran) and ``lost`` (given up; counts as
+    paid): over since ``over_at``. ``missed_at`` is when it was first looked for in vain, and
+    ``not_ours`` are batches that were taken for it. ``late``: it was cancelled or did not answer
+    all in time. ``refused``: its provider would not take it.
     """
 
     version: Literal[1] = 1
@@ -98,7 +95,12 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def age(self, now: datetime) -> float:
         """Seconds since it was made; none where the clock was set back."""
-        return max((now - datetime.fromisoformat(self.intended_at)).total_seconds(), 0)
+        return max(seconds_since(self.intended_at, now), 0)
+
+
+def seconds_since(time: str, now: datetime) -> float:
+    """Seconds from an RFC 3339 time until now."""
+    return (now - datetime.fromisoformat(time)).total_seconds()
 
 
 _BATCHES = msgspec.json.Decoder(Batch)
@@ -216,10 +218,7 @@ def under_way(batches: Iterable[Batch], catalogue: Catalogue) -> frozenset[Key]:
 
 
 def with_reserves(batches: Batches, usd_on: Callable[[str], float]) -> Callable[[str], float]:
-    """What a day's polls cost, and what batches hold reserved on it, in US dollars.
-
-    An open batch does on every day, so that midnight forgets none; one that is lost on its last.
-    """
+    """A day's polls and reserves of batches in US dollars; a lost one counts on its last day."""
 
     def known(day: str) -> float:
         held = (

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
-from store.polls.asking import Unready
-from store.polls.batches.collecting import Unread, collect, results_of
-from store.polls.batches.submitting import is_well, said
+from store.polls.asking import Asked, Unready, asked_in_batch
+from store.polls.batches.files import seconds_since
+from store.polls.batches.submitting import cost_at_most, is_well, said
 from store.polls.batches.work import ProviderLine
 from store.polls.providers import Response
-from store.polls.providers.batches import opened
-from store.polls.runner import RunSummary
+from store.polls.providers.batches import UNASKED, matched, opened
+from store.polls.runner import RunSummary, record
+from store.polls.spending import at_batch_price, micros
 from store.settings import SettingsError
 from store.times import rfc3339
 
 if TYPE_CHECKING:
     from store.polls.batches.files import Batch
     from store.polls.batches.work import BatchWork
-    from store.polls.providers.batches import Remote
-    from store.polls.sending import Lost
+    from store.polls.providers.batches import Remote, Result
+    from store.records import Failure
 
 HOUR = 3600.0
 FALLBACK = 26 * HOUR
@@ -42,6 +44,8 @@ KEPT = 31 * 24 * HOUR
 """Seconds for which a batch that is over is remembered: providers keep results for 30 days."""
 MOST_PAGES = 50
 """Pages of a hundred batches that are searched."""
+MOST_FILES = 100
+"""Files or pages of results that are read of one batch; one that has more never ends."""
 
 
 class Followed(Struct):
@@ -68,7 +72,7 @@ def follow(name: str, work: BatchWork) -> Followed:
 def _follow_one(batch: Batch, work: BatchWork, came: Followed) -> None:
     now = work.polling.clock.now()
     if not (batch.is_open or _may_appear(batch, now)):
-        if batch.over_at and _since(batch.over_at, now) > KEPT:
+        if batch.over_at and seconds_since(batch.over_at, now) > KEPT:
             work.files.forget(batch)
         return
     if fault := work.polling.clock.fault():
@@ -79,22 +83,15 @@ def _follow_one(batch: Batch, work: BatchWork, came: Followed) -> None:
     except (Unready, SettingsError) as error:
         came.wrong.append(f"A batch of {batch.name} cannot be looked after: {error}.")
         return
-    if batch.remote is None:
-        found = _searched(batch, work, line)
-        if found is None:
-            return
-        batch = found
-    _looked_after(batch, work, line, came)
+    found = batch if batch.remote else _searched(batch, work, line)
+    if found:
+        _looked_after(found, work, line, came)
 
 
 def _may_appear(batch: Batch, now: datetime) -> bool:
     """Whether a batch that was not found may still come to light, in a list that lags behind."""
     unseen = batch.state == "void" and batch.remote is None and batch.missed_at is not None
     return unseen and batch.age(now) < LAGGING
-
-
-def _since(time: str, now: datetime) -> float:
-    return (now - datetime.fromisoformat(time)).total_seconds()
 
 
 def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None:
@@ -104,7 +101,7 @@ def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None
         adopted = msgspec.structs.replace(batch, state="submitted", remote=found, over_at=None)
         work.files.write(adopted)
         if batch.state == "void":
-            work.hold(batch)
+            work.hold(0, batch.reserved)
         return adopted
     now = work.polling.clock.now()
     if found is None or batch.state == "void":
@@ -114,7 +111,7 @@ def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None
     batch = msgspec.structs.replace(batch, not_ours=found)
     if batch.missed_at is None:
         work.files.write(msgspec.structs.replace(batch, missed_at=rfc3339(now)))
-    elif _since(batch.missed_at, now) >= SURE:
+    elif seconds_since(batch.missed_at, now) >= SURE:
         work.close(batch, "void", why="The provider never got it, so nothing was asked.")
     return None
 
@@ -126,18 +123,15 @@ def _find(batch: Batch, work: BatchWork, line: ProviderLine) -> str | tuple[str,
         return None
     if line.queue.LABELLED:
         return next((each.id for each in listed if each.label == batch.key), ())
-    known = {other.remote for other in work.files.all()}
-    suspects = [
-        each
-        for each in listed
-        if each.asked == len(batch.items) and each.id not in {*known, *batch.not_ours}
-    ]
+    known = {*batch.not_ours, *(other.remote for other in work.files.all())}
     others = batch.not_ours
-    for suspect in suspects:
+    for suspect in listed:
+        if suspect.asked != len(batch.items) or suspect.id in known:
+            continue
         if suspect.state == "open":
             return None
-        found = results_of(batch, suspect, line)
-        if isinstance(found, Unread):
+        found = _results(suspect, line)
+        if isinstance(found, str):
             return None
         if any(identifier.startswith(f"{batch.key}-") for identifier, _ in found):
             return suspect.id
@@ -151,7 +145,7 @@ def _listed(batch: Batch, line: ProviderLine) -> list[Remote] | None:
     found: list[Remote] = []
     after: str | None = None
     for _ in range(MOST_PAGES):
-        came = line.call(line.queue.build_list(batch.assistant, after, line.key))
+        came = line.call(line.queue.build_list(after))
         page = line.queue.read_list(came.body) if is_well(came) else None
         if page is None:
             return None
@@ -166,12 +160,15 @@ def _listed(batch: Batch, line: ProviderLine) -> list[Remote] | None:
 def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Followed) -> None:
     """Ask how a batch stands, and do what follows from that."""
     assert batch.remote is not None  # noqa: S101 - it was found
-    answered = line.call(line.queue.build_look(batch.assistant, batch.remote, line.key))
+    answered = line.call(line.queue.build_look(batch.remote))
     remote = line.queue.read_batch(opened(answered.body)) if is_well(answered) else None
     if fault := work.polling.clock.fault():
         came.wrong.append(fault)
     elif remote is None or remote.id != batch.remote:
-        _unknown(batch, answered, work, came)
+        came.wrong.append(f"A batch of {batch.name} cannot be looked at: {said(answered)}")
+        # one that was just made may not be known everywhere yet
+        if isinstance(answered, Response) and answered.status == 404:  # noqa: PLR2004 - HTTP's own
+            _give_up(batch, "The provider does not know it (is the key of another project?).", work)
     elif remote.state == "failed":
         why = f"The provider's batch failed before it ran ({remote.why or 'it gave no reason'})."
         came.wrong.append(f"{batch.name}: {why}")
@@ -179,32 +176,16 @@ def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Follo
     elif remote.state == "open" or not _is_whole(batch, remote, work):
         _wait(batch, remote, work, line, came)
     else:
-        _end(batch, remote, work, line, came)
+        _collect(batch, remote, work, line, came)
 
 
 def _is_whole(batch: Batch, remote: Remote, work: BatchWork) -> bool:
     """Whether a batch that ended says where its results are, and says the same tomorrow."""
     now = work.polling.clock.now()
     if remote.is_settling and batch.age(now) <= LOST:
-        return batch.cancelled_at is not None and _since(batch.cancelled_at, now) >= SURE
+        return batch.cancelled_at is not None and seconds_since(batch.cancelled_at, now) >= SURE
     has_none = not remote.files and remote.unasked.kind == "http"
     return not has_none or batch.age(now) > FALLBACK
-
-
-def _end(batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came: Followed) -> None:
-    found = results_of(batch, remote, line)
-    if isinstance(found, Unread):
-        came.wrong.append(f"The results of a batch of {batch.name} cannot be had: {found.why}")
-        _give_up(batch, found.why, work)
-    else:
-        came.summary.add(collect(batch, remote, found, work, line.key))
-
-
-def _unknown(batch: Batch, answered: Response | Lost, work: BatchWork, came: Followed) -> None:
-    """No answer of use: a batch that was just made may not be known everywhere yet (404)."""
-    came.wrong.append(f"A batch of {batch.name} cannot be looked at: {said(answered)}")
-    if isinstance(answered, Response) and answered.status == 404:  # noqa: PLR2004 - HTTP's own
-        _give_up(batch, "The provider does not know it (is the key of another project?).", work)
 
 
 def _wait(
@@ -237,15 +218,71 @@ def stuck(batch: Batch) -> str:
 
 
 def cancel(batch: Batch, work: BatchWork, line: ProviderLine) -> str | None:
-    """Ask the provider to end a batch; what it answered until then is collected as ever.
-
-    Returns why it would not, in a sentence.
-    """
+    """Ask the provider to end a batch; returns why it would not, in a sentence."""
     assert batch.remote is not None  # noqa: S101 - only what a provider has can be cancelled
-    came = line.call(line.queue.build_cancel(batch.assistant, batch.remote, line.key))
+    came = line.call(line.queue.build_cancel(batch.remote))
     if not is_well(came):
         return said(came)
     if batch.cancelled_at is None:
         now = rfc3339(work.polling.clock.now())
         work.files.write(msgspec.structs.replace(batch, cancelled_at=now, late=True))
     return None
+
+
+def _results(remote: Remote, line: ProviderLine) -> list[Result] | str:
+    """All that a provider says of a batch's items, or a sentence on why it cannot be had now."""
+    found: list[Result] = []
+    files = list(remote.files)
+    for count, file in enumerate(files, start=1):
+        came = line.call(line.queue.build_download(file))
+        if not is_well(came):
+            return said(came)
+        found += line.queue.read_results(came.body)
+        following = line.queue.next_file(file, came.body)
+        if following and (following in files or count >= MOST_FILES):
+            return "The provider's results have no end."
+        files += [following] if following else []
+    return found
+
+
+def _collect(
+    batch: Batch, remote: Remote, work: BatchWork, line: ProviderLine, came: Followed
+) -> None:
+    """Record what is not recorded yet, then write down that all is, then settle the cost.
+
+    Raises:
+        HistoryError: a record could not be written; the next attempt goes on from there.
+        OSError: the batch could not be written down; the next attempt records nothing again.
+    """
+    found = _results(remote, line)
+    if isinstance(found, str):
+        came.wrong.append(f"The results of a batch of {batch.name} cannot be had: {found}")
+        _give_up(batch, found, work)
+        return
+    ids = [batch.identity(n) for n in range(len(batch.items))]
+    outcomes = matched(ids, found, remote.unasked)
+    priced = at_batch_price(batch.assistant)
+    summary = RunSummary()
+    spent = 0
+    noted = cache(work.noted)
+    for identity, item in zip(ids, batch.items, strict=True):
+        outcome, note = outcomes[identity], f"batch {identity}"
+        asked = asked_in_batch(priced, item, outcome, note, line.key)
+        spent += _cost(asked, outcome, cost_at_most(batch.assistant, item.question))
+        if note not in noted(item.slug):
+            if summary.rest is not None:  # another of the batch has its assistant rest already
+                asked = Asked(asked.poll)
+            record(asked, work.polling)
+            summary.count(asked)
+    late = any(each in (UNASKED["expired"], UNASKED["cancelled"]) for each in outcomes.values())
+    work.close(batch, "collected", spent=spent, done=len(ids), late=late or batch.late)
+    came.summary.add(summary)
+
+
+def _cost(asked: Asked, came: Response | Failure, most: int) -> int:
+    """What an item cost in micro-dollars: the most it may, where it may have cost something."""
+    usage = asked.poll.usage
+    if usage and usage.usd is not None:
+        return micros(usage.usd)
+    is_free = came.status >= 400 if isinstance(came, Response) else came in UNASKED.values()  # noqa: PLR2004
+    return 0 if is_free and came != UNASKED["missing"] else most

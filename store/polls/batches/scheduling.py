@@ -68,7 +68,7 @@ class BatchSchedule:
         if self._elapsed() < self._next.get(name, 0):
             return None
         self._next[name] = self._elapsed() + self._apart
-        with work.alone(name) as had:
+        with work.polling.leases.batches(name) as had:
             if not had:
                 return None
             came = follow(name, work)
@@ -101,7 +101,7 @@ class BatchSchedule:
         if len(due) < WORTH_IT:
             return [p for p in due if rounds.due_at(stands.of(p)) <= now - PATIENCE]
         calls = stands.rest_of_rounds(due, rounds, now)
-        with work.alone(assistant.name) as had:
+        with work.polling.leases.batches(assistant.name) as had:
             if had:
                 line = ProviderLine(assistant, work.polling)
                 came = submit(calls, stand.most, work, line, rounds)
@@ -124,4 +124,4 @@ def not_under_way(pairs: Sequence[Pair], files: Batches, catalogue: Catalogue) -
         BatchFileError: nobody knows.
     """
     asked = under_way(files.all(), catalogue)
-    return [pair for pair in pairs if (pair.slug, pair.assistant.name) not in asked]
+    return [pair for pair in pairs if pair.key not in asked]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.polls.batches.files import seconds_since
 from store.polls.batches.following import FALLBACK, HOUR, stuck
 from store.polls.batches.submitting import MOST_ITEMS
 from store.polls.providers.batches.queues import queue_of, why_not
@@ -25,12 +27,12 @@ LATE_REST = 24 * HOUR
 """Seconds without a new batch after a late one, so that what it left is asked directly."""
 
 
-class Standing(Struct, frozen=True):
-    """How many questions the next batch may have, or why there is none.
+_MODEL = attrgetter("api", "base_url", "model", "extra")
+"""What is equal in two entries of models.json that ask one model of one provider."""
 
-    ``waits`` is set while one is on its way that says whether batches work at all: what is due is
-    kept for them.
-    """
+
+class Standing(Struct, frozen=True):
+    """How many questions the next batch may have, or why none; ``waits`` while the first is out."""
 
     most: int
     why: str | None = None
@@ -38,31 +40,22 @@ class Standing(Struct, frozen=True):
 
 
 def standing(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> Standing:
-    """How an assistant stands with its provider's queue, from its batches so far, oldest first.
-
-    The first has one question. If it is refused there are no more until models.json changes.
-    """
+    """How an assistant stands by its batches so far, oldest first; the first has one question."""
     if why := why_not(assistant):
         return Standing(0, f"it is asked directly: {why}")
-    return _by_batches_so_far(assistant, batches, now)
-
-
-def _by_batches_so_far(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> Standing:
-    own = [b for b in batches if _same(b.assistant, assistant)]
+    own = [b for b in batches if _MODEL(b.assistant) == _MODEL(assistant)]
     proven = any(batch.state == "collected" for batch in own)
     if not proven and any(batch.is_open for batch in own):
         return Standing(0, "the first batch, of one question, is on its way", waits=True)
     for batch in reversed(own):
-        since = _ago(batch.over_at, now)
+        since = seconds_since(batch.over_at, now) if batch.over_at else math.inf
         if batch.refused and not proven:
             return Standing(0, f"batches are off, for the first was refused: {batch.why}")
         if batch.late and since < LATE_REST:
             return Standing(0, "batches rest for a day, for one came late or was cancelled")
         if batch.state in ("void", "lost") and since < REST:
             return Standing(0, f"batches rest for an hour: {batch.why}")
-    if proven:
-        return Standing(min(MOST_ITEMS, queue_of(assistant).MOST))
-    return Standing(1)
+    return Standing(min(MOST_ITEMS, queue_of(assistant).MOST) if proven else 1)
 
 
 def why_none(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> str | None:
@@ -71,26 +64,8 @@ def why_none(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> s
     return stand.why if assistant.batch and not stand.waits else None
 
 
-def _same(one: Assistant, other: Assistant) -> bool:
-    """Whether two entries of models.json ask one model of one provider."""
-    return (one.api, one.base_url, one.model, one.extra) == (
-        other.api,
-        other.base_url,
-        other.model,
-        other.extra,
-    )
-
-
-def _ago(time: str | None, now: datetime) -> float:
-    return (now - datetime.fromisoformat(time)).total_seconds() if time else math.inf
-
-
 class OpenBatches(Struct, frozen=True, rename="camel"):
-    """An assistant's batches on their way. Times are RFC 3339.
-
-    ``direct_after`` is when the first of them is cancelled, and what it lacks is asked directly;
-    ``usd_at_most`` is what they hold reserved.
-    """
+    """An assistant's batches on their way; after ``direct_after`` the first is cancelled."""
 
     count: int
     asked: int

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from store.cleaning import clean
 from store.history import HistoryError
-from store.polls.asking import body_of
+from store.polls.asking import SHOWN, request_for
 from store.polls.batches.files import Asking, Batch
 from store.polls.providers import Reply, Response
 from store.polls.providers import envelopes as wire
@@ -26,14 +26,11 @@ if TYPE_CHECKING:
 
     from store.polls.batches.work import BatchWork, ProviderLine
     from store.polls.due import Pair, Rounds
-    from store.polls.spending import Account
     from store.records import Assistant
 
 MOST_ITEMS = 200
 """Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds
 back a seventh of a round."""
-SHOWN = 300
-"""So many characters are kept of a provider's words."""
 AMBIGUOUS = frozenset({408, 409})
 """Statuses of 4xx after which a batch may have been made all the same."""
 
@@ -59,14 +56,13 @@ def submit(
     """
     if fault := work.polling.clock.fault():
         return Submitted(why=fault)
-    drawn = _drawn(calls[:most], calls[0].assistant, work)
-    drawn, why = _reserved(drawn, work)
+    drawn, why = _reserved(_drawn(calls[:most], work), work)
     if why:
         return Submitted(why=why)
     try:
         work.files.write(drawn)
     except OSError:
-        _give_back(drawn.reserved, work.polling.accounts)
+        work.hold(drawn.reserved, 0)
         raise
     batch = _claimed(drawn, calls, work, rounds)
     if not batch.items:
@@ -75,8 +71,7 @@ def submit(
     return _sent(batch, work, line)
 
 
-def _drawn(calls: Sequence[Pair], assistant: Assistant, work: BatchWork) -> Batch:
-    """The batch that these calls make."""
+def _drawn(calls: Sequence[Pair], work: BatchWork) -> Batch:
     times: Counter[str] = Counter()
     items: list[Asking] = []
     for pair in calls:
@@ -85,7 +80,7 @@ def _drawn(calls: Sequence[Pair], assistant: Assistant, work: BatchWork) -> Batc
     return Batch(
         key=work.new_key(),
         state="intended",
-        assistant=assistant,
+        assistant=calls[0].assistant,
         intended_at=rfc3339(work.polling.clock.now()),
         reserved=0,
         items=tuple(items),
@@ -94,7 +89,7 @@ def _drawn(calls: Sequence[Pair], assistant: Assistant, work: BatchWork) -> Batc
 
 def cost_at_most(assistant: Assistant, question: str) -> int:
     """What one question may cost at most in a batch, in micro-dollars; none if nobody knows."""
-    most = at_most(assistant, body_of(assistant, question))
+    most = at_most(assistant, request_for(assistant, question).body)
     return micros(usd(at_batch_price(assistant), most) or 0)
 
 
@@ -115,14 +110,10 @@ def _reserved(batch: Batch, work: BatchWork) -> tuple[Batch, str | None]:
         return batch, refusal
     for number, account in enumerate(accounts):
         if account.reserve(total) is None:
-            _give_back(total, accounts[:number])
+            for taken in accounts[:number]:
+                taken.settle(None, total, 0)
             return batch, refusal
     return msgspec.structs.replace(batch, items=tuple(items), reserved=total), None
-
-
-def _give_back(reserved: int, accounts: Sequence[Account]) -> None:
-    for account in accounts:
-        account.replace(reserved, 0)
 
 
 def _claimed(batch: Batch, calls: Sequence[Pair], work: BatchWork, rounds: Rounds | None) -> Batch:
@@ -143,8 +134,7 @@ def _claimed(batch: Batch, calls: Sequence[Pair], work: BatchWork, rounds: Round
     reserved = sum(cost_at_most(batch.assistant, item.question) for item in items)
     fewer = msgspec.structs.replace(batch, items=items, reserved=reserved)
     work.files.write(fewer)
-    for account in work.polling.accounts:
-        account.replace(batch.reserved, reserved)
+    work.hold(batch.reserved, reserved)
     return fewer
 
 
@@ -164,16 +154,16 @@ def _is_free(pair: Pair, work: BatchWork, rounds: Rounds | None) -> bool:
 def _sent(batch: Batch, work: BatchWork, line: ProviderLine) -> Submitted:
     """Upload and make it; without a clear answer to that it stays intended, to be looked for."""
     items = [
-        Item(batch.identity(n), body_of(batch.assistant, item.question))
+        Item(batch.identity(n), request_for(batch.assistant, item.question).body)
         for n, item in enumerate(batch.items)
     ]
     file = None
-    if upload := line.queue.build_upload(batch.assistant, items, line.key):
+    if upload := line.queue.build_upload(items):
         came = line.call(upload)
         file = wire.text(opened(came.body).get("id")) if is_well(came) else None
         if not file:
             return _refused(batch, came, work)
-    came = line.call(line.queue.build_batch(batch.assistant, items, batch.key, file, line.key))
+    came = line.call(line.queue.build_batch(items, batch.key, file))
     if is_well(came) and (remote := line.queue.read_batch(opened(came.body))):
         work.files.write(msgspec.structs.replace(batch, state="submitted", remote=remote.id))
         return Submitted(len(items))
@@ -196,10 +186,7 @@ def is_certain(came: Response | Lost) -> bool:
 
 
 def _refused(batch: Batch, came: Response | Lost, work: BatchWork) -> Submitted:
-    """A batch that was not made, and why: nothing of it is under way, nothing is paid.
-
-    It is refused as a batch unless a key, money or rate is at fault, or what was sent got lost.
-    """
+    """A batch that was not made: refused, unless a key, money, rate or the line is at fault."""
     why = said(came)
     kind = getattr(_failure(came), "kind", None)
     work.close(batch, "void", why=why, refused=is_certain(came) and kind == "http")
@@ -217,6 +204,5 @@ def said(came: Response | Lost) -> str:
 
 def _failure(came: Response | Lost) -> Failure | None:
     reply = None if isinstance(came, Lost) else wire.opened(came)
-    return (
-        reply.outcome if isinstance(reply, Reply) and isinstance(reply.outcome, Failure) else None
-    )
+    outcome = reply.outcome if isinstance(reply, Reply) else None
+    return outcome if isinstance(outcome, Failure) else None

@@ -29,8 +29,7 @@ class Prompt(Struct, frozen=True):
 class Request(Struct, frozen=True):
     """An HTTP request, not sent yet. ``headers`` hold the key: never log or store one.
 
-    A POST of ``body`` as JSON, or with a ``file`` as the fields of a form; other methods have no
-    body.
+    A POST has its ``body`` as JSON, or with a ``file`` as the fields of a form; a GET has none.
     """
 
     url: str

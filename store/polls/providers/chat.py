@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import Prompt, Reply, Request, Response
+from store.polls.providers import Prompt, Reply, Request, Response, Tokens
 from store.polls.providers import envelopes as wire
 
 if TYPE_CHECKING:
@@ -36,31 +36,16 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
 # https://platform.openai.com/docs/api-reference/chat/object
 def read_reply(response: Response) -> Reply:
     """The model's text, or the failure; stop reason and refusal come before the text."""
-    request_id = response.headers.get("x-request-id")
-    envelope = wire.opened(response, request_id)
-    if isinstance(envelope, Reply):
-        return envelope
-    usage = wire.members(envelope.get("usage"))
-    return Reply(
-        outcome=_outcome(envelope),
-        served_model=wire.identity(envelope.get("model")),
-        request_id=wire.identity(request_id, envelope.get("id")),
-        tokens=wire.counted(
-            usage.get("prompt_tokens"),
-            _produced(usage),
-            usage.get("num_search_queries"),
-        ),
-    )
+    return wire.reply(response, "x-request-id", _outcome, _tokens)
 
 
 # https://docs.x.ai/docs/key-information/consumption-and-rate-limits
-def _produced(usage: dict[str, Any]) -> Any:
-    """The output tokens: xAI counts those of reasoning in the total alone."""
-    made: Any = usage.get("completion_tokens")
-    total, given = usage.get("total_tokens"), usage.get("prompt_tokens")
-    if not (isinstance(total, int) and isinstance(given, int) and isinstance(made, int)):
-        return made
-    return max(total - given, made)
+def _tokens(envelope: dict[str, Any]) -> Tokens | None:
+    usage = wire.members(envelope.get("usage"))
+    given, made, total = (usage.get(f"{of}_tokens") for of in ("prompt", "completion", "total"))
+    if isinstance(total, int) and isinstance(given, int) and isinstance(made, int):
+        made = max(total - given, made)  # xAI counts the tokens of reasoning in the total alone
+    return wire.counted(given, made, usage.get("num_search_queries"))
 
 
 def _outcome(envelope: dict[str, Any]) -> str | Failure:

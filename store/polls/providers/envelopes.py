@@ -12,7 +12,7 @@ from store.polls.providers import Reply, Request, Tokens
 from store.records import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from store.polls.providers import Response
     from store.records import Assistant, FailureKind
@@ -71,6 +71,25 @@ def opened(response: Response, request_id: str | None = None) -> dict[str, Any] 
     return Reply(outcome=Failure("http", said), request_id=known)
 
 
+def reply(
+    response: Response,
+    id_header: str,
+    outcome: Callable[[dict[str, Any]], str | Failure],
+    tokens: Callable[[dict[str, Any]], Tokens | None],
+) -> Reply:
+    """A response as a reply; ``outcome`` and ``tokens`` read them from its envelope."""
+    request_id = response.headers.get(id_header)
+    envelope = opened(response, request_id)
+    if isinstance(envelope, Reply):
+        return envelope
+    return Reply(
+        outcome=outcome(envelope),
+        served_model=identity(envelope.get("model")),
+        request_id=identity(request_id, envelope.get("id")),
+        tokens=tokens(envelope),
+    )
+
+
 def _refused(status: int, error: Mapping[str, Any], request_id: str | None) -> Reply:
     """The failure that a status and an error body stand for, and whether it will pass."""
     message = " ".join(text(error.get("message")).split())
@@ -124,10 +143,7 @@ def identity(*candidates: Any) -> str | None:
 
 
 def counted(given: Any, produced: Any, searches: Any = 0) -> Tokens | None:
-    """Input tokens, output tokens and web searches, if the provider counted the tokens.
-
-    ``given`` and ``produced`` may be lists, whose counts are added and whose gaps count nothing.
-    """
+    """What was used, if the provider counted tokens; lists are added up without their gaps."""
     totals = [_total(given), _total(produced)]
     if None in totals:
         return None
@@ -191,7 +207,6 @@ _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 
 # https://cloud.google.com/apis/design/errors#error_details (google.rpc.RetryInfo)
 def _retry_delay(error: Mapping[str, Any]) -> float | None:
-    """The wait in seconds that an error body asks for."""
     for detail in items(error.get("details")):
         if found := _DELAY.fullmatch(text(detail.get("retryDelay"))):
             return float(found.group(1))

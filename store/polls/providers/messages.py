@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import MAX_SEARCHES, Prompt, Reply, Request, Response
+from store.polls.providers import MAX_SEARCHES, Prompt, Reply, Request, Response, Tokens
 from store.polls.providers import envelopes as wire
 
 if TYPE_CHECKING:
@@ -18,10 +18,7 @@ VERSION = "2026-10-21"
 # https://docs.claude.com/en/api/messages
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Request:
-    """The request that puts a prompt to an assistant.
-
-    This API has no JSON mode without a schema: ``json_object`` leaves it to the prompt.
-    """
+    """The request that puts a prompt to an assistant; there is no JSON mode without a schema."""
     body: dict[str, Any] = {
         "model": assistant.model,
         "max_tokens": assistant.max_output_tokens,
@@ -45,22 +42,14 @@ def headers(key: str | None) -> dict[str, str]:
 # https://docs.claude.com/en/api/messages#response
 def read_reply(response: Response) -> Reply:
     """The model's text, or the failure; thinking and tool blocks may stand before the text."""
-    request_id = response.headers.get("request-id")
-    envelope = wire.opened(response, request_id)
-    if isinstance(envelope, Reply):
-        return envelope
+    return wire.reply(response, "request-id", _outcome, _tokens)
+
+
+def _tokens(envelope: dict[str, Any]) -> Tokens | None:
     usage = wire.members(envelope.get("usage"))
     given = [usage.get(f"{kind}input_tokens") for kind in ("", "cache_creation_", "cache_read_")]
-    return Reply(
-        outcome=_outcome(envelope),
-        served_model=wire.identity(envelope.get("model")),
-        request_id=wire.identity(request_id, envelope.get("id")),
-        tokens=wire.counted(
-            given,
-            usage.get("output_tokens"),
-            wire.members(usage.get("server_tool_use")).get("web_search_requests"),
-        ),
-    )
+    searches = wire.members(usage.get("server_tool_use")).get("web_search_requests")
+    return wire.counted(given, usage.get("output_tokens"), searches)
 
 
 def _outcome(envelope: dict[str, Any]) -> str | Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import MAX_SEARCHES, Prompt, Reply, Request, Response
+from store.polls.providers import MAX_SEARCHES, Prompt, Reply, Request, Response, Tokens
 from store.polls.providers import envelopes as wire
 from store.records import Failure
 
@@ -42,23 +42,15 @@ def build_request(assistant: Assistant, prompt: Prompt, key: str | None) -> Requ
 # https://platform.openai.com/docs/api-reference/responses/object
 def read_reply(response: Response) -> Reply:
     """The model's text, or the failure; reasoning and tool calls may stand before the message."""
-    request_id = response.headers.get("x-request-id")
-    envelope = wire.opened(response, request_id)
-    if isinstance(envelope, Reply):
-        return envelope
+    return wire.reply(response, "x-request-id", _outcome, _tokens)
+
+
+def _tokens(envelope: dict[str, Any]) -> Tokens | None:
     usage = wire.members(envelope.get("usage"))
     searches = wire.members(wire.members(envelope.get("tool_usage")).get("web_search"))
     calls = [o for o in wire.items(envelope.get("output")) if o.get("type") == "web_search_call"]
-    return Reply(
-        outcome=_outcome(envelope),
-        served_model=wire.identity(envelope.get("model")),
-        request_id=wire.identity(request_id, envelope.get("id")),
-        tokens=wire.counted(
-            usage.get("input_tokens"),
-            usage.get("output_tokens"),
-            searches.get("num_requests", len(calls)),
-        ),
-    )
+    made = searches.get("num_requests", len(calls))
+    return wire.counted(usage.get("input_tokens"), usage.get("output_tokens"), made)
 
 
 def _outcome(envelope: dict[str, Any]) -> str | Failure:

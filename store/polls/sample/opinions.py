@@ -68,10 +68,7 @@ def trend(product: Invented, days: float) -> float:
 def ranked(
     slug: str, category: Category, assistant: str, days: float, repeat: int = 0
 ) -> list[Invented]:
-    """The category's products in the order in which an assistant likes them at a time.
-
-    Asked again on a day, for the ``repeat``-th time, it is of another mood.
-    """
+    """The products as an assistant likes them; asked again on a day it is of another mood."""
     day = math.floor(days)
     opinions = []
     for product, strength in _pool(slug, title_text(category), category.nouns):

@@ -11,7 +11,7 @@ from random import Random
 from msgspec import Struct
 
 from store.polls.sample.draws import normal, seed, share
-from store.polls.sample.words import WORDS, Kind
+from store.polls.sample.words import KINDS, TITLES, Kind
 
 
 class Invented(Struct, frozen=True):
@@ -25,8 +25,7 @@ class Invented(Struct, frozen=True):
 
 
 def _title(draw: Random) -> str:
-    """The title of a game or a book."""
-    first, second, places = (WORDS.titles[name] for name in ("first", "second", "places"))
+    first, second, places = (TITLES[name] for name in ("first", "second", "places"))
     form = draw.randrange(4)
     if form == 0:
         return f"The {draw.choice(first)} {draw.choice(second)}"
@@ -49,11 +48,6 @@ def _model(draw: Random, brand: str, tags: tuple[str, ...], scope: str) -> str:
     return f"{brand} {tag}" + draw.choice(("", "", "", " Pro", " Mini", " Plus", "+"))
 
 
-def _place(draw: Random, brand: str, tags: tuple[str, ...], label: str) -> str:
-    forms = [f"{brand} {draw.choice(tags)}", brand, f"Port {brand}", f"Lake {brand}"]
-    return f"{brand} {label}" if label else draw.choice(forms)
-
-
 def _name(kind: Kind, scope: str, label: str, slot: int) -> tuple[str, str]:
     """A product's name and the brand in it. Odd slots may hold the successor of the slot before."""
     draw = Random(seed("name", kind.name, scope, slot))
@@ -64,7 +58,8 @@ def _name(kind: Kind, scope: str, label: str, slot: int) -> tuple[str, str]:
     form = draw.random()
     alone = {"software": 0.4, "service": 0.6, "food": 0.3}.get(kind.group, 0.0)
     if kind.group == "place":
-        name = _place(draw, brand, kind.tags, label)
+        forms = [f"{brand} {draw.choice(kind.tags)}", brand, f"Port {brand}", f"Lake {brand}"]
+        name = f"{brand} {label}" if label else draw.choice(forms)
     elif scope == "*" or form < alone:
         name = brand
     elif label and form < alone + 0.18:
@@ -93,7 +88,7 @@ def _domain(text: str) -> str:
 @lru_cache(maxsize=16384)
 def invent(kind_name: str, scope: str, label: str, slot: int) -> Invented:
     """The product in a numbered place of a family, a family's last word or, for ``*``, a kind."""
-    kind = WORDS.kinds[kind_name]
+    kind = KINDS[kind_name]
     older = slot - 1 if slot % 4 == 1 and kind.group == "goods" else slot
     name, brand = _name(kind, scope, label, older)
     if older != slot:

@@ -73,10 +73,7 @@ def _served_model(assistant: str, at: dt.datetime) -> str:
 def reply(
     slug: str, category: Category, assistant: str, at: dt.datetime, repeat: int = 0
 ) -> SampleReply:
-    """What ``assistant`` makes up about the category at a time, which must carry its zone.
-
-    ``repeat`` is how often it was asked before on that day; each time it answers otherwise.
-    """
+    """What is made up at a time with a zone; otherwise at each ``repeat`` on the same day."""
     at = at.astimezone(dt.UTC)
     days = (at - EPOCH) / dt.timedelta(days=1)
     again = (repeat,) if repeat else ()

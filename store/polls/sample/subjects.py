@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from store.polls.sample.words import WORDS, Kind
+from store.polls.sample.words import KEYWORDS, KINDS, LISTS, SINGULARS, Kind
 
 _TAIL = re.compile(r"(?<!quote)(?<!speech)(?<!text) (?:for|under|with|without|that|to) ")
 
@@ -31,8 +31,8 @@ class Subject(Struct, frozen=True):
 
 def _singular(word: str) -> str:
     lower = word.lower()
-    if lower in WORDS.singulars:
-        return WORDS.singulars[lower]
+    if lower in SINGULARS:
+        return SINGULARS[lower]
     if lower.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if lower.endswith(("ches", "shes", "xes", "sses")):
@@ -44,14 +44,12 @@ def _singular(word: str) -> str:
 
 def _without_qualifiers(words: list[str]) -> list[str]:
     """The words without what only narrows the choice; what remains is never empty."""
-    qualifiers = WORDS.lists["qualifiers"]
+    qualifiers = LISTS["qualifiers"]
     while len(words) > 1:
         taken = next(
             (n for n in (3, 2, 1) if n < len(words) and " ".join(words[:n]) in qualifiers), 0
         )
-        if not taken or (
-            len(words) - taken == 1 and _singular(words[-1]) in WORDS.lists["generic"]
-        ):
+        if not taken or (len(words) - taken == 1 and _singular(words[-1]) in LISTS["generic"]):
             break
         words = words[taken:]
     return words
@@ -62,11 +60,11 @@ def _named_kind(words: list[str]) -> Kind | None:
     for end in range(len(words), 0, -1):
         for start in range(end):
             phrase = [*words[start : end - 1], _singular(words[end - 1])]
-            if len(phrase) == 1 and len(words) > 1 and phrase[0] in WORDS.lists["generic"]:
+            if len(phrase) == 1 and len(words) > 1 and phrase[0] in LISTS["generic"]:
                 continue
             for text in (" ".join(phrase), " ".join(words[start:end])):
-                if text in WORDS.keywords:
-                    return WORDS.kinds[WORDS.keywords[text]]
+                if text in KEYWORDS:
+                    return KINDS[KEYWORDS[text]]
     return None
 
 
@@ -74,13 +72,13 @@ def _kind(words: list[str]) -> Kind:
     """The kind of a head noun phrase; what ends in "software" or "site" is never a thing."""
     last, kind = _singular(words[-1]), _named_kind(words)
     if kind is None:
-        groups = [g for g in ("software", "service") if last in WORDS.lists[f"{g} words"]]
-        return WORDS.kinds[f"generic {(*groups, 'goods')[0]}"]
+        groups = [g for g in ("software", "service") if last in LISTS[f"{g} words"]]
+        return KINDS[f"generic {(*groups, 'goods')[0]}"]
     if kind.group in {"goods", "food", "title"}:
         if last in {"software", "app"}:
-            return WORDS.kinds["generic software"]
+            return KINDS["generic software"]
         if last in {"site", "service", "company"}:
-            return WORDS.kinds["generic service"]
+            return KINDS["generic service"]
     return kind
 
 
@@ -101,7 +99,7 @@ def subject_of(text: str, nouns: tuple[str, ...]) -> Subject:
     head, tail = (text[: found.start()], text[found.start() :]) if found else (text, "")
     words = head.lower().split()
     family = _without_qualifiers(words)
-    if len(family) == 1 and _singular(family[0]) in WORDS.lists["generic"]:
+    if len(family) == 1 and _singular(family[0]) in LISTS["generic"]:
         family = tail.lower().split()[1:] or family
     kind = _kind(
         words if len(family) <= len(words) and family[-1] == words[-1] else family + words[-1:]
@@ -109,14 +107,14 @@ def subject_of(text: str, nouns: tuple[str, ...]) -> Subject:
     if kind.group in {"software", "service"}:
         while (
             len(family) > 1
-            and _singular(family[-1]) in WORDS.lists["generic"]
+            and _singular(family[-1]) in LISTS["generic"]
             and family[-2] not in {"a", "of"}
         ):
             family = family[:-1]
     family = [*family[:-1], _singular(family[-1])]
-    core = family[-2:] if family[-1] in WORDS.lists["vague"] else family[-1:]
+    core = family[-2:] if family[-1] in LISTS["vague"] else family[-1:]
     shown = head.split()
-    if _singular(words[-1]) in WORDS.lists["units"]:
+    if _singular(words[-1]) in LISTS["units"]:
         shown[-1] = _singular(shown[-1])
     return Subject(
         head=" ".join(shown),

@@ -21,10 +21,7 @@ class Trait(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True):
-    """A kind of category: which names its products bear and what is said of them.
-
-    The first ``own`` of the ``traits`` belong to this kind, the others to its whole class.
-    """
+    """A kind of category; the first ``own`` of its ``traits`` are its own, the rest its class's."""
 
     name: str
     group: str
@@ -45,21 +42,6 @@ class Voice(Struct, frozen=True):
     caveats: tuple[str, ...]
 
 
-class Words(Struct, frozen=True):
-    """All of ``words.json``; ``keywords`` say which kind a phrase means."""
-
-    kinds: dict[str, Kind]
-    keywords: dict[str, str]
-    lists: dict[str, frozenset[str]]
-    titles: dict[str, list[str]]
-    singulars: dict[str, str]
-    voices: dict[str, Voice]
-
-
-def _trait(line: str) -> Trait:
-    return Trait(*line.split("|"))
-
-
 def _group(name: str, of: str) -> str:
     """How products of a kind are named: games and books by titles, the others by their class."""
     if name in {"videogame", "boardgame", "book"}:
@@ -67,31 +49,33 @@ def _group(name: str, of: str) -> str:
     return {"wear": "goods", "play": "goods", "dev": "software"}.get(of, of)
 
 
-def read_words() -> Words:
-    """The word lists, read once, when the module is imported."""
-    raw: dict[str, Any] = msgspec.json.decode(
-        resources.files(__package__).joinpath("words.json").read_bytes()
+_RAW: dict[str, Any] = msgspec.json.decode(
+    resources.files(__package__).joinpath("words.json").read_bytes()
+)
+
+
+def _kind(name: str, told: dict[str, Any]) -> Kind:
+    own, common = told["traits"], _RAW["classes"][told["class"]]
+    traits = tuple(Trait(*line.split("|")) for line in own + common)
+    brands = sorted(_RAW["brands"][told["brands"]], key=lambda brand: seed(name, brand))
+    return Kind(
+        name=name,
+        group=_group(name, told["class"]),
+        brands=tuple(brands[:26]),
+        tags=tuple(_RAW["tags"][told["brands"]]),
+        own=len(own) or len(traits),
+        traits=traits,
     )
-    kinds, keywords = {}, {}
-    for name, told in raw["kinds"].items():
-        own = [_trait(line) for line in told["traits"]]
-        common = [_trait(line) for line in raw["classes"][told["class"]]]
-        traits = tuple(own + common)
-        brands = sorted(raw["brands"][told["brands"]], key=lambda brand: seed(name, brand))
-        kinds[name] = Kind(
-            name=name,
-            group=_group(name, told["class"]),
-            brands=tuple(brands[:26]),
-            tags=tuple(raw["tags"][told["brands"]]),
-            own=len(own) or len(traits),
-            traits=traits,
-        )
-        keywords.update(dict.fromkeys(filter(None, told["words"].split(", ")), name))
-    lists = {
-        name: frozenset(told.split(", ")) for name, told in raw.items() if isinstance(told, str)
-    }
-    voices = msgspec.convert(raw["voices"], dict[str, Voice])
-    return Words(kinds, keywords, lists, raw["titles"], raw["singulars"], voices)
 
 
-WORDS = read_words()
+KINDS = {name: _kind(name, told) for name, told in _RAW["kinds"].items()}
+KEYWORDS = {
+    phrase: name
+    for name, told in _RAW["kinds"].items()
+    for phrase in filter(None, told["words"].split(", "))
+}
+"""Which kind a phrase means."""
+LISTS = {name: frozenset(told.split(", ")) for name, told in _RAW.items() if isinstance(told, str)}
+TITLES: dict[str, list[str]] = _RAW["titles"]
+SINGULARS: dict[str, str] = _RAW["singulars"]
+VOICES = msgspec.convert(_RAW["voices"], dict[str, Voice])

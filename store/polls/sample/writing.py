@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from store.polls.sample.draws import digest, seed, share
-from store.polls.sample.words import WORDS
+from store.polls.sample.words import KINDS, VOICES
 
 if TYPE_CHECKING:
     from random import Random
@@ -124,7 +124,7 @@ class Author:
 
 def voice_of(assistant: str) -> Voice:
     """Model A to D have a voice each; any other name has one of the four, always the same."""
-    voices = list(WORDS.voices.values())
+    voices = list(VOICES.values())
     last = assistant.rpartition(" ")[2]
     number = ord(last) - ord("A") if re.fullmatch("[A-Z]", last) else seed("voice", assistant)
     return voices[number % len(voices)]
@@ -143,7 +143,7 @@ def _said(template: str, first: Trait, second: Trait | None = None, **names: str
 def _order(name: str, kind_name: str) -> tuple[int, ...]:
     """The traits of a kind, as numbers, from a product's greatest strength to its weakest side."""
     drawn = digest("traits", name)
-    count = len(WORDS.kinds[kind_name].traits)
+    count = len(KINDS[kind_name].traits)
     return tuple(sorted(range(count), key=lambda i: drawn[2 * i : 2 * i + 2]))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import msgspec
@@ -20,7 +20,7 @@ from store.polls.providers import envelopes as wire
 from store.records import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from store.records import Assistant
 
@@ -70,64 +70,80 @@ class Page(Struct, frozen=True):
     following: str | None = None
 
 
-class Queue(Protocol):
-    """A kind of queue."""
+class Queue:
+    """A provider's queue, as one assistant's batches use it; the defaults are what most share."""
 
-    MOST: int
+    MOST = 50_000
     """Items that one batch may have."""
-    LABELLED: bool
+    LABELLED = True
     """Whether the provider keeps our label, so that a batch can be found by it."""
+    HOME, CANCEL = "batches", "/cancel"
+    SIZE, AFTER = "limit", "after"
+    """The parameters of a page of batches."""
+    headers = staticmethod(wire.bearer)
 
-    def build_upload(
-        self, assistant: Assistant, items: Sequence[Item], key: str | None
-    ) -> Request | None:
+    def __init__(self, assistant: Assistant, key: str | None) -> None:
+        self._assistant = assistant
+        self._headers = self.headers(key)
+
+    def build_upload(self, items: Sequence[Item]) -> Request | None:
         """The request that uploads the items, where the batch is not given them itself."""
 
-    def build_batch(
-        self,
-        assistant: Assistant,
-        items: Sequence[Item],
-        label: str,
-        file: str | None,
-        key: str | None,
-    ) -> Request:
+    def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:
         """The request that makes a batch, of items or of a file uploaded before."""
+        raise NotImplementedError
 
-    def build_look(self, assistant: Assistant, batch: str, key: str | None) -> Request:
+    def build_look(self, batch: str) -> Request:
         """The request that asks how a batch stands."""
+        return self._get(f"{self.HOME}/{batch}")
 
-    def build_cancel(self, assistant: Assistant, batch: str, key: str | None) -> Request:
+    def build_cancel(self, batch: str) -> Request:
         """The request that cancels a batch."""
+        return self._post(f"{self.HOME}/{batch}{self.CANCEL}", {})
 
-    def build_list(self, assistant: Assistant, after: str | None, key: str | None) -> Request:
-        """The request for a page of the provider's batches, newest first."""
+    def build_list(self, after: str | None) -> Request:
+        """The request for a page of a hundred of the provider's batches, newest first."""
+        return self._get(f"{self.HOME}?{self.SIZE}=100{self._following(after)}")
 
-    def build_download(self, assistant: Assistant, file: str, key: str | None) -> Request:
-        """The request for one of :attr:`Remote.files`."""
+    def build_download(self, file: str) -> Request:
+        """The request for one of :attr:`Remote.files`; as a rule the batch, which holds them."""
+        return self.build_look(file)
 
     def read_batch(self, found: dict[str, Any]) -> Remote | None:
         """A batch from what the provider says of it; ``None`` if it says nothing of the kind."""
+        raise NotImplementedError
 
     def read_list(self, body: bytes) -> Page | None:
-        """A page of batches; ``None`` if it is none."""
+        """A page of batches, whose last id leads to the next one; ``None`` if it is none."""
+        found = opened(body)
+        there = self._batches(found.get("data"))
+        if there is None:
+            return None
+        return Page(there, there[-1].id if found.get("has_more") is True and there else None)
 
-    def read_results(self, body: bytes) -> Iterable[Result]:
+    def read_results(self, body: bytes) -> Iterator[Result]:
         """What one of its files says of its items, in any order."""
+        raise NotImplementedError
 
     def next_file(self, file: str, body: bytes) -> str | None:
         """What to read after a file, where results come in pages."""
 
+    def _get(self, path: str) -> Request:
+        return msgspec.structs.replace(self._post(path, {}), method="GET")
 
-def get(assistant: Assistant, path: str, headers: dict[str, str]) -> Request:
-    """A GET below the base URL."""
-    return msgspec.structs.replace(post(assistant, path, headers), method="GET")
+    def _post(self, path: str, body: Mapping[str, Any], file: bytes | None = None) -> Request:
+        """A POST below the base URL; ``extra`` belongs to questions alone."""
+        url = f"{(self._assistant.base_url or '').rstrip('/')}/{path}"
+        return Request(url, self._headers, body, file=file)
 
+    def _following(self, token: str | None) -> str:
+        """The parameter that asks for a later page; a token may be anything a provider said."""
+        return f"&{self.AFTER}={quote(token, safe='')}" if token else ""
 
-def post(
-    assistant: Assistant, path: str, headers: dict[str, str], body: Mapping[str, Any] | None = None
-) -> Request:
-    """A POST below the base URL; ``extra`` belongs to questions alone."""
-    return Request(f"{(assistant.base_url or '').rstrip('/')}/{path}", headers, body or {})
+    def _batches(self, listed: Any) -> tuple[Remote, ...] | None:
+        if not isinstance(listed, list):
+            return None
+        return tuple(filter(None, map(self.read_batch, wire.items(listed))))
 
 
 def opened(body: bytes) -> dict[str, Any]:
@@ -138,21 +154,6 @@ def opened(body: bytes) -> dict[str, Any]:
         return {}
 
 
-def lines(body: bytes) -> Iterator[dict[str, Any]]:
-    """The JSON objects of JSON Lines; what is none is left out."""
-    return filter(None, map(opened, body.splitlines()))
-
-
-def page_by_id(
-    found: dict[str, Any], read: Callable[[dict[str, Any]], Remote | None]
-) -> Page | None:
-    """A page of a list whose last id leads to the next one."""
-    if not isinstance(found.get("data"), list):
-        return None
-    there = tuple(filter(None, map(read, wire.items(found["data"]))))
-    return Page(there, there[-1].id if found.get("has_more") is True and there else None)
-
-
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 
 
@@ -160,11 +161,6 @@ def identity(value: Any) -> str | None:
     """A provider's id that can stand in a path, if it is one: it is sent back with our key."""
     text = wire.text(value)
     return text if _ID.fullmatch(text) else None
-
-
-def query(name: str, value: str) -> str:
-    """A parameter of a query; ``value`` may be anything that a provider said."""
-    return f"{name}={quote(value, safe='')}"
 
 
 def response(status: Any, body: Any, headers: Mapping[str, str] | None = None) -> Response:
@@ -208,10 +204,7 @@ def grpc_error(error: Mapping[str, Any]) -> Response | Failure:
 def matched(
     wanted: Iterable[str], found: Iterable[Result], unasked: Failure
 ) -> dict[str, Response | Failure]:
-    """What each item comes to that is wanted, by id alone: the order of results means nothing.
-
-    A result given twice counts once; of two that differ nobody knows which is right.
-    """
+    """What each wanted item comes to, by id alone; of two results that differ, neither is right."""
     known: dict[str, Response | Failure] = {}
     torn: set[str] = set()
     for identifier, came in found:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.polls.providers import batches, messages
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, Page, Remote
+from store.polls.providers.batches import UNASKED, Item, Queue, Remote
 from store.records import Failure
 
 if TYPE_CHECKING:
@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
     from store.polls.providers import Request
     from store.polls.providers.batches import Result
-    from store.records import Assistant
 
-MOST = 100_000
-LABELLED = False
-HOME = "messages/batches"
 STATUSES = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -31,86 +27,58 @@ STATUSES = {
     "overloaded_error": 529,
 }
 """The status of each kind of error, 500 for any other; https://docs.claude.com/en/api/errors."""
-
-
-def build_upload(_assistant: Assistant, _items: Sequence[Item], _key: str | None) -> None:
-    """Nothing: the batch itself holds its items."""
-
-
-# https://docs.claude.com/en/api/creating-message-batches
-def build_batch(
-    assistant: Assistant, items: Sequence[Item], _label: str, _file: str | None, key: str | None
-) -> Request:
-    """The batch; nothing but its items' ids says whose it is."""
-    body = {"requests": [{"custom_id": item.id, "params": item.body} for item in items]}
-    return batches.post(assistant, HOME, messages.headers(key), body)
-
-
-def build_look(assistant: Assistant, batch: str, key: str | None) -> Request:
-    """The look at a batch."""
-    return batches.get(assistant, f"{HOME}/{batch}", messages.headers(key))
-
-
-def build_cancel(assistant: Assistant, batch: str, key: str | None) -> Request:
-    """The end of a batch."""
-    return batches.post(assistant, f"{HOME}/{batch}/cancel", messages.headers(key))
-
-
-def build_list(assistant: Assistant, after: str | None, key: str | None) -> Request:
-    """A page of a hundred batches."""
-    more = f"&{batches.query('after_id', after)}" if after else ""
-    return batches.get(assistant, f"{HOME}?limit=100{more}", messages.headers(key))
-
-
-def build_download(assistant: Assistant, file: str, key: str | None) -> Request:
-    """The results of a batch; its ``results_url`` is not asked, for it would get our key."""
-    return batches.get(assistant, f"{HOME}/{file}/results", messages.headers(key))
-
-
 DONE = ("succeeded", "errored", "canceled", "expired")
 
 
-def read_batch(found: dict[str, Any]) -> Remote | None:
-    """A batch."""
-    known = batches.identity(found.get("id"))
-    if known is None or "processing_status" not in found:
-        return None
-    counts = wire.members(found.get("request_counts"))
-    done = sum(batches.number(counts.get(kind)) for kind in DONE)
-    has_ended = found["processing_status"] == "ended"
-    return Remote(
-        id=known,
-        state="ended" if has_ended else "open",
-        created=batches.moment(found.get("created_at")),
-        asked=batches.number(counts.get("processing")) + done,
-        done=done,
-        files=(known,) if has_ended else (),
-    )
+class AnthropicQueue(Queue):
+    """Keeps no label: nothing but its items' ids says whose a batch is."""
 
+    MOST = 100_000
+    LABELLED = False
+    HOME, AFTER = "messages/batches", "after_id"
+    headers = staticmethod(messages.headers)
 
-def read_list(body: bytes) -> Page | None:
-    """A page of batches."""
-    return batches.page_by_id(batches.opened(body), read_batch)
+    # https://docs.claude.com/en/api/creating-message-batches
+    def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:  # noqa: ARG002
+        """The batch, which holds its items."""
+        requests = [{"custom_id": item.id, "params": item.body} for item in items]
+        return self._post(self.HOME, {"requests": requests})
 
+    def build_download(self, file: str) -> Request:
+        """The results of a batch; its ``results_url`` is not asked, for it would get our key."""
+        return self._get(f"{self.HOME}/{file}/results")
 
-# https://docs.claude.com/en/api/retrieving-message-batch-results
-def read_results(body: bytes) -> Iterator[Result]:
-    """Each line's result; an error is the whole body that its status would have come with."""
-    odd = Failure("http", "The provider's batch gave a result of no known kind.")
-    for line in batches.lines(body):
-        identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
-        kind = wire.text(result.get("type"))
-        if kind == "succeeded":
-            yield identifier, batches.response(200, result.get("message"))
-        elif kind == "errored":
-            error = wire.members(result.get("error"))
-            inner = wire.members(error.get("error")) or error
-            status = STATUSES.get(wire.text(inner.get("type")), 500)
-            yield identifier, batches.response(status, {"error": inner})
-        else:
-            kinds = {"canceled": UNASKED["cancelled"], "expired": UNASKED["expired"]}
-            yield identifier, kinds.get(kind, odd)
+    def read_batch(self, found: dict[str, Any]) -> Remote | None:
+        """A batch."""
+        known = batches.identity(found.get("id"))
+        if known is None or "processing_status" not in found:
+            return None
+        counts = wire.members(found.get("request_counts"))
+        done = sum(batches.number(counts.get(kind)) for kind in DONE)
+        has_ended = found["processing_status"] == "ended"
+        return Remote(
+            id=known,
+            state="ended" if has_ended else "open",
+            created=batches.moment(found.get("created_at")),
+            asked=batches.number(counts.get("processing")) + done,
+            done=done,
+            files=(known,) if has_ended else (),
+        )
 
-
-def next_file(_file: str, _body: bytes) -> None:
-    """Nothing: the results are one file."""
+    # https://docs.claude.com/en/api/retrieving-message-batch-results
+    def read_results(self, body: bytes) -> Iterator[Result]:
+        """Each line's result; an error is the whole body that its status would have come with."""
+        odd = Failure("http", "The provider's batch gave a result of no known kind.")
+        for line in filter(None, map(batches.opened, body.splitlines())):
+            identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
+            kind = wire.text(result.get("type"))
+            if kind == "succeeded":
+                yield identifier, batches.response(200, result.get("message"))
+            elif kind == "errored":
+                error = wire.members(result.get("error"))
+                inner = wire.members(error.get("error")) or error
+                status = STATUSES.get(wire.text(inner.get("type")), 500)
+                yield identifier, batches.response(status, {"error": inner})
+            else:
+                kinds = {"canceled": UNASKED["cancelled"], "expired": UNASKED["expired"]}
+                yield identifier, kinds.get(kind, odd)

@@ -8,7 +8,7 @@ import msgspec
 
 from store.polls.providers import batches
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, Page, Remote
+from store.polls.providers.batches import UNASKED, Item, Queue, Remote
 from store.records import Failure
 
 if TYPE_CHECKING:
@@ -16,119 +16,85 @@ if TYPE_CHECKING:
 
     from store.polls.providers import Request
     from store.polls.providers.batches import Result
-    from store.records import Assistant
 
-MOST = 50_000
-LABELLED = True
 ENDPOINTS = {"responses": "/v1/responses", "chat": "/v1/chat/completions"}
 LABEL = "consensus_batch"
 WEEK = 7 * 24 * 3600
 """Seconds for which OpenAI keeps files of ours."""
 KEPT = {"anchor": "created_at", "seconds": WEEK}
-
-
-# https://platform.openai.com/docs/guides/batch#1-prepare-your-batch-file
-def build_upload(assistant: Assistant, items: Sequence[Item], key: str | None) -> Request:
-    """The upload of the items as JSON Lines."""
-    url = ENDPOINTS[assistant.api]
-    each = ({"custom_id": i.id, "method": "POST", "url": url, "body": i.body} for i in items)
-    file = b"".join(msgspec.json.encode(line) + b"\n" for line in each)
-    fields = {"purpose": "batch", **{f"expires_after[{k}]": str(v) for k, v in KEPT.items()}}
-    sent = batches.post(assistant, "files", wire.bearer(key), fields)
-    return msgspec.structs.replace(sent, file=file)
-
-
-# https://platform.openai.com/docs/api-reference/batch/create
-def build_batch(
-    assistant: Assistant, _items: Sequence[Item], label: str, file: str | None, key: str | None
-) -> Request:
-    """The batch of an uploaded file, under our label."""
-    body = {
-        "input_file_id": file,
-        "endpoint": ENDPOINTS[assistant.api],
-        "completion_window": "24h",
-        "metadata": {LABEL: label},
-        "output_expires_after": KEPT,
-    }
-    return batches.post(assistant, "batches", wire.bearer(key), body)
-
-
-def build_look(assistant: Assistant, batch: str, key: str | None) -> Request:
-    """The look at a batch."""
-    return batches.get(assistant, f"batches/{batch}", wire.bearer(key))
-
-
-def build_cancel(assistant: Assistant, batch: str, key: str | None) -> Request:
-    """The end of a batch, within ten minutes."""
-    return batches.post(assistant, f"batches/{batch}/cancel", wire.bearer(key))
-
-
-def build_list(assistant: Assistant, after: str | None, key: str | None) -> Request:
-    """A page of a hundred batches."""
-    more = f"&{batches.query('after', after)}" if after else ""
-    return batches.get(assistant, f"batches?limit=100{more}", wire.bearer(key))
-
-
-def build_download(assistant: Assistant, file: str, key: str | None) -> Request:
-    """A file of results."""
-    return batches.get(assistant, f"files/{file}/content", wire.bearer(key))
-
-
 ENDS = frozenset({"completed", "expired", "cancelled", "failed"})
 
 
-# https://platform.openai.com/docs/api-reference/batch/object
-def read_batch(found: dict[str, Any]) -> Remote | None:
-    """A batch; a file that is not there is null, or an empty string."""
-    known = batches.identity(found.get("id"))
-    if known is None:
-        return None
-    status = wire.text(found.get("status"))
-    counts = wire.members(found.get("request_counts"))
-    files = map(batches.identity, (found.get("output_file_id"), found.get("error_file_id")))
-    there = tuple(dict.fromkeys(filter(None, files)))
-    has_failed = status == "failed" and not there
-    return Remote(
-        id=known,
-        state="failed" if has_failed else "ended" if status in ENDS else "open",
-        label=wire.text(wire.members(found.get("metadata")).get(LABEL)) or None,
-        created=batches.moment(found.get("created_at")),
-        asked=batches.number(counts.get("total")),
-        done=batches.number(counts.get("completed")) + batches.number(counts.get("failed")),
-        files=there,
-        unasked=UNASKED.get(status, UNASKED["missing"]),
-        why=_why(found),
-    )
+class OpenAIQueue(Queue):
+    """Takes items as a file, and gives the results so."""
+
+    # https://platform.openai.com/docs/guides/batch#1-prepare-your-batch-file
+    def build_upload(self, items: Sequence[Item]) -> Request:
+        """The upload of the items as JSON Lines."""
+        url = ENDPOINTS[self._assistant.api]
+        each = ({"custom_id": i.id, "method": "POST", "url": url, "body": i.body} for i in items)
+        file = b"".join(msgspec.json.encode(line) + b"\n" for line in each)
+        fields = {"purpose": "batch", **{f"expires_after[{k}]": str(v) for k, v in KEPT.items()}}
+        return self._post("files", fields, file)
+
+    # https://platform.openai.com/docs/api-reference/batch/create
+    def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:  # noqa: ARG002
+        """The batch of an uploaded file, under our label."""
+        body = {
+            "input_file_id": file,
+            "endpoint": ENDPOINTS[self._assistant.api],
+            "completion_window": "24h",
+            "metadata": {LABEL: label},
+            "output_expires_after": KEPT,
+        }
+        return self._post(self.HOME, body)
+
+    def build_download(self, file: str) -> Request:
+        """A file of results."""
+        return self._get(f"files/{file}/content")
+
+    # https://platform.openai.com/docs/api-reference/batch/object
+    def read_batch(self, found: dict[str, Any]) -> Remote | None:
+        """A batch; a file that is not there is null, or an empty string."""
+        known = batches.identity(found.get("id"))
+        if known is None:
+            return None
+        status = wire.text(found.get("status"))
+        counts = wire.members(found.get("request_counts"))
+        files = map(batches.identity, (found.get("output_file_id"), found.get("error_file_id")))
+        there = tuple(dict.fromkeys(filter(None, files)))
+        has_failed = status == "failed" and not there
+        return Remote(
+            id=known,
+            state="failed" if has_failed else "ended" if status in ENDS else "open",
+            label=wire.text(wire.members(found.get("metadata")).get(LABEL)) or None,
+            created=batches.moment(found.get("created_at")),
+            asked=batches.number(counts.get("total")),
+            done=batches.number(counts.get("completed")) + batches.number(counts.get("failed")),
+            files=there,
+            unasked=UNASKED.get(status, UNASKED["missing"]),
+            why=_why(found),
+        )
+
+    # https://platform.openai.com/docs/guides/batch#5-retrieve-the-results
+    def read_results(self, body: bytes) -> Iterator[Result]:
+        """Each line's result; the outputs and the errors have one shape."""
+        for line in filter(None, map(batches.opened, body.splitlines())):
+            answered, error = wire.members(line.get("response")), wire.members(line.get("error"))
+            identifier, code = wire.text(line.get("custom_id")), wire.text(error.get("code"))
+            if answered:
+                named = wire.text(answered.get("request_id"))
+                headers = {"x-request-id": named} if named else {}
+                came = batches.response(answered.get("status_code"), answered.get("body"), headers)
+                yield identifier, came
+            elif code in ("batch_expired", "batch_cancelled"):
+                yield identifier, UNASKED[code.removeprefix("batch_")]
+            else:
+                said = wire.text(error.get("message")) or code or "no reason"
+                yield identifier, Failure("http", f"The provider's batch did not answer ({said}).")
 
 
 def _why(found: dict[str, Any]) -> str | None:
     errors = wire.items(wire.members(found.get("errors")).get("data"))
     said = [wire.text(errors[0].get(name)) for name in ("code", "message")] if errors else []
     return ": ".join(filter(None, said)) or None
-
-
-def read_list(body: bytes) -> Page | None:
-    """A page of batches."""
-    return batches.page_by_id(batches.opened(body), read_batch)
-
-
-# https://platform.openai.com/docs/guides/batch#5-retrieve-the-results
-def read_results(body: bytes) -> Iterator[Result]:
-    """Each line's result; the outputs and the errors have one shape."""
-    for line in batches.lines(body):
-        answered, error = wire.members(line.get("response")), wire.members(line.get("error"))
-        identifier, code = wire.text(line.get("custom_id")), wire.text(error.get("code"))
-        if answered:
-            named = wire.text(answered.get("request_id"))
-            headers = {"x-request-id": named} if named else {}
-            came = batches.response(answered.get("status_code"), answered.get("body"), headers)
-            yield identifier, came
-        elif code in ("batch_expired", "batch_cancelled"):
-            yield identifier, UNASKED[code.removeprefix("batch_")]
-        else:
-            said = wire.text(error.get("message")) or code or "no reason"
-            yield identifier, Failure("http", f"The provider's batch did not answer ({said}).")
-
-
-def next_file(_file: str, _body: bytes) -> None:
-    """Nothing: a file is whole."""

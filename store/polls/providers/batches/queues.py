@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from store.polls.providers.batches import anthropic, gemini, openai, xai
+from store.polls.providers.batches.anthropic import AnthropicQueue
+from store.polls.providers.batches.gemini import GeminiQueue
+from store.polls.providers.batches.openai import OpenAIQueue
+from store.polls.providers.batches.xai import XAIQueue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,23 +16,23 @@ if TYPE_CHECKING:
     from store.polls.providers.batches import Queue
     from store.records import Assistant
 
-QUEUES: Mapping[str, Queue] = {
-    "responses": openai,
-    "chat": openai,
-    "messages": anthropic,
-    "gemini": gemini,
+QUEUES: Mapping[str, type[Queue]] = {
+    "responses": OpenAIQueue,
+    "chat": OpenAIQueue,
+    "messages": AnthropicQueue,
+    "gemini": GeminiQueue,
 }
 """The queue of each format that has one; of its kin, xAI's is its own."""
 
 
-def queue_of(assistant: Assistant) -> Queue:
+def queue_of(assistant: Assistant) -> type[Queue]:
     """The kind of queue that an assistant's provider has.
 
     Raises:
         KeyError: it has none; see :func:`why_not`.
     """
     host = urlsplit(assistant.base_url or "").hostname or ""
-    return xai if f".{host}".endswith(".x.ai") else QUEUES[assistant.api]
+    return XAIQueue if f".{host}".endswith(".x.ai") else QUEUES[assistant.api]
 
 
 def why_not(assistant: Assistant) -> str | None:

@@ -8,108 +8,87 @@ import msgspec
 
 from store.polls.providers import batches
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, Page, Remote, openai
+from store.polls.providers.batches import UNASKED, Item, Page, Remote
+from store.polls.providers.batches.openai import OpenAIQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from store.polls.providers import Request
     from store.polls.providers.batches import Result
-    from store.records import Assistant
 
-MOST = 50_000
-LABELLED = True
-build_look = openai.build_look
 CANCELLED = "Batch cancelled"
 """What the result of an item says that was cancelled."""
 PAGE = "?"
 """Parts a batch's id from the token of a page of its results, where there is one."""
 
 
-def build_upload(assistant: Assistant, items: Sequence[Item], key: str | None) -> Request:
-    """The upload of the items as JSON Lines; this API knows no purpose of files."""
-    return msgspec.structs.replace(openai.build_upload(assistant, items, key), body={})
+class XAIQueue(OpenAIQueue):
+    """Takes items as OpenAI does, and gives the results in pages."""
 
+    CANCEL = ":cancel"
+    AFTER = "pagination_token"
 
-# https://docs.x.ai/docs/guides/batch-api
-def build_batch(
-    assistant: Assistant, _items: Sequence[Item], label: str, file: str | None, key: str | None
-) -> Request:
-    """The batch of an uploaded file, under our label."""
-    body = {"name": label, "input_file_id": file}
-    return batches.post(assistant, "batches", wire.bearer(key), body)
+    def build_upload(self, items: Sequence[Item]) -> Request:
+        """The upload of the items as JSON Lines; this API knows no purpose of files."""
+        return msgspec.structs.replace(super().build_upload(items), body={})
 
+    # https://docs.x.ai/docs/guides/batch-api
+    def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:  # noqa: ARG002
+        """The batch of an uploaded file, under our label."""
+        return self._post(self.HOME, {"name": label, "input_file_id": file})
 
-def build_cancel(assistant: Assistant, batch: str, key: str | None) -> Request:
-    """The end of a batch."""
-    return batches.post(assistant, f"batches/{batch}:cancel", wire.bearer(key))
+    def build_download(self, file: str) -> Request:
+        """A page of results."""
+        batch, _, token = file.partition(PAGE)
+        return self._get(f"{self.HOME}/{batch}/results?limit=100{self._following(token)}")
 
+    def read_batch(self, found: dict[str, Any]) -> Remote | None:
+        """A batch; xAI cancels one whose file it does not take, before it counts its items."""
+        known = batches.identity(found.get("batch_id"))
+        if known is None:
+            return None
+        state, why = wire.members(found.get("state")), wire.text(found.get("cancel_by_xai_message"))
+        total, pending, cancelled = (
+            batches.number(state.get(f"num_{name}"))
+            for name in ("requests", "pending", "cancelled")
+        )
+        has_ended = bool(why) or (total > 0 and pending == 0)
+        return Remote(
+            id=known,
+            state="failed" if why and not total else "ended" if has_ended else "open",
+            label=wire.text(found.get("name")) or None,
+            asked=total,
+            done=max(total - pending, 0),
+            files=(known,) if has_ended else (),
+            unasked=UNASKED["cancelled" if why or cancelled else "missing"],
+            is_settling=cancelled > 0,
+            why=why or None,
+        )
 
-def build_list(assistant: Assistant, after: str | None, key: str | None) -> Request:
-    """A page of a hundred batches."""
-    more = f"&{batches.query('pagination_token', after)}" if after else ""
-    return batches.get(assistant, f"batches?limit=100{more}", wire.bearer(key))
+    def read_list(self, body: bytes) -> Page | None:
+        """A page of batches."""
+        found = batches.opened(body)
+        there = self._batches(found.get("batches"))
+        following = wire.text(found.get("pagination_token")) or None
+        return None if there is None else Page(there, following)
 
+    def read_results(self, body: bytes) -> Iterator[Result]:
+        """Each result of a page; an error is a sentence or has a code of gRPC."""
+        for each in wire.items(batches.opened(body).get("results")):
+            identifier = wire.text(each.get("batch_request_id"))
+            result = wire.members(each.get("batch_result")) or each
+            answered = wire.members(wire.members(result.get("response")).get("chat_get_completion"))
+            error = result.get("error")
+            if answered:
+                yield identifier, batches.response(200, answered)
+            elif error == CANCELLED:
+                yield identifier, UNASKED["cancelled"]
+            else:
+                named = wire.members(error) or {"message": wire.text(error)}
+                yield identifier, batches.grpc_error(named)
 
-def build_download(assistant: Assistant, file: str, key: str | None) -> Request:
-    """A page of results."""
-    batch, _, token = file.partition(PAGE)
-    more = f"&{batches.query('pagination_token', token)}" if token else ""
-    return batches.get(assistant, f"batches/{batch}/results?limit=100{more}", wire.bearer(key))
-
-
-def read_batch(found: dict[str, Any]) -> Remote | None:
-    """A batch: it has ended when none of its items, once they are counted, is pending.
-
-    One whose file is not taken is cancelled by xAI before its items are counted.
-    """
-    known = batches.identity(found.get("batch_id"))
-    if known is None:
-        return None
-    state, message = wire.members(found.get("state")), wire.text(found.get("cancel_by_xai_message"))
-    total, pending, cancelled = (
-        batches.number(state.get(f"num_{name}")) for name in ("requests", "pending", "cancelled")
-    )
-    has_ended = bool(message) or (total > 0 and pending == 0)
-    return Remote(
-        id=known,
-        state="failed" if message and not total else "ended" if has_ended else "open",
-        label=wire.text(found.get("name")) or None,
-        asked=total,
-        done=max(total - pending, 0),
-        files=(known,) if has_ended else (),
-        unasked=UNASKED["cancelled" if message or cancelled else "missing"],
-        is_settling=cancelled > 0,
-        why=message or None,
-    )
-
-
-def read_list(body: bytes) -> Page | None:
-    """A page of batches."""
-    found = batches.opened(body)
-    if not isinstance(found.get("batches"), list):
-        return None
-    there = tuple(filter(None, map(read_batch, wire.items(found["batches"]))))
-    return Page(there, wire.text(found.get("pagination_token")) or None)
-
-
-def read_results(body: bytes) -> Iterator[Result]:
-    """Each result of a page; an error is a sentence or has a code of gRPC."""
-    for each in wire.items(batches.opened(body).get("results")):
-        identifier = wire.text(each.get("batch_request_id"))
-        result = wire.members(each.get("batch_result")) or each
-        answered = wire.members(wire.members(result.get("response")).get("chat_get_completion"))
-        error = result.get("error")
-        if answered:
-            yield identifier, batches.response(200, answered)
-        elif error == CANCELLED:
-            yield identifier, UNASKED["cancelled"]
-        else:
-            named = wire.members(error) or {"message": wire.text(error)}
-            yield identifier, batches.grpc_error(named)
-
-
-def next_file(file: str, body: bytes) -> str | None:
-    """The next page of results, if there is one."""
-    token = wire.text(batches.opened(body).get("pagination_token"))
-    return f"{file.partition(PAGE)[0]}{PAGE}{token}" if token else None
+    def next_file(self, file: str, body: bytes) -> str | None:
+        """The next page of results, if there is one."""
+        token = wire.text(batches.opened(body).get("pagination_token"))
+        return f"{file.partition(PAGE)[0]}{PAGE}{token}" if token else None
