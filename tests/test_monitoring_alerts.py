@@ -10,12 +10,13 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from builders import answered, app_over, append, failed, write_data
 from test_web_health import State
 
 from store.monitoring.alerts import CALM, Alerts
-from store.polls.schedule import Pause
+from store.rankings.poll_states import Pause
 from store.settings import Settings
 
 if TYPE_CHECKING:
@@ -180,10 +181,10 @@ def test_what_could_not_be_delivered_is_tried_again(
 
 def test_one_process_tells(site: Site, hook: type[Hook]) -> None:
     """Where several stand ready to poll, the one that polls, and knows the pauses, tells."""
-    site.state = paused("A")._replace(polling=False)
+    site.state = msgspec.structs.replace(paused("A"), polling=False)
     site.look(2)
     assert hook.told == []
-    site.state = site.state._replace(alive=False)
+    site.state = msgspec.structs.replace(site.state, alive=False)
     site.look()
     assert len(hook.told) == 1, "one whose schedule has ended speaks for itself"
 

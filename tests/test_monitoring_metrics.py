@@ -13,7 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from test_web_health import State
 
 from store.monitoring.metrics import Collector, Requests
-from store.polls.schedule import Pause
+from store.rankings.poll_states import Pause
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from broken import write_one_of_each
 from builders import answered, app_over, failed, write_data
 
-from store.polls.schedule import Pause
+from store.rankings.poll_states import Pause, ScheduleState
 from store.web import health
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from flask import Flask
@@ -145,15 +144,13 @@ def test_very_many_problems_are_counted_and_the_first_shown(directory: Path) -> 
     assert (body["problemCount"], len(body["problems"])) == (150, 100)
 
 
-class State(NamedTuple):
+class State(ScheduleState, frozen=True):
     """What a scheduler might say."""
 
     alive: bool = True
     polling: bool = True
     since: str = "2026-11-01T06:00:00Z"
     reasons: tuple[str, ...] = ()
-    pauses: Mapping[str, Pause] = {}
-    due: Mapping[str, int] = {}
 
 
 NOW = datetime(2026, 11, 10, 6, tzinfo=UTC)

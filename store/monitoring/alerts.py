@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from store.memory import Store
+    from store.rankings.poll_states import ScheduleState
     from store.settings import Settings
-    from store.web.health import Health, Schedule
+    from store.web.health import Health
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ class Alerts:
         self,
         store: Store,
         settings: Settings,
-        schedule: Callable[[], Schedule] | None,
+        schedule: Callable[[], ScheduleState] | None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
@@ -143,7 +144,7 @@ class Alerts:
             return frozenset()
 
 
-def begin(store: Store, settings: Settings, schedule: Callable[[], Schedule] | None) -> None:
+def begin(store: Store, settings: Settings, schedule: Callable[[], ScheduleState] | None) -> None:
     """Watch over the store in a thread."""
     alerts = Alerts(store, settings, schedule)
     stop = threading.Event()

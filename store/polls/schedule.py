@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
-from msgspec import Struct
 
 from store.history import HistoryError
 from store.polls.asking import Unready
@@ -33,12 +32,12 @@ from store.polls.leases import Leases, leased, locks_in
 from store.polls.proof import DailyProof
 from store.polls.runner import Dependencies, run
 from store.polls.spending import daily_account
-from store.rankings.poll_states import usd_on
+from store.rankings.poll_states import Pause, ScheduleState, usd_on
 from store.settings import SettingsError
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from types import FrameType
 
     from store.files import Catalogue
@@ -57,24 +56,6 @@ cannot be recorded must not be paid for."""
 UNEXPECTED = "a fault of the program; the log has its trace"
 GOODBYE = 8.0
 """Seconds that a stopping process gives its last polls to be recorded."""
-
-
-class Pause(Struct, frozen=True):
-    """Until when an assistant is left alone, and why, in words that anybody may read."""
-
-    until: datetime
-    why: str
-
-
-class State(Struct, frozen=True):
-    """What a schedule says of itself, as :class:`store.web.health.Schedule` describes it."""
-
-    alive: bool
-    polling: bool
-    since: str
-    reasons: tuple[str, ...]
-    pauses: Mapping[str, Pause] = {}
-    due: Mapping[str, int] = {}
 
 
 def begin(extensions: dict[str, Any], *signals: signal.Signals) -> Schedule:
@@ -109,7 +90,7 @@ class Schedule:
         """Begin to stand for election, and to poll once elected."""
         self._thread.start()
 
-    def status(self) -> State:
+    def status(self) -> ScheduleState:
         """How the schedule stands, for :mod:`store.web.health`."""
         pauses = self._pauses()
         reasons = [
@@ -126,7 +107,8 @@ class Schedule:
         if not alive:
             reasons.append("The schedule does not run; restart the server.")
         due = self._due.copy() if self._elected else {}
-        return State(alive, self._elected, rfc3339(self._begun), tuple(reasons), pauses, due)
+        since = rfc3339(self._begun)
+        return ScheduleState(alive, self._elected, since, tuple(reasons), pauses, due)
 
     def stop(self, wait: float = GOODBYE) -> None:
         """End every wait and poll, and give what is under way so many seconds to be recorded."""

@@ -47,6 +47,30 @@ class PollState(Struct, frozen=True):
         return self.answers[-1] if self.answers else None
 
 
+class Pause(Struct, frozen=True):
+    """Until when an assistant is left alone, and why, in words that anybody may read."""
+
+    until: datetime
+    why: str
+
+
+class ScheduleState(Struct, frozen=True):
+    """What a schedule says of itself: what anybody may read.
+
+    ``alive`` when it stands ready to poll, ``polling`` when it is the one of all processes that
+    does; ``since`` is when it began. ``reasons`` say in sentences what needs a person, one for each
+    pause among them. ``due`` is how many polls of each assistant were due when its job last ran; of
+    it and of ``pauses`` only the process that polls knows.
+    """
+
+    alive: bool
+    polling: bool
+    since: str
+    reasons: tuple[str, ...]
+    pauses: Mapping[str, Pause] = {}
+    due: Mapping[str, int] = {}
+
+
 class PollStates(Struct, frozen=True):
     """How polling of one category stands, by assistant; withheld polls were asked like any other.
 

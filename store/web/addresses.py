@@ -101,17 +101,9 @@ class Addresses(Struct, frozen=True):
         """The page of a search."""
         return self.page("search?" + urlencode({"q": query}))
 
-    def category_feed(self, slug: str) -> str:
-        """The feed of a category's changes."""
-        return self.page(f"feeds/best/{slug}.atom")
-
-    def product_feed(self, slug: str) -> str:
-        """The feed of what a product won and lost."""
-        return self.page(f"feeds/product/{slug}.atom")
-
-    def topic_feed(self, slug: str) -> str:
-        """The feed of a topic's changes."""
-        return self.page(f"feeds/topics/{slug}.atom")
+    def feed(self, kind: str, slug: str) -> str:
+        """The feed of a category (``best``), a ``product`` or ``topics``."""
+        return self.page(f"feeds/{kind}/{slug}.atom")
 
     def ranks_table(self, slug: str) -> str:
         """The ranks of a category over time, as CSV."""

@@ -12,8 +12,8 @@ from flask import Blueprint, Response, current_app, request
 from store.web import health, resolution
 from store.web.parameters import (
     Parameters,
+    alone,
     asked_day,
-    asked_format,
     model_names,
     path_slug,
 )
@@ -84,7 +84,7 @@ class Api:
     def categories(self, view: SnapshotView) -> Resolved:
         """``/api/v1/categories.json``: every ranked category, or those of a ``topic``."""
         parameters = Parameters(request.args)
-        slug = parameters.topic([topic.slug for topic in view.snapshot.summary.topics])
+        slug = parameters.one_of("topic", [topic.slug for topic in view.snapshot.summary.topics])
         form = parameters.format()
         parameters.check()
         found = view.snapshot.summary.topic(slug) if slug else None
@@ -110,7 +110,7 @@ class Api:
         parameters = Parameters(request.args)
         slug = parameters.slug()
         names = model_names(view.snapshot)
-        model = names.get(parameters.model(names) or "")
+        model = names.get(parameters.one_of("model", names) or "")
         part = Part(parameters.limit(), parameters.before(), parameters.format())
         parameters.check()
         found = resolution.history(slug, model, part, view, self._store.lines)
@@ -123,7 +123,7 @@ class Api:
 
     def mentions(self, view: SnapshotView) -> Resolved:
         """``/api/v1/mentions.json``, in the form asked for."""
-        form = asked_format(request.args) if request.query_string else "json"
+        form = alone(request.args, Parameters.format) if request.query_string else "json"
         return resolution.document("mentions.json", view, form)
 
     def changes(self, view: SnapshotView) -> Resolved:

@@ -1,7 +1,6 @@
-"""Rankings as of a past day: only the polls up to its end, under the names of today.
+"""Rankings as of a past day: only the polls up to its end; all else, names too, is as of today.
 
-Names, slugs, domains, categories, assistants and withholdings are those of the snapshot, which
-resolves them over the whole history (store/README.md, As of).
+Why: store/README.md, As of.
 """
 
 from __future__ import annotations
@@ -25,21 +24,20 @@ if TYPE_CHECKING:
     Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
 
 
-class _Time(Struct, rename="camel"):
-    """Of a line of history, when it was polled: a fifth of the time of the whole."""
+class Stamp(Struct, rename="camel"):
+    """Of a line of history, when it was polled, and whether that counts: a fifth of the time."""
 
     polled_at: str
+    withheld: bool = False
 
 
-_TIMES = msgspec.json.Decoder(_Time)
+STAMPS = msgspec.json.Decoder(Stamp)
 _POLLS = msgspec.json.Decoder(Poll)
 
 
 def newest_day(snapshot: Snapshot, slug: str) -> str:
-    """The UTC day of the newest poll of the site; empty, before any day, where there is none.
-
-    The overview may be a moment behind, so the category's own newest counts too.
-    """
+    """The UTC day of the newest poll of the site; empty, before any day, where there is none."""
+    # The overview may be a moment behind, so the category's own newest counts too.
     aggregate = snapshot.aggregates.get(slug)
     own = aggregate.last_poll if aggregate else None
     return max(snapshot.summary.last_poll or "", own or "")[:10]
@@ -61,8 +59,7 @@ def first_day(snapshot: Snapshot, slug: str) -> str:
 def closed_day(snapshot: Snapshot, slug: str) -> str | None:
     """The last UTC day whose ranking no later poll can change, if the category has one.
 
-    It is the day of the category's newest poll once the site has a poll of a later day, else the
-    day before the site's newest.
+    The day of the category's newest poll, or the day before the site's newest if that is earlier.
     """
     newest = dt.date.fromisoformat(newest_day(snapshot, slug))
     own = (snapshot.aggregates[slug].last_poll or "")[:10]
@@ -79,7 +76,7 @@ def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[P
     line_index = snapshot.line_indexes[slug]
     counted = [i for i in range(len(line_index.models)) if i not in line_index.withheld]
     found = lines(line_index, counted)
-    until = [line for line in found if _TIMES.decode(line).polled_at[:10] <= day]
+    until = [line for line in found if STAMPS.decode(line).polled_at[:10] <= day]
     return as_known(map(_POLLS.decode, until), snapshot.catalogue.former_names)
 
 

@@ -26,10 +26,7 @@ _KEPT = "!$&'()*+,/:;=?@-._~%"
 def register(
     app: Flask, base: Callable[[], str], leads_somewhere: Callable[[str, Mapping[str, Any]], bool]
 ) -> None:
-    """Redirect every other spelling of an address that leads somewhere; ``base`` is our own.
-
-    ``leads_somewhere`` says it of an endpoint and the variables of its rule.
-    """
+    """Redirect other spellings of what ``leads_somewhere``: an endpoint, its rule's variables."""
 
     @app.before_request
     def redirect_other_spellings() -> Response | None:

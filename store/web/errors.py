@@ -36,11 +36,9 @@ class BadParameters(BadRequest):
 
 
 class ProblemResponse(Response):
-    """A problem detail as an answer that no cache keeps.
+    """A problem detail as an answer that no cache keeps; a page may show it under ``heading``.
 
-    Its type is ``about:blank``, so its title is the status's own phrase (RFC 9457, section 4.2.1):
-    status, ``errors`` and ``suggestions`` tell all of our problems apart. ``heading`` is that of
-    the page that shows it, if it has one of its own.
+    Its type is ``about:blank``, so its title is the status's own phrase (RFC 9457, section 4.2.1).
     """
 
     heading: str | None = None
@@ -95,11 +93,6 @@ def unreadable(error: HistoryError) -> str:
     )
 
 
-def handle_history_error(error: HistoryError) -> Response:
-    """Answer while a history file cannot be read."""
-    return ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, unreadable(error))
-
-
 def handle_malformed_body(_: Exception) -> Response:
     """Answer a body that the server that runs us could not take apart."""
     detail = "The body of the request is malformed: its chunks are not as HTTP has them."
@@ -108,7 +101,9 @@ def handle_malformed_body(_: Exception) -> Response:
 
 def register(app: Flask) -> None:
     """Answer every failure of the app as a problem detail; the unexpected ones are logged."""
-    app.register_error_handler(HistoryError, handle_history_error)
+    app.register_error_handler(
+        HistoryError, lambda e: ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, unreadable(e))
+    )
     app.register_error_handler(HTTPException, handle_http_exception)
 
 

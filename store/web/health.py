@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct
 
 from store.counting import latest_time
 from store.dataset import manifest
-from store.rankings.poll_states import outage, usd_on
-from store.records import Problem
+from store.rankings.poll_states import PollState, ScheduleState, outage, usd_on
+from store.records import Problem, Severity
 from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from store.memory import Store
-    from store.rankings.poll_states import PollState
     from store.snapshot import Snapshot
 
 UNSEEN_AFTER = 60
@@ -29,46 +27,6 @@ SHOWN = 100
 
 Reason = tuple[str, str]
 """What it is about, and the sentence."""
-
-
-class Pause(Protocol):
-    """Until when an assistant is left alone, and why."""
-
-    @property
-    def until(self) -> datetime:
-        """The time."""
-
-    @property
-    def why(self) -> str:
-        """The reason, in words that anybody may read."""
-
-
-class Schedule(Protocol):
-    """What a scheduler says of itself; ``reasons`` are sentences on what needs a person."""
-
-    @property
-    def alive(self) -> bool:
-        """Whether it stands ready to poll."""
-
-    @property
-    def polling(self) -> bool:
-        """Whether it is the one of all processes that polls."""
-
-    @property
-    def since(self) -> str:
-        """When it began."""
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What is wrong with it, one for each pause among them."""
-
-    @property
-    def pauses(self) -> Mapping[str, Pause]:
-        """Which assistants are left alone."""
-
-    @property
-    def due(self) -> Mapping[str, int]:
-        """How many polls of each assistant were due at its last round."""
 
 
 class ScheduleHealth(Struct, frozen=True):
@@ -89,10 +47,9 @@ class PauseHealth(Struct, frozen=True):
 class AssistantHealth(Struct, frozen=True, rename="camel"):
     """When a configured assistant was last asked, and when it last answered; times of history.
 
-    ``answer_age`` is the seconds since then. ``failures`` are the polls that failed since,
-    ``failure`` is the kind of the last one, and ``unreachable`` that it found nobody, in several
-    attempts, at the other end. ``paused`` and ``due`` (polls) are what this process's
-    scheduler knows, null where it does not poll.
+    ``answer_age`` is the seconds since then, ``failures`` the polls that failed since, ``failure``
+    the kind of the last one; ``unreachable`` if that found nobody at the other end. ``paused`` and
+    ``due`` (polls) are null where this process does not poll.
     """
 
     name: str
@@ -123,12 +80,11 @@ class Damage(Struct, frozen=True):
 class Health(Struct, frozen=True, rename="camel"):
     """Whether the service is what its files say; ``degraded`` still serves the last good state.
 
-    ``reasons`` say in sentences why it is degraded. ``snapshot_age`` is the seconds since what is
-    served was made, ``looked_ago`` since the files were last looked at. ``problems`` are the first
-    hundred of ``problem_count``, as ``file:line:column: message``. ``scheduler`` is what this
-    process's scheduler says of itself, null where none runs. ``affected`` says of each
-    reason what it is about: ``data``, ``watcher``, ``scheduler``, or an assistant. ``export_age``
-    is the seconds since ``flask export`` last published this data directory.
+    ``reasons`` say why it is degraded, ``affected`` what each is about: ``data``, ``watcher``,
+    ``scheduler``, or an assistant. In seconds: ``snapshot_age`` since what is served was made,
+    ``looked_ago`` since the files were looked at, ``export_age`` since ``flask export`` published
+    them. ``problems`` are the first hundred of ``problem_count``, as ``file:line:column: message``.
+    ``scheduler`` is null where this process has none.
     """
 
     status: str
@@ -154,7 +110,7 @@ class Health(Struct, frozen=True, rename="camel"):
         return not self.reasons
 
 
-def examine(store: Store, now: float, schedule: Callable[[], Schedule] | None) -> Health:
+def examine(store: Store, now: float, schedule: Callable[[], ScheduleState] | None) -> Health:
     """The health of a store at ``now``, in Unix seconds."""
     snapshot, time = store.snapshot, datetime.fromtimestamp(now, UTC)
     dataset = manifest.problems(store.directory / manifest.FOLDER, older=False)
@@ -204,7 +160,7 @@ def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[Reason]:
         yield "watcher", why
 
 
-def _of_schedule(state: Schedule) -> Iterator[Reason]:
+def _of_schedule(state: ScheduleState) -> Iterator[Reason]:
     """What the scheduler says, by whom it is about."""
     for sentence in state.reasons:
         paused = (name for name in state.pauses if sentence.startswith(f"{name} is paused "))
@@ -221,9 +177,8 @@ def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
                 "polled until this machine's clock is set or the poll withheld; `flask check` "
                 "names its line"
             )
-            found = Problem(f"history/{slug}.jsonl", 1, 1, message)
-            sample = snapshot.catalogue.site.sample
-            yield msgspec.structs.replace(found, severity="notice") if sample else found
+            severity: Severity = "notice" if snapshot.catalogue.site.sample else "error"
+            yield Problem(f"history/{slug}.jsonl", 1, 1, message, severity)
 
 
 def _states(snapshot: Snapshot) -> dict[str, list[PollState]]:
@@ -235,7 +190,7 @@ def _states(snapshot: Snapshot) -> dict[str, list[PollState]]:
 
 
 def _assistant(
-    name: str, states: Sequence[PollState], now: datetime, schedule: Schedule | None
+    name: str, states: Sequence[PollState], now: datetime, schedule: ScheduleState | None
 ) -> AssistantHealth:
     newest = max(states, key=lambda state: state.polled_at, default=None)
     answered = last_answer(states)

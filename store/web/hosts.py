@@ -96,10 +96,7 @@ def host_names(given: tuple[str, ...]) -> frozenset[str]:
 
 
 def host_of(address: str) -> str:
-    """The host of an address, or of a host with or without port, as a browser would send it.
-
-    Lower case and ASCII; empty where there is none.
-    """
+    """The host of an address or ``host:port``, lower case and ASCII; empty where there is none."""
     try:
         name = urlsplit(address if "//" in address else f"//{address}").hostname or ""
         name = name.removesuffix(".")

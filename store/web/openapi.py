@@ -139,20 +139,11 @@ def _schemas() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     return dict(zip(operations, schemas, strict=False)), components  # the last is the errors'
 
 
-def _tables(route: Route) -> dict[str, Any]:
-    """The other media types of what ``format`` brings as a table."""
-    if FORMAT not in route.parameters:
-        return {}
-    others = (type_ for form, type_ in MEDIA_TYPES.items() if form != "json")
-    return {type_.partition(";")[0]: {"schema": _TEXT} for type_ in others}
-
-
 def _success(route: Route, example: Examples) -> dict[str, Any]:
-    content: dict[str, Any] = {"schema": _schemas()[0][route.operation_id]}
+    content: dict[str, Any] = {route.media_type: {"schema": _schemas()[0][route.operation_id]}}
     if "answer" in example:
-        content["example"] = example["answer"]
-    return {
-        "description": route.summary,
-        "headers": _VALIDATORS,
-        "content": {route.media_type: content, **_tables(route)},
-    }
+        content[route.media_type]["example"] = example["answer"]
+    if FORMAT in route.parameters:
+        others = (type_ for form, type_ in MEDIA_TYPES.items() if form != "json")
+        content |= {type_.partition(";")[0]: {"schema": _TEXT} for type_ in others}
+    return {"description": route.summary, "headers": _VALIDATORS, "content": content}

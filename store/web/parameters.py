@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from store.rankings.search import Kind
 from store.records import is_slug
@@ -13,20 +13,23 @@ from store.web.as_of import newest_day
 from store.web.errors import BadParameters
 from store.web.resources import ParameterError
 from store.web.routes import AS_OF, DATE, DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, NOT_BLANK, POLL_ID
-from store.web.tables import MEDIA_TYPES
+from store.web.tables import MEDIA_TYPES, Format
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from werkzeug.datastructures import MultiDict
 
     from store.snapshot import Snapshot
-    from store.web.tables import Format
 
 _CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
 _DATE = re.compile(DATE)
 _LIMIT = re.compile(r"[1-9][0-9]{0,3}")
 _POLL_ID = re.compile(POLL_ID)
+_FORMATS = f"must be one of: {', '.join(MEDIA_TYPES)}."
+_KINDS = f"must be {' or '.join(get_args(Kind))}; leave it out for both."
+
+Found = TypeVar("Found")
 
 
 class Parameters:
@@ -38,41 +41,30 @@ class Parameters:
 
     def query(self) -> str:
         """``q``, trimmed."""
-        text = trimmed(self._one("q") or "")
+        text = self.name("q")
         if not text:
             self._refuse("q", "is missing or blank; give a topic or a brand name.")
-        elif len(text) > MAX_QUERY:
-            self._refuse("q", f"has {len(text)} characters; {MAX_QUERY} are allowed.")
         return text
 
     def slug(self) -> str:
         """``slug`` of the query string."""
-        text = self._one("slug")
+        text = self._where("slug", is_slug, NO_SLUG)
         if text is None:
             self._refuse("slug", "is missing; resolve one through /api/v1/search?q=.")
-        elif not is_slug(text):
-            self._refuse("slug", NO_SLUG)
         return text or ""
 
-    def model(self, accepted: Collection[str]) -> str | None:
-        """``model``, one of the accepted names, or ``None``."""
-        text = self._one("model")
+    def one_of(self, name: str, accepted: Collection[str]) -> str | None:
+        """One of the accepted values, or ``None``."""
+        text = self._one(name)
         if text is not None and text not in accepted:
-            self._refuse("model", f"is unknown; accepted are: {', '.join(accepted) or 'none yet'}.")
+            self._refuse(name, f"is unknown; accepted are: {', '.join(accepted) or 'none yet'}.")
         return text
 
     def name(self, name: str) -> str:
-        """A product or an assistant, by address or by name; empty if it is left out."""
+        """A text, trimmed, such as the name of a product; empty if it is left out."""
         text = trimmed(self._one(name) or "")
         if len(text) > MAX_QUERY:
             self._refuse(name, f"has {len(text)} characters; {MAX_QUERY} are allowed.")
-        return text
-
-    def topic(self, accepted: Collection[str]) -> str | None:
-        """``topic``, one of the accepted slugs, or ``None``."""
-        text = self._one("topic")
-        if text is not None and text not in accepted:
-            self._refuse("topic", f"is unknown; accepted are: {', '.join(accepted) or 'none yet'}.")
         return text
 
     def limit(self, default: int = DEFAULT_LIMIT, most: int = MAX_LIMIT) -> int:
@@ -87,20 +79,12 @@ class Parameters:
 
     def before(self) -> str | None:
         """``before``, written as the id of a poll."""
-        text = self._one("before")
-        if text is not None and not _POLL_ID.fullmatch(text):
-            self._refuse("before", "must be the id of a poll: 16 hexadecimal digits in lower case.")
-        return text
+        wrong = "must be the id of a poll: 16 hexadecimal digits in lower case."
+        return self._where("before", _POLL_ID.fullmatch, wrong)
 
     def format(self) -> Format:
         """``format``: one of :data:`store.web.tables.MEDIA_TYPES`, or JSON."""
-        text = self._one("format")
-        for form in MEDIA_TYPES:
-            if text == form:
-                return form
-        if text is not None:
-            self._refuse("format", f"must be one of: {', '.join(MEDIA_TYPES)}.")
-        return "json"
+        return cast("Format", self._where("format", MEDIA_TYPES.__contains__, _FORMATS) or "json")
 
     def day(self, name: str, newest: str | None = None) -> str | None:
         """A UTC date as ``YYYY-MM-DD``, not later than the ``newest`` poll's; ``None`` without."""
@@ -111,16 +95,19 @@ class Parameters:
 
     def kind(self) -> Kind | None:
         """``kind``, or ``None`` for both."""
-        text = self._one("kind")
-        found = next((kind for kind in get_args(Kind) if kind == text), None)
-        if text is not None and found is None:
-            self._refuse("kind", f"must be {' or '.join(get_args(Kind))}; leave it out for both.")
-        return found
+        return cast("Kind | None", self._where("kind", get_args(Kind).__contains__, _KINDS))
 
     def check(self) -> None:
         """Raise :class:`BadParameters` if anything was refused."""
         if self._errors:
             raise BadParameters(self._errors)
+
+    def _where(self, name: str, is_right: Callable[[str], object], wrong: str) -> str | None:
+        """A parameter that is right, if it is given."""
+        text = self._one(name)
+        if text is not None and not is_right(text):
+            self._refuse(name, wrong)
+        return text
 
     def _one(self, name: str) -> str | None:
         values = self._given.getlist(name)
@@ -154,20 +141,21 @@ def is_date(text: str) -> bool:
     return False
 
 
-def asked_query(given: MultiDict[str, str]) -> str:
-    """``q`` alone, trimmed; raises :class:`BadParameters` when it is missing or too long."""
+def alone(given: MultiDict[str, str], read: Callable[[Parameters], Found]) -> Found:
+    """What is read of a request's parameters where that is all.
+
+    Raises:
+        BadParameters: something of it is missing or wrong.
+    """
     parameters = Parameters(given)
-    query = parameters.query()
+    found = read(parameters)
     parameters.check()
-    return query
+    return found
 
 
 def asked_day(given: MultiDict[str, str], slug: str, snapshot: Snapshot) -> str | None:
     """``asOf`` alone; raises :class:`BadParameters` when it is no day up to the newest poll's."""
-    parameters = Parameters(given)
-    day = parameters.day(AS_OF.name, newest_day(snapshot, slug))
-    parameters.check()
-    return day
+    return alone(given, lambda asked: asked.day(AS_OF.name, newest_day(snapshot, slug)))
 
 
 def asked_days(given: MultiDict[str, str], slug: str, snapshot: Snapshot) -> dict[str, str]:
@@ -176,10 +164,8 @@ def asked_days(given: MultiDict[str, str], slug: str, snapshot: Snapshot) -> dic
     Raises:
         BadParameters: one is no day up to the newest poll's, or they are not in this order.
     """
-    parameters = Parameters(given)
     newest = newest_day(snapshot, slug)
-    found = {name: parameters.day(name, newest) for name in ("from", "to")}
-    parameters.check()
+    found = alone(given, lambda asked: {n: asked.day(n, newest) for n in ("from", "to")})
     days = {name: day for name, day in found.items() if day is not None}
     if "from" not in days:
         return days
@@ -188,14 +174,6 @@ def asked_days(given: MultiDict[str, str], slug: str, snapshot: Snapshot) -> dic
         why = f"must be a day before {end}, the day to compare with."
         raise BadParameters([ParameterError(parameter="from", detail=why)])
     return days
-
-
-def asked_format(given: MultiDict[str, str]) -> Format:
-    """``format`` alone; raises :class:`BadParameters` when there is no such format."""
-    parameters = Parameters(given)
-    form = parameters.format()
-    parameters.check()
-    return form
 
 
 def model_names(snapshot: Snapshot) -> dict[str, str]:

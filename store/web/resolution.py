@@ -21,7 +21,6 @@ from store.web.routes import DEFAULT_HITS, MAX_CHANGES
 from store.web.search_view import search_results
 from store.web.snapshot_view import SnapshotView
 from store.web.tables import MEDIA_TYPES, polls_as, rows_as
-from store.web.topic_items import topic_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -292,7 +291,7 @@ def history(
 
     def make() -> EncodedBody:
         found = lines(line_index, shown)
-        stamps = (_STAMPS.decode(line) for line in found)
+        stamps = (as_of.STAMPS.decode(line) for line in found)
         newest = next((stamp.polled_at for stamp in stamps if not stamp.withheld), None)
         modified = snapshot.history_modified(slug, newest)
         array = b"[" + b",".join(found) + b"]"
@@ -400,18 +399,9 @@ def absent_category(slug: str, view: SnapshotView) -> Absent:
     )
 
 
-class _Stamp(Struct, rename="camel"):
-    """Of a line of history, when it was polled, and whether that counts."""
-
-    polled_at: str
-    withheld: bool = False
-
-
-_STAMPS = msgspec.json.Decoder(_Stamp)
-
 DOCUMENTS: dict[str, Callable[[SnapshotView], object]] = {
     "categories.json": SnapshotView.category_items,
-    "topics.json": topic_items,
+    "topics.json": SnapshotView.topic_items,
     "changes.json": SnapshotView.change_list,
     "mentions.json": SnapshotView.mention_list,
     "labs.json": SnapshotView.labs,

@@ -1,6 +1,5 @@
-"""The wire shapes: one struct for each JSON object that readers get.
+"""The wire shapes: one struct for each JSON object that readers get, and its schema.
 
-They encode every answer, and the OpenAPI document and MCP's output schemas are read off them.
 Names and types of published fields never change; objects may gain fields (store/README.md,
 Answers).
 """
@@ -352,12 +351,8 @@ class Mention(JsonObject, frozen=True, kw_only=True):
     name: str
     domain: str | None
     mentions: Annotated[int, Meta(ge=1, description="Successful polls, all time, that rank it.")]
-    mentions7d: Annotated[int, Meta(ge=0, description="Cells that list it now.")] = field(
-        name="mentions7d"
-    )
-    polls7d: Annotated[int, Meta(ge=0, description="Cells that list it now or before.")] = field(
-        name="polls7d"
-    )
+    mentions7d: Annotated[int, Meta(ge=0, description="Cells that list it now.")]
+    polls7d: Annotated[int, Meta(ge=0, description="Cells that list it now or before.")]
     mentions_prev7d: Annotated[int, Meta(ge=0, description="Cells that listed it before.")] = field(
         name="mentionsPrev7d"
     )

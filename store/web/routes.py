@@ -26,7 +26,6 @@ MAX_CHANGES = 1000
 MAX_HITS = 20
 DEFAULT_HITS = 10
 
-
 TAGS = {
     "Search": "From a topic, a need or a brand to slugs.",
     "Rankings": "What the assistants recommend now.",
@@ -37,17 +36,17 @@ TAGS = {
 
 
 class Parameter(Struct, frozen=True):
-    """A parameter of a route; ``schema`` is JSON schema, ``place`` is ``path`` or ``query``."""
+    """A parameter of a tool, or of a route, in its ``path`` or ``query``; with its JSON schema."""
 
     name: str
-    place: str
     description: str
     schema: Mapping[str, Any]
     required: bool = False
+    place: str = "query"
 
 
 class Route(Struct, frozen=True):
-    """A resource: where it is, what it takes, what it answers and which errors it knows."""
+    """A resource: where it is, what it takes, what it answers and which errors are its own."""
 
     path: str
     tag: str
@@ -66,73 +65,62 @@ class Route(Struct, frozen=True):
         return re.sub(r"{(\w+)}", r"<\1>", self.path)
 
 
-def _slug(place: str, description: str) -> Parameter:
-    return Parameter("slug", place, description, SLUG_SCHEMA, required=True)
+def slug(description: str, place: str = "query") -> Parameter:
+    """A parameter that takes a slug."""
+    return Parameter("slug", description, SLUG_SCHEMA, required=True, place=place)
+
+
+def number(name: str, description: str, low: int, high: int, default: int) -> Parameter:
+    """A parameter that takes a whole number from ``low`` to ``high``."""
+    schema = {"type": "integer", "minimum": low, "maximum": high, "default": default}
+    return Parameter(name, description, schema)
+
+
+def _limit(counted: str, most: int, default: int) -> Parameter:
+    said = f"How many {counted} at most: 1 to {most}, or {default} if left out."
+    return number("limit", said, 1, most, default)
 
 
 QUERY = Parameter(
     "q",
-    "query",
     "A category topic or a brand name, 1 to 200 characters after trimming.",
     {"type": "string", "minLength": 1, "maxLength": MAX_QUERY, "pattern": NOT_BLANK},
     required=True,
 )
 MODEL = Parameter(
     "model",
-    "query",
     "Only this model's polls; the names of retired models and former names are accepted too.",
     {"type": "string"},
 )
 TOPIC = Parameter(
     "topic",
-    "query",
     "Only the categories of this topic, by its slug in topics.json.",
-    {**SLUG_SCHEMA},
+    SLUG_SCHEMA,
 )
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 AS_OF = Parameter(
     "asOf",
-    "query",
     "The ranking as of this day's end (UTC): only polls made until then, under the names of today.",
     {"type": "string", "format": "date", "pattern": f"^{DATE}$"},
 )
 POLL_ID = r"[0-9a-f]{16}"
 BEFORE = Parameter(
     "before",
-    "query",
     "Only what is older than the poll, or the change, with this id. The Link header names the next "
     'page (rel="next") as long as there is one.',
     {"type": "string", "pattern": f"^{POLL_ID}$"},
 )
 FORMAT = Parameter(
     "format",
-    "query",
     "json; jsonl, the same objects one a line; or csv, a table with a header (UTF-8, LF, nothing "
     "for null; a poll becomes its products, domains and one reason).",
     {"type": "string", "enum": list(MEDIA_TYPES), "default": "json"},
 )
-LIMIT = Parameter(
-    "limit",
-    "query",
-    "How many records at most: 1 to 500, or 100 if left out.",
-    {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
-)
-
-CHANGES_LIMIT = Parameter(
-    "limit",
-    "query",
-    "How many changes at most: 1 to 1000, or 1000 if left out.",
-    {"type": "integer", "minimum": 1, "maximum": MAX_CHANGES, "default": MAX_CHANGES},
-)
-HITS = Parameter(
-    "limit",
-    "query",
-    "How many hits of each kind at most: 1 to 20, or 10 if left out.",
-    {"type": "integer", "minimum": 1, "maximum": MAX_HITS, "default": DEFAULT_HITS},
-)
+LIMIT = _limit("records", MAX_LIMIT, DEFAULT_LIMIT)
+CHANGES_LIMIT = _limit("changes", MAX_CHANGES, MAX_CHANGES)
+HITS = _limit("hits of each kind", MAX_HITS, DEFAULT_HITS)
 KIND = Parameter(
     "kind",
-    "query",
     "Only categories or only brands; the other array stays, empty.",
     {"type": "string", "enum": list(get_args(Kind))},
 )
@@ -149,7 +137,6 @@ ROUTES: tuple[Route, ...] = (
         "arrays of hits are empty when nothing fits.",
         search_wire.SearchResults,
         (QUERY, HITS, KIND),
-        (400,),
     ),
     Route(
         "/api/v1/categories.json",
@@ -159,7 +146,6 @@ ROUTES: tuple[Route, ...] = (
         "Every category with at least one counted answer, by title; with `topic`, one topic's.",
         list[wire.CategoryItem],
         (TOPIC, FORMAT),
-        (400,),
     ),
     Route(
         "/api/v1/topics.json",
@@ -176,8 +162,8 @@ ROUTES: tuple[Route, ...] = (
         "The verdict of a category",
         "The merged ranking of a category, how far the models agree, and what each one said.",
         wire.CategoryVerdict,
-        (_slug("path", "Category slug, as search returns it."), AS_OF),
-        (400, 404, 410),
+        (slug("Category slug, as search returns it.", "path"), AS_OF),
+        (404, 410),
         redirects=True,
     ),
     Route(
@@ -188,8 +174,8 @@ ROUTES: tuple[Route, ...] = (
         "A product and every leaderboard it appears on, with the models' reasons and with what "
         "they say it would take to rank higher.",
         wire.ProductRecord,
-        (_slug("path", "Product slug, lower case and hyphenated, as search returns it."),),
-        (400, 404),
+        (slug("Product slug, lower case and hyphenated, as search returns it.", "path"),),
+        (404,),
         redirects=True,
     ),
     Route(
@@ -201,7 +187,6 @@ ROUTES: tuple[Route, ...] = (
         "what was polled in both weeks.",
         wire.MentionList,
         (FORMAT,),
-        (400,),
     ),
     Route(
         "/api/v1/changes.json",
@@ -212,7 +197,7 @@ ROUTES: tuple[Route, ...] = (
         "confirmed once the model's next answer agrees with it.",
         wire.ChangeList,
         (BEFORE, CHANGES_LIMIT, FORMAT),
-        (400, 404),
+        (404,),
     ),
     Route(
         "/api/v1/history",
@@ -222,8 +207,8 @@ ROUTES: tuple[Route, ...] = (
         "Every poll, newest first, failed ones included. A record is the line of the history "
         "file as it stands. A category that is gone keeps its history.",
         list[history_wire.PollRecord],
-        (_slug("query", "Category slug, as search returns it."), MODEL, LIMIT, BEFORE, FORMAT),
-        (400, 404),
+        (slug("Category slug, as search returns it."), MODEL, LIMIT, BEFORE, FORMAT),
+        (404,),
         redirects=True,
     ),
     Route(

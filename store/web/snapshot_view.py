@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
     from store.embeddings.comparing import Embeddings
     from store.rankings.changes import Change
+    from store.rankings.experiments import Experiment
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
     from store.rankings.search import Hits, Kind
+    from store.records import WrittenExperiment
     from store.snapshot import Snapshot
 
 MOST_MENTIONED = 100
@@ -62,10 +64,7 @@ class SnapshotView:
         return _service_links(self.at.api("openapi.json"), self.licence)
 
     def link(self, page: str, following: str | None = None) -> str:
-        """The ``Link`` header of an answer of the API.
-
-        ``page`` is the address that shows the same, ``following`` that of the next part of it.
-        """
+        """The ``Link`` header: the page that shows the same, and the next part of what it shows."""
         known = f'{self.service_links}, <{page}>; rel="alternate"; type="text/html"'
         return f'{known}, <{following}>; rel="next"' if following else known
 
@@ -102,10 +101,6 @@ class SnapshotView:
                 for a in board.counted
             },
         )
-
-    def certainty(self, board: Leaderboard) -> wire.Certainty:
-        """How sure a category's first place is."""
-        return CertaintyView(board, self.snapshot.products).summary()
 
     def verdict(self, board: Leaderboard) -> str:
         """The sentence to quote for a category."""
@@ -171,6 +166,27 @@ class SnapshotView:
             for board in (self.snapshot.summary.ranked if leaderboards is None else leaderboards)
         ]
 
+    def topic_items(self) -> list[wire.TopicItem]:
+        """Every topic, in the order of its file."""
+        return [
+            wire.TopicItem(
+                slug=topic.slug,
+                title=topic.title,
+                categories=len(topic.leaderboards),
+                parts=[
+                    wire.TopicPart(
+                        slug=part.slug,
+                        title=part.title,
+                        categories=[board.slug for board in part.leaderboards],
+                    )
+                    for part in topic.parts
+                ],
+                page=self.at.topic_page(topic.slug),
+                api=self.at.topic(topic.slug),
+            )
+            for topic in self.snapshot.summary.topics
+        ]
+
     def change_list(self, start: int = 0, limit: int = MAX_CHANGES) -> wire.ChangeList:
         """Changes of the models' #1 picks in current names, from a position, newest first."""
         summary = self.snapshot.summary
@@ -201,24 +217,19 @@ class SnapshotView:
 
     def labs(self) -> wire.Labs:
         """The computed experiments and those written by hand, newest first."""
-        found = {
-            e.slug: (e.title, e.method, e.finding, e.date)
-            for e in self.snapshot.summary.experiments
-        }
-        found |= {
-            slug: (e.title, e.method, e.finding, e.date.isoformat())
-            for slug, e in self.snapshot.catalogue.labs.items()
-        }
+        found: dict[str, Experiment | WrittenExperiment] = {}
+        found |= {e.slug: e for e in self.snapshot.summary.experiments}
+        found |= self.snapshot.catalogue.labs
         experiments = [
             wire.LabsExperiment(
                 slug=slug,
-                title=title,
-                method=method,
-                finding=finding,
-                date=date,
+                title=experiment.title,
+                method=experiment.method,
+                finding=experiment.finding,
+                date=str(experiment.date),
                 url=self.at.experiment_page(slug),
             )
-            for slug, (title, method, finding, date) in sorted(found.items())
+            for slug, experiment in sorted(found.items())
         ]
         experiments.sort(key=lambda experiment: experiment.date, reverse=True)
         return wire.Labs(count=len(experiments), experiments=experiments)

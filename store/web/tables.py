@@ -11,7 +11,7 @@ import msgspec
 from store.rankings.merging import PLACES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.web.resources import JsonObject
 
@@ -44,19 +44,27 @@ def rows_as(form: Literal["jsonl", "csv"], kind: type[JsonObject], rows: Sequenc
     if form == "jsonl":
         return jsonl(map(msgspec.json.encode, rows))
     columns = [field.encode_name for field in msgspec.structs.fields(kind)]
-    return _csv(columns, map(msgspec.to_builtins, rows))
+    return _table_of(columns, map(msgspec.to_builtins, rows))
 
 
 def polls_as(form: Literal["jsonl", "csv"], lines: Sequence[bytes]) -> bytes:
     """Lines of history: as they stand, or flattened to :data:`POLL_COLUMNS`."""
     if form == "jsonl":
         return jsonl(lines)
-    return _csv(POLL_COLUMNS, map(_flat, map(msgspec.json.decode, lines)))
+    return _table_of(POLL_COLUMNS, map(_flat, map(msgspec.json.decode, lines)))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    """Rows of plain values as CSV, in the order of the columns."""
-    return _csv(columns, (dict(zip(columns, row, strict=True)) for row in rows))
+def table(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
+    """Rows of plain values, ``None`` as nothing, as CSV: RFC 4180 in UTF-8 with LF."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(_cell, row) for row in rows)
+    return text.getvalue().encode()
+
+
+def _table_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+    return table(columns, (map(row.get, columns) for row in rows))
 
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
@@ -69,16 +77,5 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, **places, **(record["usage"] or {})}
 
 
-def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """RFC 4180 in UTF-8 with LF; nothing stands where JSON has ``null`` or no member."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(_cells(columns, row) for row in rows)
-    return text.getvalue().encode()
-
-
-def _cells(columns: Sequence[str], row: Mapping[str, Any]) -> Iterator[Any]:
-    for column in columns:
-        value = row.get(column)
-        yield ("true" if value else "false") if isinstance(value, bool) else value
+def _cell(value: Any) -> Any:
+    return ("true" if value else "false") if isinstance(value, bool) else value

@@ -30,10 +30,7 @@ class CacheWarmer:
     def warm(
         self, snapshot: Snapshot, is_current: Callable[[], bool]
     ) -> list[tuple[str, Exception]]:
-        """Make what changed since all could be made; what cannot be, by name.
-
-        It ends early when the snapshot is no longer the current one.
-        """
+        """Make what changed since all was made, while it is current; what cannot be, by name."""
         faults: list[tuple[str, Exception]] = []
         for name, make in self._steps(snapshot):
             try:

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 class BadCall(Exception):
-    """A call that cannot be answered; the message tells a model what to do instead.
-
-    ``quotes`` says that it holds text that models wrote.
-    """
+    """A call that cannot be answered: what to do instead; ``quotes`` if models wrote some of it."""
 
     def __init__(self, message: str, *, quotes: bool = False) -> None:
         super().__init__(message)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from flask import Blueprint, request
+from flask import Blueprint, Response, request
 from werkzeug.exceptions import NotAcceptable, RequestEntityTooLarge, UnsupportedMediaType
 
 from store.snapshot import last_modified
@@ -22,8 +22,6 @@ from store.web.resolution import Resource, without_history
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from flask import Response
 
     from store.web.responding import Responder
     from store.web.snapshot_view import SnapshotView
@@ -103,8 +101,8 @@ class Mcp:
 def _body() -> bytes:
     """The body of the request, if it is JSON and short enough, for a client that accepts JSON.
 
-    Text that is not declared as JSON could be posted by any page without a CORS preflight. Of a
-    chunked body Werkzeug reads no more than it may, and says nothing: one byte more tells it apart.
+    What is not declared as JSON any page could post without a CORS preflight. Werkzeug cuts a
+    chunked body off silently: one byte more tells it apart.
     """
     if request.mimetype != "application/json":
         raise UnsupportedMediaType("Send a JSON-RPC message with Content-Type: application/json.")

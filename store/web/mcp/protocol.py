@@ -1,12 +1,10 @@
 """MCP over streamable HTTP, stateless, for both eras of the protocol on one endpoint.
 
 Legacy revisions open with ``initialize``; since 2026-07-28 ("modern") every request carries its
-version in ``_meta`` and in headers, and ``server/discover`` takes the place of the handshake. No
-session is made, no stream is opened, and nothing is remembered between two requests.
+version in ``_meta`` and in headers, and ``server/discover`` takes the place of the handshake.
 
 Two deviations are deliberate. Batches, which 2025-03-26 alone has, are refused, as the official
-SDKs do. Every ``Origin`` is valid, because the service is open to every page; what ends DNS
-rebinding is the check of ``Host``.
+SDKs do. Every ``Origin`` is valid; what ends DNS rebinding is the check of ``Host``.
 """
 
 from __future__ import annotations
@@ -83,7 +81,9 @@ class Dispatcher:
                 check_modern(request, headers)
             return jsonrpc.success(request.id, self._result(request, modern=modern))
         except Refusal as refusal:
-            return jsonrpc.failure(request.id, refusal, _status(refusal.code) if modern else 200)
+            unknown = refusal.code is Code.METHOD_NOT_FOUND
+            status = (404 if unknown else 400) if modern else 200
+            return jsonrpc.failure(request.id, refusal, status)
         except Exception:
             log.exception("An MCP request failed")
             fault = Refusal(Code.INTERNAL_ERROR, "Internal error; it has been logged.")
@@ -198,8 +198,3 @@ def _decoded(value: str | None) -> str | None:
         return base64.b64decode(value[9:-2], validate=True).decode()
     except ValueError:
         return None
-
-
-def _status(code: Code) -> int:
-    """The HTTP status that goes with an error to a modern client."""
-    return 404 if code is Code.METHOD_NOT_FOUND else 400

@@ -9,26 +9,14 @@ import msgspec
 from msgspec import Raw, Struct
 
 from store.history import HistoryError
-from store.records import SLUG_SCHEMA
 from store.web import history_resources as history_wire
-from store.web import resolution
+from store.web import resolution, routes
 from store.web import resources as wire
 from store.web import search_resources as search_wire
 from store.web.as_of import newest_day
 from store.web.errors import unreadable
 from store.web.mcp.arguments import BadCall, input_schema, read
 from store.web.parameters import model_names, wrong_day
-from store.web.routes import (
-    AS_OF,
-    BEFORE,
-    KIND,
-    MAX_HITS,
-    MAX_LIMIT,
-    MODEL,
-    QUERY,
-    TOPIC,
-    Parameter,
-)
 from store.web.search_view import search_results
 
 if TYPE_CHECKING:
@@ -91,7 +79,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     name: str
     title: str
     description: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[routes.Parameter, ...]
     output: type[wire.JsonObject]
     answer: Callable[[Call, Mapping[str, Any]], bytes]
     optional: tuple[str, ...] = ()
@@ -108,11 +96,11 @@ class Tool(Struct, frozen=True, kw_only=True):
             "annotations": {"title": self.title, **READ_ONLY},
         }
 
-    def accepting(self, models: Sequence[str]) -> list[Parameter]:
+    def accepting(self, models: Sequence[str]) -> list[routes.Parameter]:
         """The parameters; those that name a model accept these."""
         return [
             msgspec.structs.replace(p, schema={**p.schema, "enum": list(models)})
-            if p.name == MODEL.name
+            if p.name == routes.MODEL.name
             else p
             for p in self.parameters
         ]
@@ -123,14 +111,10 @@ class Tool(Struct, frozen=True, kw_only=True):
         try:
             body = self._body(Call(view, responder), given)
         except BadCall as error:
-            content = [_text(str(error))]
-            if error.quotes:
-                content.append(_text(notice(view.site)))
-            return {"content": content, "isError": True}
-        content = [_text(body.decode())]
-        if self.quotes:
-            content.append(_text(notice(view.site)))
-        return {"content": content, "structuredContent": Raw(body), "isError": False}
+            said = _content(str(error), view.site, quotes=error.quotes)
+            return {"content": said, "isError": True}
+        said = _content(body.decode(), view.site, quotes=self.quotes)
+        return {"content": said, "structuredContent": Raw(body), "isError": False}
 
     def _body(self, call: Call, given: Mapping[str, Any]) -> bytes:
         models = list(model_names(call.view.snapshot))
@@ -173,7 +157,7 @@ def search_best(call: Call, given: Mapping[str, Any]) -> bytes:
 
 
 def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
-    """The verdict of a category: its body, or the same members without the longest."""
+    """The verdict of a category: its body, or the same without the longest members."""
     snapshot, slug = call.view.snapshot, given["slug"]
     current = snapshot.summary.category_redirects.get(slug, slug)
     board, day = snapshot.leaderboards.get(current), given["as_of"]
@@ -193,9 +177,8 @@ def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
 def get_product(call: Call, given: Mapping[str, Any]) -> bytes:
     """The record of a product: its body."""
     snapshot, slug = call.view.snapshot, given["slug"]
-    product = snapshot.product(slug)
-    if product is None and (current := snapshot.summary.product_redirects.get(slug)):
-        product = snapshot.product(current)
+    current = snapshot.summary.product_redirects.get(slug, "")
+    product = snapshot.product(slug) or snapshot.product(current)
     if product is None:
         raise _refused(resolution.absent_product(slug, call.view), quotes=True)
     return call.responder.body(resolution.record(product, call.view)).body
@@ -220,10 +203,7 @@ def get_poll_history(call: Call, given: Mapping[str, Any]) -> bytes:
 
 
 def list_categories(call: Call, given: Mapping[str, Any]) -> bytes:
-    """A part of the list of ranked categories, or of a topic's.
-
-    ``q`` keeps those that contain all its words.
-    """
+    """A part of the list of ranked categories, or of a topic's, that contain all words of ``q``."""
     words = (given["q"] or "").casefold().split()
     topic = call.view.snapshot.summary.topic(given["topic"]) if given["topic"] else None
     if given["topic"] and topic is None:
@@ -256,17 +236,9 @@ def _refused(absent: Absent, *, quotes: bool = False) -> BadCall:
     )
 
 
-def _text(text: str) -> dict[str, str]:
-    return {"type": "text", "text": text}
-
-
-def _slug(description: str) -> Parameter:
-    return Parameter("slug", "argument", description, SLUG_SCHEMA, required=True)
-
-
-def _number(name: str, description: str, low: int, high: int, default: int) -> Parameter:
-    schema = {"type": "integer", "minimum": low, "maximum": high, "default": default}
-    return Parameter(name, "argument", description, schema)
+def _content(text: str, site: Site, *, quotes: bool) -> list[dict[str, str]]:
+    texts = [text, notice(site)] if quotes else [text]
+    return [{"type": "text", "text": each} for each in texts]
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -284,9 +256,9 @@ TOOLS: tuple[Tool, ...] = (
             "`levelSentence` with it."
         ),
         parameters=(
-            QUERY,
-            _number("limit", "Hits of each kind at most.", 1, MAX_HITS, 5),
-            msgspec.structs.replace(KIND, place="argument"),
+            routes.QUERY,
+            routes.number("limit", "Hits of each kind at most.", 1, routes.MAX_HITS, 5),
+            routes.KIND,
         ),
         output=search_wire.SearchResults,
         answer=search_best,
@@ -303,14 +275,15 @@ TOOLS: tuple[Tool, ...] = (
             "(missedByModel)."
         ),
         parameters=(
-            _slug("Category slug, as search_best returns it."),
-            Parameter(
+            routes.slug("Category slug, as search_best returns it."),
+            routes.Parameter(
                 "detail",
-                "argument",
                 "full adds perModel and missedByModel, about three times as long.",
                 {"type": "string", "enum": ["summary", "full"], "default": "summary"},
             ),
-            Parameter("as_of", "argument", AS_OF.description, {**AS_OF.schema, "maxLength": 10}),
+            routes.Parameter(
+                "as_of", routes.AS_OF.description, {**routes.AS_OF.schema, "maxLength": 10}
+            ),
         ),
         output=wire.CategoryVerdict,
         answer=get_best_in_category,
@@ -325,7 +298,7 @@ TOOLS: tuple[Tool, ...] = (
             "Quote `verdict` verbatim and link `page`; unless an entry's `level` is clear, say how "
             "sure it is (`range`, `levelSentence`)."
         ),
-        parameters=(_slug("Product slug, as search_best returns it among brands."),),
+        parameters=(routes.slug("Product slug, as search_best returns it among brands."),),
         output=wire.ProductRecord,
         answer=get_product,
     ),
@@ -339,14 +312,13 @@ TOOLS: tuple[Tool, ...] = (
             "to go on."
         ),
         parameters=(
-            _slug("Category slug, as search_best returns it."),
-            msgspec.structs.replace(MODEL, place="argument"),
-            _number("limit", "Polls at most.", 1, MAX_LIMIT, 20),
-            Parameter(
+            routes.slug("Category slug, as search_best returns it."),
+            routes.MODEL,
+            routes.number("limit", "Polls at most.", 1, routes.MAX_LIMIT, 20),
+            routes.Parameter(
                 "before",
-                "argument",
                 "Only polls older than the one with this id: pass nextBefore to go on.",
-                {**BEFORE.schema, "maxLength": 16},
+                {**routes.BEFORE.schema, "maxLength": 16},
             ),
         ),
         output=PollHistory,
@@ -362,15 +334,14 @@ TOOLS: tuple[Tool, ...] = (
             "an unknown topic brings the list of topics."
         ),
         parameters=(
-            Parameter(
+            routes.Parameter(
                 "q",
-                "argument",
                 "Words that the title or slug must contain.",
                 {"type": "string", "maxLength": 200},
             ),
-            msgspec.structs.replace(TOPIC, place="argument"),
-            _number("limit", "Categories at most.", 1, 200, 50),
-            _number("offset", "How many to skip.", 0, 1_000_000, 0),
+            routes.TOPIC,
+            routes.number("limit", "Categories at most.", 1, 200, 50),
+            routes.number("offset", "How many to skip.", 0, 1_000_000, 0),
         ),
         output=CategoryPage,
         answer=list_categories,

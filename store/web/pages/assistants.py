@@ -11,9 +11,8 @@ from store.web.pages import contexts
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from store.rankings.assistants import AssistantProfile
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
     from store.records import FailureKind
@@ -51,7 +50,7 @@ def overview(view: SnapshotView) -> dict[str, Any]:
     """All assistants, and how far each two agree."""
     summary = view.snapshot.summary
     return {
-        "profiles": [(slug, profile) for slug, _, profile in _profiles(view)],
+        "profiles": [(slug, summary.assistants[m]) for slug, m in summary.model_slugs.items()],
         "matrix": matrix(view),
         "retired": summary.retired,
     }
@@ -72,36 +71,25 @@ def assistant(model: str, slug: str, view: SnapshotView) -> dict[str, Any]:
         "changes": len(changes),
         "confirmed": sum(change.confirmed for change in changes),
         "flips": list(islice(contexts.pick_changes(changes, snapshot), contexts.FEW)),
-        "others": next((row for name, _, row in matrix(view) if name == model), []),
+        "others": next(row for name, _, row in matrix(view) if name == model),
     }
 
 
 def matrix(view: SnapshotView) -> list[tuple[str, str, list[Cell]]]:
     """Per assistant, the mean overlap of its lists with each other assistant's."""
-    slugs = {model: slug for slug, model in view.snapshot.summary.model_slugs.items()}
-    means = view.snapshot.summary.overlaps
+    slugs, means = view.snapshot.summary.model_slugs, view.snapshot.summary.overlaps
+    none = (None, 0)
     return [
         (
             model,
-            slugs[model],
+            slug,
             [
-                Cell(
-                    other,
-                    slugs[other],
-                    *means.get((min(model, other), max(model, other)), (None, 0)),
-                )
-                for other in slugs
+                Cell(other, other_slug, *means.get((min(model, other), max(model, other)), none))
+                for other_slug, other in slugs.items()
             ],
         )
-        for model in slugs
+        for slug, model in slugs.items()
     ]
-
-
-def _profiles(view: SnapshotView) -> Iterable[tuple[str, str, AssistantProfile]]:
-    known = view.snapshot.summary.assistants
-    for slug, model in view.snapshot.summary.model_slugs.items():
-        if model in known:
-            yield slug, model, known[model]
 
 
 def _top(

@@ -30,10 +30,7 @@ MARGIN = 5.0
 
 
 class Dot(Struct, frozen=True):
-    """A mark at ``x`` percent and ``y`` pixels; ``title`` says what it stands for.
-
-    ``renewed`` when another version of the assistant answered than the last time.
-    """
+    """A mark, and what it stands for; ``renewed`` when another version answered than before."""
 
     x: float
     y: float
@@ -170,15 +167,17 @@ def whiskers(
     rows: Sequence[tuple[float, Sequence[float], str]], low: float = 0.0, high: float = 1.0
 ) -> list[Whisker]:
     """One row for each figure, its interval and what it stands for, on an axis from low to high."""
+    found = []
+    for number, (value, ends, title) in enumerate(rows):
+        first, x, last = (along(each, low, high) for each in (ends[0], value, ends[1]))
+        found.append(Whisker(ROW * (number + 0.5), first, x, last, title))
+    return found
 
-    def at(value: float) -> float:
-        share = (min(max(value, low), high) - low) / (high - low)
-        return round(MARGIN + (100 - 2 * MARGIN) * share, 2)
 
-    return [
-        Whisker(ROW * (number + 0.5), at(ends[0]), at(value), at(ends[1]), title)
-        for number, (value, ends, title) in enumerate(rows)
-    ]
+def along(value: float, low: float, high: float) -> float:
+    """The x of a value, in percent, on an axis from low to high."""
+    share = (min(max(value, low), high) - low) / (high - low)
+    return round(MARGIN + (100 - 2 * MARGIN) * share, 2)
 
 
 def _line(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,13 +11,11 @@ if TYPE_CHECKING:
     from store.web.resources import CategoryVerdict
     from store.web.snapshot_view import SnapshotView
 
-_SPECIAL = re.compile(r"[\\{}$&#%_^~]")
-_ESCAPED = {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-}
-"""Characters that TeX spells otherwise than with a backslash in front."""
+_TEX = str.maketrans(
+    {char: f"\\{char}" for char in "{}$&#%_"}
+    | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+)
+"""How TeX spells the characters that have a meaning to it."""
 
 
 class Citation(Struct, frozen=True):
@@ -35,11 +32,11 @@ def citation(verdict: CategoryVerdict, day: str, view: SnapshotView) -> Citation
     site, address = view.site, view.at.category_page(verdict.slug, day)
     text = f"{site.name}: {verdict.title}, as of {day}. {address} ({site.licence})"
     fields = {
-        "author": f"{{{_tex(site.name)}}}",
-        "title": f"{{{_tex(verdict.title)}}}",
+        "author": f"{{{site.name.translate(_TEX)}}}",
+        "title": f"{{{verdict.title.translate(_TEX)}}}",
         "year": day[:4],
         "url": address,
-        "note": f"Ranking of AI assistants' answers as of {day}. {_tex(site.licence)}",
+        "note": f"Ranking of AI assistants' answers as of {day}. {site.licence.translate(_TEX)}",
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
     return Citation(day, address, text, f"@misc{{{verdict.slug}-{day},\n{lines}}}")
@@ -56,8 +53,3 @@ def not_before(cited: str | None, begun: str | None) -> int:
 
 def _began_at(day: str) -> int:
     return int(dt.datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp())
-
-
-def _tex(text: str) -> str:
-    """A text that TeX sets as it stands."""
-    return _SPECIAL.sub(lambda found: _ESCAPED.get(found[0], rf"\{found[0]}"), text)

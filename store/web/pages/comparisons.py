@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from store.snapshot import Snapshot
     from store.web.snapshot_view import SnapshotView
 
-    Standing = tuple[Leaderboard, Entry]
 
 MODELS = "models/"
 """What stands before an assistant's slug where a product's could stand too."""
@@ -43,10 +42,7 @@ _WORDS = 6
 
 
 class Side(Struct, frozen=True):
-    """One of the two things to compare: a product, an assistant, or neither and who may be meant.
-
-    ``asked`` is what stands in the address.
-    """
+    """What is ``asked`` for: a product, an assistant, or neither, and which may be meant."""
 
     asked: str
     product: ProductProfile | None = None
@@ -83,10 +79,9 @@ def _meant(text: str, view: SnapshotView) -> Iterator[ProductProfile]:
 
 
 def asked_in(query: str, view: SnapshotView) -> tuple[str, str, str] | None:
-    """The two names in a query such as "x vs y", and the path of their comparison.
+    """The two names in a query such as "is x or y better", and the path of their comparison.
 
-    Each is a product or an assistant exactly as spelled; beside it may stand other words, as in
-    "is x or y better for small teams".
+    Each is a product or an assistant exactly as spelled.
     """
     parts = _BETWEEN.split(query, maxsplit=1)
     if len(parts) != 2:  # noqa: PLR2004 - what stands before and after
@@ -178,9 +173,9 @@ def rivals(product: ProductProfile, view: SnapshotView) -> list[ProductProfile]:
 def models(one: str, other: str, view: SnapshotView) -> dict[str, Any]:
     """Two assistants: how alike they are, where they differ, and what each likes best."""
     summary, known = view.snapshot.summary, view.snapshot.products
-    slugs = {model: slug for slug, model in view.snapshot.summary.model_slugs.items()}
+    slugs = {model: slug for slug, model in summary.model_slugs.items()}
     found = comparing.pair(summary.ranked, one, other, FEW)
-    profiles = [summary.assistants[model] for model in (one, other) if model in summary.assistants]
+    profiles = [summary.assistants[model] for model in (one, other)]
 
     def firsts(board: Leaderboard) -> list[ProductProfile | None]:
         by_model = comparing.firsts_of(board)

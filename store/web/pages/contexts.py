@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from store.rankings import sentences
-from store.rankings.merging import PLACES
-from store.rankings.timelines import places
+from store.rankings.merging import PLACES, Entry
+from store.rankings.timelines import Day, places
+from store.web.certainty_view import CertaintyView
 from store.web.pages import charts, comparisons, discovery, pictures
-from store.web.snapshot_view import quoted_first
+from store.web.snapshot_view import SnapshotView, quoted_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from store.rankings.changes import Change
     from store.rankings.leaderboards import Leaderboard
-    from store.rankings.merging import Entry
     from store.rankings.products import ProductProfile
-    from store.rankings.timelines import Day
-    from store.rankings.topics import RankedPart, RankedTopic
+    from store.rankings.topics import RankedTopic
     from store.snapshot import Snapshot
     from store.web.resources import CategoryVerdict, LabsExperiment, ProductRecord
-    from store.web.snapshot_view import SnapshotView
 
 FEW = 6
 MOST = 10
@@ -34,11 +32,10 @@ SHOWN_SINCE = 1000
 
 
 class Row(Struct, frozen=True):
-    """A place of a merged ranking as it is shown.
+    """A place of a merged ranking as it is shown; ``place`` is the best rank it ties with.
 
-    ``place`` is the best rank among those it ties with. ``move`` is how many ranks it rose (or
-    fell, below 0) since the last poll, ``None`` when there was none before; ``new`` when it was
-    not ranked then.
+    ``move`` is how many ranks it rose (or fell, below 0) since the last poll, if there was one;
+    ``new`` when it was not ranked then.
     """
 
     entry: Entry
@@ -82,20 +79,16 @@ def _newest(
     return list(islice(((board, top) for board, top in found if top), FEW))
 
 
-def by_letter(leaderboards: Iterable[Leaderboard]) -> list[tuple[str, list[Leaderboard]]]:
+def categories(view: SnapshotView) -> dict[str, Any]:
     """Ranked categories, sorted by subject, under their first letters; digits under ``0-9``."""
-    ordered = sorted(leaderboards, key=lambda b: (b.category.subject.casefold(), b.slug))
-    return [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]
+    ranked = view.snapshot.summary.ranked
+    ordered = sorted(ranked, key=lambda b: (b.category.subject.casefold(), b.slug))
+    return {"groups": [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]}
 
 
-def topic_parts(
-    topic: RankedTopic, snapshot: Snapshot
-) -> list[tuple[RankedPart, list[tuple[Leaderboard, ProductProfile]]]]:
-    """The parts of a topic, and of each its categories with their #1.
-
-    The list of topics may be a moment behind; a category whose #1 has gone meanwhile is left out.
-    """
-    return [
+def topic(found: RankedTopic, snapshot: Snapshot) -> dict[str, Any]:
+    """A topic, its parts, and their categories with their #1, if it has not gone meanwhile."""
+    parts = [
         (
             part,
             [
@@ -104,8 +97,9 @@ def topic_parts(
                 if (top := snapshot.products.get(board.entries[0].product))
             ],
         )
-        for part in topic.parts
+        for part in found.parts
     ]
+    return {"topic": found, "parts_shown": parts}
 
 
 def category(
@@ -144,8 +138,7 @@ def _certainty(verdict: CategoryVerdict) -> dict[str, Any]:
     """The pictures of how sure each place is, of the first ten; none while it is unmeasured."""
     shown = [entry for entry in verdict.combined[:MOST] if entry.range]
     lowest = max([2, *(entry.range[1] for entry in shown if entry.range)])
-    middle = (1 + lowest) // 2
-    ticks = dict.fromkeys((1, middle, lowest))
+    ticks = dict.fromkeys((1, (1 + lowest) // 2, lowest))
     return {
         "outside": any(not e.range[0] <= e.rank <= e.range[1] for e in shown if e.range),
         "presences": charts.whiskers(
@@ -167,11 +160,7 @@ def _certainty(verdict: CategoryVerdict) -> dict[str, Any]:
             1,
             lowest,
         ),
-        "rank_ticks": [
-            (tick.x, f"#{rank}")
-            for rank in ticks
-            for tick in charts.whiskers([(rank, (rank, rank), "")], 1, lowest)
-        ],
+        "rank_ticks": [(charts.along(rank, 1, lowest), f"#{rank}") for rank in ticks],
     }
 
 
@@ -208,7 +197,7 @@ def product(
         "record": record,
         "standings": found,
         "best": found[standings.index(best)] if best else None,
-        "sure": view.certainty(best[0]) if best else None,
+        "sure": CertaintyView(best[0], view.snapshot.products).summary() if best else None,
         "best_range": record.entries[standings.index(best)].range if best else None,
         "best_of": len(best[0].slugs) if best else 0,
         "bars": charts.bars(charts.with_gaps(mentions, 2 * view.site.poll_every_days)),
@@ -236,8 +225,10 @@ def changes(view: SnapshotView, since: str | None = None) -> dict[str, Any]:
     }
 
 
-def experiment(found: LabsExperiment, body: str | None, view: SnapshotView) -> dict[str, Any]:
+def experiment(found: LabsExperiment, view: SnapshotView) -> dict[str, Any]:
     """An experiment with what was written about it, or the chart of a computed one."""
+    written = view.snapshot.catalogue.labs.get(found.slug)
+    body = written.body if written else None
     computed = () if body else view.snapshot.summary.experiments
     chart = next((e.chart for e in computed if e.slug == found.slug), None)
     shown: dict[str, Any] = {"experiment": found, "body": body, "chart": chart}
@@ -246,9 +237,8 @@ def experiment(found: LabsExperiment, body: str | None, view: SnapshotView) -> d
         middle = (chart.low + chart.high) / 2
         shown["whiskers"] = charts.whiskers(rows, chart.low, chart.high)
         shown["ticks"] = [
-            (tick.x, chart.figure(value))
+            (charts.along(value, chart.low, chart.high), chart.figure(value))
             for value in (chart.low, middle, chart.high)
-            for tick in charts.whiskers([(value, (value, value), "")], chart.low, chart.high)
         ]
     return shown
 
@@ -287,10 +277,8 @@ def rows(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> list[Ro
 
 
 def votes(board: Leaderboard) -> list[str]:
-    """Whether each configured model's #1 has most first places; one vote alone is no agreement.
-
-    The missing ones, ``none``, come last.
-    """
+    """Whether each configured model's #1 has most first places; the missing ones come last."""
+    # One vote alone is no agreement.
     shared = board.agreement and board.agreement.votes > 1
     top = board.agreement.product if board.agreement and shared else None
     given = ["yes" if answer.answered.first == top else "no" for answer in board.counted]
@@ -298,11 +286,7 @@ def votes(board: Leaderboard) -> list[str]:
 
 
 def pick_changes(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[PickChange]:
-    """Changes in current names.
-
-    What is over all categories may be a moment behind the rest; a change between products that
-    have gone meanwhile is left out.
-    """
+    """Changes in current names, without products that are gone: the overview may be behind."""
     products = snapshot.products
     for change in changes:
         before, after = products.get(change.previous), products.get(change.current)

@@ -1,8 +1,7 @@
 """The dataset as it is served: a page about it, and its files, found in its manifest's table.
 
-No request becomes a path: a name is looked up among those that the manifests list. What is sent is
-always an object, a file that bears its own digest and never changes, so a version is whole while
-the next is written.
+No request becomes a path: a name is looked up among those that the manifests list. What is sent
+bears its own digest and never changes, so a version is whole while the next is written.
 """
 
 from __future__ import annotations
@@ -12,19 +11,18 @@ import threading
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from flask import send_file
+from flask import Response, send_file
 from msgspec import Struct
 
 from store.dataset import leaves, manifest, metadata, tables
 from store.listing import MISSING, Signature, signature_of
+from store.snapshot import last_modified
 from store.web.errors import ProblemResponse
 from store.web.http_responses import CACHE_CONTROL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from flask import Response
 
     from store.dataset.leaves import Head
     from store.dataset.manifest import Manifest
@@ -34,17 +32,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FOR_GOOD = "public, max-age=31536000, immutable"
-"""What bears its digest in its name may be kept for good."""
+"""What bears its digest in its address may be kept for good."""
 EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified, Link"
 """Headers that a browser's script needs to read a part of a Parquet file."""
 HEADS_SHOWN = 5
 
 
 class Published(Struct, frozen=True):
-    """A dataset as it is on disk: its newest version, what is sent for each path, newest heads.
-
-    ``problems`` say what is wrong with it; ``manifest`` is none where no version can be read.
-    """
+    """A dataset on disk: its newest version if any can be read, files by path, newest heads."""
 
     manifest: Manifest | None
     paths: Mapping[str, str]
@@ -53,9 +48,9 @@ class Published(Struct, frozen=True):
     signatures: tuple[Signature, ...]
 
     @property
-    def modified(self) -> int:
-        """When the newest version was written, in ns."""
-        return self.signatures[0][0]
+    def written(self) -> int:
+        """When the newest version was written, in Unix seconds."""
+        return last_modified([self.signatures[0][0]], None)
 
 
 class DataFiles:
@@ -129,8 +124,7 @@ def context(known: Published, view: SnapshotView) -> dict[str, Any]:
     """What the page shows: tables with their files, copyable lines, proof and structured data."""
     found, at = known.manifest, view.at.page("data/")
     if found is None:
-        return {"dataset": None, "problems": known.problems}
-    suffix = ".parquet" if found.tables(tables.POLLS.name) else ".csv"
+        return {"dataset": None, "problems": known.problems, "not_before": known.written}
     shown = [
         {
             "name": table.name,
@@ -146,6 +140,7 @@ def context(known: Published, view: SnapshotView) -> dict[str, Any]:
     return {
         "dataset": found,
         "problems": known.problems,
+        "not_before": known.written,
         "at_data": at,
         "tables": shown,
         "evidence": [
@@ -155,7 +150,7 @@ def context(known: Published, view: SnapshotView) -> dict[str, Any]:
         ],
         "others": [name for name in sorted(found.files) if name in _DESCRIBING],
         "picks": [at + name for name in found.tables(tables.PICKS.name)],
-        "has_parquet": suffix == ".parquet",
+        "has_parquet": bool(found.tables(tables.POLLS.name)),
         "versions": sorted(name for name in known.paths if name.startswith(manifest.VERSIONS)),
         "heads": known.heads[::-1],
         "cite": metadata.cite_as(found),

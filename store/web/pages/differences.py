@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from store.rankings.leaderboards import Leaderboard
-    from store.rankings.merging import CountedAnswer, Entry
+    from store.rankings.merging import CountedAnswer
     from store.rankings.products import ProductProfile
     from store.records import Poll
     from store.snapshot import Snapshot
@@ -35,10 +35,7 @@ class Shift(Struct, frozen=True):
 
 
 class Mind(Struct, frozen=True):
-    """An assistant's #1 on each of two days, ``None`` without a counted answer.
-
-    ``says`` is its reason for the later one, which it gave on the day ``said_on``.
-    """
+    """An assistant's #1 on each of two days, if it counts; what it ``says`` of the later, when."""
 
     model: str
     before: ProductProfile | None
@@ -95,22 +92,18 @@ def between(
 
 def _shifts(before: Leaderboard, after: Leaderboard, snapshot: Snapshot) -> list[Shift]:
     """Every product ranked on either day: by its later rank, then those that went."""
-    old, new = ({e.product: e for e in board.entries} for board in (before, after))
+    old, new = ({e.product: e.score for e in board.entries} for board in (before, after))
     ranks = places(before.entries), places(after.entries)
     return [
         Shift(
             product=snapshot.products[id_],
             before=ranks[0].get(id_),
             after=ranks[1].get(id_),
-            points_before=_points(old.get(id_)),
-            points_after=_points(new.get(id_)),
+            points_before=old.get(id_),
+            points_after=new.get(id_),
         )
         for id_ in (*new, *(id_ for id_ in old if id_ not in new))
     ]
-
-
-def _points(entry: Entry | None) -> int | None:
-    return entry.score if entry else None
 
 
 def _minds(before: Leaderboard, after: Leaderboard, snapshot: Snapshot) -> list[Mind]:

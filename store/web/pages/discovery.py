@@ -20,10 +20,7 @@ PAGES = (
 
 
 def site_map(labs: Labs, view: SnapshotView) -> list[tuple[str, str | None]]:
-    """Every page worth finding, and the date of its newest answer.
-
-    The general ones, all ranked categories, all ranked products.
-    """
+    """Every page worth finding, and the date of its newest answer."""
     snapshot = view.snapshot
     newest = (snapshot.summary.last_poll or "")[:10] or None
     places: list[tuple[str, str | None]] = [(view.at.page(page), newest) for page in PAGES]

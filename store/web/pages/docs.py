@@ -11,10 +11,9 @@ if TYPE_CHECKING:
 
 
 def endpoints(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every operation of an OpenAPI document: what it takes, what it answers, how to call it.
+    """Every operation of an OpenAPI document, its parameters with their ``rule`` in words.
 
-    Parameters have their ``rule`` in words; ``fields`` are name, type and description of each
-    member of the answer.
+    ``fields`` are name, type and description of each member of the answer.
     """
     base = document["servers"][0]["url"]
     schemas = document.get("components", {}).get("schemas", {})

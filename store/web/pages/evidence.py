@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from store.counting import as_known
 from store.rankings import timelines
-from store.records import Poll
+from store.records import Category, Pick, Poll
 from store.web.pages.charts import DAYS
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from store.memory import Store
     from store.rankings.products import ProductProfile
     from store.rankings.timelines import Day
-    from store.records import Category, Pick
     from store.snapshot import Snapshot
 
 FOLLOWED = 5000

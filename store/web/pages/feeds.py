@@ -3,76 +3,91 @@
 from __future__ import annotations
 
 import uuid
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 from store.rankings import sentences
+from store.web.pages.contexts import PickChange, pick_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from store.rankings.changes import Change
+    from store.rankings.leaderboards import Leaderboard
     from store.rankings.products import ProductProfile
     from store.rankings.topics import RankedTopic
-    from store.web.pages.contexts import PickChange
     from store.web.snapshot_view import SnapshotView
 
 ENTRIES = 100
 
 
-class Feed(Struct, frozen=True):
-    """A feed of some changes, newest first, as its template shows it; ``page`` shows the same."""
-
-    id: str
-    title: str
-    subtitle: str
-    address: str
-    page: str
-    updated: str
-    changes: tuple[Change, ...]
+def of_all(view: SnapshotView) -> dict[str, Any]:
+    """The changes of all categories."""
+    return {
+        "items": _newest_items(view),
+        "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
+        "id": identity("feed", "changes"),
+    }
 
 
-def of_product(product: ProductProfile, view: SnapshotView) -> Feed:
+def of_category(board: Leaderboard, view: SnapshotView) -> dict[str, Any]:
+    """The changes of one category."""
+    changes = view.snapshot.aggregates[board.slug].changes[-ENTRIES:]
+    items = _items(reversed(changes), view)
+    return {"board": board, "items": items, "id": identity("feed", board.slug)}
+
+
+def of_product(product: ProductProfile, view: SnapshotView) -> dict[str, Any]:
     """Where a product became an assistant's #1, or lost that place."""
-    snapshot = view.snapshot
-    known = [snapshot.aggregates[slug] for slug in product.categories]
-    return Feed(
-        id=identity("feed", f"product/{product.id}"),
-        title=f"{product.name}: won and lost #1s",
-        subtitle=f"When {product.name} becomes an assistant's #1 for a category, or another does.",
-        address=view.at.product_feed(product.slug),
-        page=view.at.product_page(product.slug),
-        updated=max(aggregate.last_success or "" for aggregate in known),
-        changes=_newest(
-            change
-            for aggregate in known
-            for change in aggregate.changes
-            if product.id in (change.previous, change.current)
-        ),
+    known = [view.snapshot.aggregates[slug] for slug in product.categories]
+    changes = _newest(
+        change
+        for aggregate in known
+        for change in aggregate.changes
+        if product.id in (change.previous, change.current)
     )
+    return {
+        "id": identity("feed", f"product/{product.id}"),
+        "title": f"{product.name}: won and lost #1s",
+        "subtitle": f"When {product.name} becomes an assistant's #1 for a category, or another "
+        "does.",
+        "address": view.at.feed("product", product.slug),
+        "page": view.at.product_page(product.slug),
+        "updated": max(aggregate.last_success or "" for aggregate in known),
+        "items": _items(changes, view),
+    }
 
 
-def of_topic(topic: RankedTopic, view: SnapshotView) -> Feed:
+def of_topic(topic: RankedTopic, view: SnapshotView) -> dict[str, Any]:
     """The changes of a topic's categories."""
     boards = topic.leaderboards
     known = (view.snapshot.aggregates.get(board.slug) for board in boards)
-    return Feed(
-        id=identity("feed", f"topic/{topic.slug}"),
-        title=f"{topic.title}: changes of a #1",
-        subtitle="When an assistant's #1 for one of its categories becomes another product.",
-        address=view.at.topic_feed(topic.slug),
-        page=view.at.topic_page(topic.slug),
-        updated=max((board.newest for board in boards), default="1970-01-01T00:00:00Z"),
-        changes=_newest(change for found in known if found for change in found.changes),
-    )
+    changes = _newest(change for found in known if found for change in found.changes)
+    return {
+        "id": identity("feed", f"topic/{topic.slug}"),
+        "title": f"{topic.title}: changes of a #1",
+        "subtitle": "When an assistant's #1 for one of its categories becomes another product.",
+        "address": view.at.feed("topics", topic.slug),
+        "page": view.at.topic_page(topic.slug),
+        "updated": max((board.newest for board in boards), default="1970-01-01T00:00:00Z"),
+        "items": _items(changes, view),
+    }
 
 
-def _newest(changes: Iterable[Change]) -> tuple[Change, ...]:
+def _newest(changes: Iterable[Change]) -> list[Change]:
     """The newest changes, newest first; within one second by category and assistant."""
     order = sorted(changes, key=lambda change: (change.slug, change.model))
-    return tuple(sorted(order, key=lambda change: change.current_at, reverse=True)[:ENTRIES])
+    return sorted(order, key=lambda change: change.current_at, reverse=True)[:ENTRIES]
+
+
+def _newest_items(view: SnapshotView) -> list[dict[str, Any]]:
+    return _items(islice(view.snapshot.summary.changes, ENTRIES), view)
+
+
+def _items(changes: Iterable[Change], view: SnapshotView) -> list[dict[str, Any]]:
+    return [_item(change, view) for change in pick_changes(changes, view.snapshot)]
 
 
 def identity(kind: str, key: str) -> str:
@@ -80,9 +95,9 @@ def identity(kind: str, key: str) -> str:
     return uuid.uuid5(uuid.NAMESPACE_OID, f"consensus-ranking:{kind}:{key}").urn
 
 
-def json_feed(items: Iterable[Mapping[str, Any]], view: SnapshotView) -> bytes:
+def json_feed(view: SnapshotView) -> bytes:
     """The JSON Feed of all changes."""
-    feed: dict[str, Any] = {
+    feed = {
         "version": "https://jsonfeed.org/version/1.1",
         "title": f"{view.site.name}: changes of a #1",
         "home_page_url": view.at.page("changes"),
@@ -91,12 +106,12 @@ def json_feed(items: Iterable[Mapping[str, Any]], view: SnapshotView) -> bytes:
         "proof over all polls, one tree head for each closed day: "
         f"{view.at.page('data/heads.jsonl')}",
         "language": "en",
-        "items": items,
+        "items": _newest_items(view),
     }
     return msgspec.json.encode(feed)
 
 
-def item(flip: PickChange, view: SnapshotView) -> dict[str, Any]:
+def _item(flip: PickChange, view: SnapshotView) -> dict[str, Any]:
     """A change as an item of a JSON Feed; its id follows from the poll that brought the change."""
     change = flip.change
     said = f' {change.model}\'s reason: "{change.reason}"' if change.reason else ""

@@ -1,7 +1,7 @@
 """Text in pictures: how wide it is, cut or broken so that it fits.
 
-SVG neither wraps nor clips text, and whoever draws it has other fonts than we know of. So widths
-are estimates, on the generous side, and what must not run over is also given its length.
+SVG neither wraps nor clips text, and fonts are not known: widths are generous estimates, and what
+must not run over is also given its length.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from store.web.cache import EncodedBody
-from store.web.pages.rendering import HTML, page_link
+from store.web.pages.rendering import HTML, PageRenderer, page_link
 from store.web.resolution import Resource
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     import msgspec
 
-    from store.web.pages.rendering import PageRenderer
     from store.web.responding import Responder
     from store.web.snapshot_view import SnapshotView
 
@@ -76,10 +75,15 @@ class PageMaker:
         return shape.decode(self.responder.body(found).body)
 
 
-def small(view: SnapshotView, path: str, make: Callable[[], bytes], media_type: str) -> Resource:
-    """A resource that no template makes, so quickly that it is not kept."""
+def small(
+    path: str, make: Callable[[SnapshotView], bytes], media_type: str
+) -> tuple[str, Callable[[SnapshotView], Resource]]:
+    """The rule of what no template makes, so quickly that it is not kept, with its resolver."""
 
-    def encoded() -> EncodedBody:
-        return EncodedBody(make(), view.snapshot.modified)
+    def resolve(view: SnapshotView) -> Resource:
+        def encoded() -> EncodedBody:
+            return EncodedBody(make(view), view.snapshot.modified)
 
-    return Resource(path, None, encoded, media_type, page_link(view))
+        return Resource(path, None, encoded, media_type, page_link(view))
+
+    return f"/{path}", resolve

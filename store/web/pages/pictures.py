@@ -1,7 +1,4 @@
-"""Pictures that travel: badges, a ranking to embed, and the card that links show.
-
-Each says no more than the data does: the rank, its date, and how sure it is.
-"""
+"""Pictures that travel: badges, a ranking to embed, cards for links; each says how sure it is."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ _PROBE = (
 )
 
 
-def badge(board: Leaderboard, product: ProductProfile, view: SnapshotView) -> dict[str, str]:
+def badge(board: Leaderboard, product: ProductProfile, view: SnapshotView) -> dict[str, Any]:
     """What a badge says, in the words of the shields.io endpoint schema."""
     sample = "sample: " if view.site.sample else ""
     level = board.certainty.level
@@ -65,6 +62,7 @@ def badge(board: Leaderboard, product: ProductProfile, view: SnapshotView) -> di
         elif found[0] != found[1]:
             said += f" · may be {found[0]}\N{EN DASH}{found[1]}"
     return {
+        "schemaVersion": 1,
         "label": fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64),
         "message": f"{said} · {board.updated}",
         "color": _COLOURS.get(level, _PLAIN) if entry and entry.rank == 1 else _PLAIN,

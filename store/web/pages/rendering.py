@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markdown_it import MarkdownIt
 from markupsafe import Markup
-from msgspec import Struct
 
 from store.records import DOMAIN_PATTERN
 from store.snapshot import last_modified
@@ -47,28 +46,18 @@ LEVEL_WORDS: Mapping[Level, str] = {
 HTML = "text/html; charset=utf-8"
 
 
-class Asset(Struct, frozen=True):
-    """A file as it is sent."""
-
-    encoded: EncodedBody
-    media_type: str
-
-    @property
-    def version(self) -> str:
-        """What changes in an address when the file does, so that caches may keep it for good."""
-        return self.encoded.etag[3:-1]
-
-
-def read_assets() -> dict[str, Asset]:
+def read_assets() -> dict[str, EncodedBody]:
     """Every file of the static directory, by name."""
     return {
-        path.name: Asset(
-            EncodedBody(path.read_bytes(), last_modified([path.stat().st_mtime_ns], None)),
-            MEDIA_TYPES[path.suffix],
-        )
+        path.name: EncodedBody(path.read_bytes(), last_modified([path.stat().st_mtime_ns], None))
         for path in sorted(STATIC.iterdir())
         if path.suffix in MEDIA_TYPES
     }
+
+
+def version(asset: EncodedBody) -> str:
+    """What changes in an asset's address when it does, so that caches may keep it for good."""
+    return asset.etag[3:-1]
 
 
 class PageRenderer:
@@ -89,7 +78,7 @@ class PageRenderer:
                 snapshot=view.snapshot,
                 licence=view.licence,
                 root=root,
-                asset=lambda name: f"{root}/static/{name}?v={self.assets[name].version}",
+                asset=lambda name: f"{root}/static/{name}?v={version(self.assets[name])}",
                 **context,
             )
         )
@@ -152,10 +141,7 @@ def markdown_text(text: str) -> str:
 
 
 def markdown(text: str) -> Markup:
-    """An operator's own Markdown as HTML: no raw HTML, no images, links to the web only.
-
-    Headings begin one level below the page's own.
-    """
+    """An operator's Markdown as HTML: no raw HTML or images, links to the web only, from ``h2``."""
     reader = _Markdown("commonmark", {"html": False}).enable("table").disable("image")
     tokens = reader.parse(text)
     for token in tokens:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 from http import HTTPStatus
-from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import msgspec
 from flask import Blueprint, request
 
-from store.snapshot import last_modified
+from store.rankings.names import slug as slug_of
 from store.web import as_of, resolution
 from store.web import resources as wire
+from store.web.addresses import compare_path, topic_path
 from store.web.cache import EncodedBody
 from store.web.pages import (
+    assistants,
     citations,
     comparisons,
     contexts,
@@ -25,23 +27,19 @@ from store.web.pages import (
     docs,
     feeds,
 )
-from store.web.pages.browsing import Browsing, no_topic
-from store.web.pages.chart_data import ChartData
-from store.web.pages.drawing import Drawing
+from store.web.pages.data import FOR_GOOD
+from store.web.pages.drawing import VERDICTS, Drawing
 from store.web.pages.evidence import Evidence
 from store.web.pages.making import PageMaker, small
-from store.web.pages.rendering import HTML, page_link
-from store.web.parameters import Parameters, asked_day, asked_days, asked_query, path_slug
-from store.web.resolution import JSON, Absent, Resource
+from store.web.pages.rendering import HTML, MEDIA_TYPES, PageRenderer, page_link, version
+from store.web.parameters import Parameters, alone, asked_day, asked_days, path_slug
+from store.web.resolution import JSON, Absent, Moved, Resolved, Resource
 from store.web.search_view import search_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from store.rankings.changes import Change
     from store.web.api_docs import ApiDocs
-    from store.web.pages.rendering import PageRenderer
-    from store.web.resolution import Resolved
     from store.web.responding import Responder
     from store.web.snapshot_view import SnapshotView
 
@@ -55,24 +53,19 @@ API_CATALOG, ROBOTS = ".well-known/api-catalog", "robots.txt"
 WITHOUT_HISTORY = (f"/{API_CATALOG}", f"/{ROBOTS}", "/static/<name>")
 """Rules of what says nothing that follows from history."""
 
-_VERDICTS = msgspec.json.Decoder(wire.CategoryVerdict)
 _RECORDS = msgspec.json.Decoder(wire.ProductRecord)
 _LABS = msgspec.json.Decoder(wire.Labs)
 _MENTIONS = msgspec.json.Decoder(wire.MentionList)
 _DOCUMENTS = msgspec.json.Decoder(dict[str, Any])
-ASSET_CACHE_CONTROL = "public, max-age=31536000, immutable"
-"""An asset's address changes with its content, so its bytes may be kept for good."""
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
 
-class Pages:
+class Pages(PageMaker):
     """Every page, feed and crawler's file."""
 
     def __init__(self, responder: Responder, renderer: PageRenderer, api_docs: ApiDocs) -> None:
-        self._responder = responder
-        self._maker = PageMaker(responder, renderer)
-        self._assets = renderer.assets
+        super().__init__(responder, renderer)
         self._api_docs = api_docs
         self._data = data.DataFiles(responder.store.directory)
 
@@ -81,19 +74,20 @@ class Pages:
         blueprint = Blueprint("pages", __name__)
         resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
             *self._over_all(),
-            *Browsing(self._maker).rules(),
-            *Drawing(self._maker).rules(),
-            *ChartData(self._maker).rules(),
+            *Drawing(self.responder, self.renderer).rules(),
             ("/search", self.search),
-            ("/search/suggest", self.suggest),
+            small("search/suggest", _suggestions, JSON),
             ("/best/<slug>", self.category),
             ("/best/<slug>/changes", self.differences),
             ("/product/<slug>", self.product),
             ("/product/<slug>/polls", self.polls),
             ("/labs/<slug>", self.experiment),
+            ("/topics/<slug>", self.topic),
+            ("/models/<slug>", self.model),
+            ("/compare", self.compare),
             ("/data", self.data),
-            (f"/{API_CATALOG}", self.api_catalog),
-            ("/feeds/changes.json", self.changes_json),
+            small(API_CATALOG, discovery.api_catalog, LINK_SET),
+            small("feeds/changes.json", feeds.json_feed, JSON_FEED),
             ("/feeds/best/<slug>.atom", self.category_atom),
             ("/feeds/product/<slug>.atom", self.product_atom),
             ("/feeds/topics/<slug>.atom", self.topic_atom),
@@ -101,53 +95,30 @@ class Pages:
         )
         for rule, resolve in resolvers:
             name, needs_history = rule.replace(".", "_"), rule not in WITHOUT_HISTORY
-            self._responder.add(blueprint, rule, name, resolve, needs_history=needs_history)
+            self.responder.add(blueprint, rule, name, resolve, needs_history=needs_history)
         blueprint.add_url_rule("/data/<path:name>", "data_file", self._data.send)
         return blueprint
 
     def search(self, view: SnapshotView) -> Resolved:
         """``/search``: what fits ``q``; without it, every category."""
         if not request.args.get("q", "").strip():
-            return self._maker.page(
-                view,
-                "search",
-                "categories.html",
-                lambda: {"groups": contexts.by_letter(view.snapshot.summary.ranked)},
-                same="categories.json",
-            )
-        query = asked_query(request.args)
+            shown = partial(contexts.categories, view)
+            return self.page(view, "search", "categories.html", shown, same="categories.json")
+        query = alone(request.args, Parameters.query)
 
         def make() -> EncodedBody:
             hits = view.search(query)
             results, pair = search_results(query, hits, view), comparisons.asked_in(query, view)
-            body = self._maker.renderer.render("search.html", view, results=results, pair=pair)
+            body = self.renderer.render("search.html", view, results=results, pair=pair)
             return EncodedBody(body, view.search_modified, is_final=hits.is_final)
 
         path = f"search?edition={view.edition}&q={query}"
         link = page_link(view, f"api/v1/search?{urlencode({'q': query})}")
         return Resource(path, view.snapshot.generations.summary, make, HTML, link)
 
-    def suggest(self, view: SnapshotView) -> Resolved:
-        """``/search/suggest``: titles and paths for what is being typed."""
-        snapshot, query = view.snapshot, asked_query(request.args)
-
-        def make() -> bytes:
-            hits = snapshot.summary.index.complete(query)
-            leaderboards = (snapshot.leaderboards.get(hit.slug) for hit in hits.categories)
-            products = (snapshot.product(hit.slug) for hit in hits.brands)
-            pair = comparisons.asked_in(query, view)
-            found = [
-                *([(f"Compare {pair[0]} and {pair[1]}", pair[2])] if pair else []),
-                *[(b.category.title, f"best/{b.slug}") for b in leaderboards if b][: SUGGESTED[0]],
-                *[(p.name, f"product/{p.slug}") for p in products if p][: SUGGESTED[1]],
-            ]
-            return msgspec.json.encode([{"title": title, "path": path} for title, path in found])
-
-        return small(view, "search/suggest", make, JSON)
-
     def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
-        snapshot, store = view.snapshot, self._responder.store
+        snapshot, store = view.snapshot, self.responder.store
         day = asked_day(request.args, slug, snapshot) if request.query_string else None
         current = snapshot.leaderboards.get(slug)
         if current is None:
@@ -159,7 +130,7 @@ class Pages:
         newest = as_of.newest_day(snapshot, slug)
 
         def context() -> dict[str, Any]:
-            verdict = self._maker.decoded(found, _VERDICTS)
+            verdict = self.decoded(found, VERDICTS)
             board = as_of.leaderboard(snapshot, slug, day, store.lines) if day else current
             days = Evidence(store, snapshot).days(slug, day)
             cited = day if day and day < newest else as_of.closed_day(snapshot, slug)
@@ -172,11 +143,11 @@ class Pages:
             }
 
         path = f"best/{slug}?asOf={day or ''}&newest={newest}"
-        return self._maker.page(view, path, "category.html", context, about=found)
+        return self.page(view, path, "category.html", context, about=found)
 
     def differences(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>/changes``: what differs between two days of a category."""
-        snapshot, store = view.snapshot, self._responder.store
+        snapshot, store = view.snapshot, self.responder.store
         days = asked_days(request.args, slug, snapshot)
         current = snapshot.leaderboards.get(slug)
         if current is None:
@@ -195,37 +166,34 @@ class Pages:
 
         path = f"best/{slug}/changes?{urlencode(days)}"
         about = resolution.verdict(current, view)
-        return self._maker.page(view, path, "differences.html", context, about=about)
+        return self.page(view, path, "differences.html", context, about=about)
 
     def product(self, view: SnapshotView, slug: str) -> Resolved:
         """``/product/<slug>``: a product on every leaderboard."""
         product = view.snapshot.product(slug)
         if product is None:
             return resolution.no_product(path_slug(slug), view, view.at.product_page)
-
         found = resolution.record(product, view)
 
         def context() -> dict[str, Any]:
-            record = self._maker.decoded(found, _RECORDS)
-            mentions = Evidence(self._responder.store, view.snapshot).mentions(product)
+            record = self.decoded(found, _RECORDS)
+            mentions = Evidence(self.responder.store, view.snapshot).mentions(product)
             return contexts.product(product, record, mentions, view)
 
-        return self._maker.page(view, f"product/{slug}", "product.html", context, about=found)
+        return self.page(view, f"product/{slug}", "product.html", context, about=found)
 
     def polls(self, view: SnapshotView, slug: str) -> Resolved:
         """``/product/<slug>/polls``: the newest polls that named a product."""
         product = view.snapshot.product(slug)
         if product is None:
             return resolution.no_product(path_slug(slug), view, view.at.evidence_page)
+        evidence = Evidence(self.responder.store, view.snapshot)
 
         def context() -> dict[str, Any]:
-            evidence = Evidence(self._responder.store, view.snapshot)
             return {"product": product, "namings": evidence.product_mentions(product)}
 
         found = resolution.record(product, view)
-        return self._maker.page(
-            view, f"product/{slug}/polls", "evidence.html", context, about=found
-        )
+        return self.page(view, f"product/{slug}/polls", "evidence.html", context, about=found)
 
     def experiment(self, view: SnapshotView, slug: str) -> Resolved:
         """``/labs/<slug>``: the write-up of an experiment."""
@@ -234,148 +202,153 @@ class Pages:
         if found is None:
             why = f'No experiment with the slug "{slug}". /labs lists them all.'
             return Absent.because(HTTPStatus.NOT_FOUND, why)
-        written = view.snapshot.catalogue.labs.get(slug)
+        shown = partial(contexts.experiment, found, view)
+        return self.page(view, f"labs/{slug}", "experiment.html", shown, same="labs.json")
 
-        def context() -> dict[str, Any]:
-            body = written.body if written else None
-            return contexts.experiment(found, body, view)
+    def topic(self, view: SnapshotView, slug: str) -> Resolved:
+        """``/topics/<slug>``: the categories of a topic, part by part."""
+        found = view.snapshot.summary.topic(path_slug(slug))
+        if found is None:
+            return _no_topic(slug)
+        shown = partial(contexts.topic, found, view.snapshot)
+        return self.page(view, f"topics/{slug}", "topic.html", shown, same=topic_path(slug))
 
-        return self._maker.page(view, f"labs/{slug}", "experiment.html", context, same="labs.json")
+    def model(self, view: SnapshotView, slug: str) -> Resolved:
+        """``/models/<slug>``: what an assistant recommends, how steadily, how often it fails."""
+        model = view.snapshot.summary.model_slugs.get(path_slug(slug))
+        if model is None:
+            return _no_model(slug, view)
+        shown = partial(assistants.assistant, model, slug, view)
+        return self.page(view, f"models/{slug}", "model.html", shown)
+
+    def compare(self, view: SnapshotView) -> Resolved:
+        """``/compare``: two products, or two assistants; without both, a form to choose them."""
+        asked = alone(request.args, lambda given: (given.name("a"), given.name("b")))
+        one, other = (comparisons.side(each, view) for each in asked)
+        if one.product and other.product and one.product is not other.product:
+            shown = partial(comparisons.products, one.product, other.product, view)
+        elif one.model and other.model and one.model != other.model:
+            shown = partial(comparisons.models, one.model, other.model, view)
+        else:
+            shown = partial(comparisons.choice, one, other, view)
+        page = self.page(view, compare_path(*asked), "compare.html", shown)
+        return msgspec.structs.replace(page, generation=view.snapshot.generations.newest)
 
     def data(self, view: SnapshotView) -> Resource:
         """``/data``: the dataset, how to load it, and the proof over it."""
         known = self._data.published()
-
-        def make() -> EncodedBody:
-            body = self._maker.renderer.render("data.html", view, **data.context(known, view))
-            modified = last_modified([known.modified], None)
-            return EncodedBody(body, max(modified, view.snapshot.modified))
-
-        path = f"data?{known.signatures}"
-        return Resource(path, view.snapshot.generations.summary, make, HTML, page_link(view))
+        shown = partial(data.context, known, view)
+        return self.page(view, f"data?{known.signatures}", "data.html", shown)
 
     def changes(self, view: SnapshotView) -> Resource:
         """``/changes``: the newest flips of a #1, or those ``since`` a day."""
-        parameters = Parameters(request.args)
-        since = parameters.day("since")
-        parameters.check()
-        return self._maker.page(
-            view,
-            f"changes?since={since}" if since else "changes",
-            "changes.html",
-            lambda: contexts.changes(view, since),
-            same="changes.json",
-        )
-
-    def api_catalog(self, view: SnapshotView) -> Resolved:
-        """``/.well-known/api-catalog``: where the API and its descriptions are (RFC 9727)."""
-        return small(view, API_CATALOG, lambda: discovery.api_catalog(view), LINK_SET)
-
-    def changes_json(self, view: SnapshotView) -> Resolved:
-        """``/feeds/changes.json``: the same as a JSON Feed."""
-        path = "feeds/changes.json"
-        return small(view, path, lambda: feeds.json_feed(_newest_items(view), view), JSON_FEED)
+        since = alone(request.args, lambda given: given.day("since"))
+        path = f"changes?since={since}" if since else "changes"
+        shown = partial(contexts.changes, view, since)
+        return self.page(view, path, "changes.html", shown, same="changes.json")
 
     def category_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/best/<slug>.atom``: the changes of one category."""
         board = view.snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.at.category_feed)
-
-        def context() -> dict[str, Any]:
-            changes = view.snapshot.aggregates[slug].changes[-feeds.ENTRIES :]
-            items = _items(reversed(changes), view)
-            return {"board": board, "items": items, "id": feeds.identity("feed", slug)}
-
-        found, path = resolution.verdict(board, view), f"feeds/best/{slug}.atom"
-        return self._maker.page(
-            view, path, "category.atom.xml", context, about=found, media_type=ATOM
-        )
+            return resolution.no_category(path_slug(slug), view, partial(view.at.feed, "best"))
+        path, shown = f"feeds/best/{slug}.atom", partial(feeds.of_category, board, view)
+        about = resolution.verdict(board, view)
+        return self.page(view, path, "category.atom.xml", shown, about=about, media_type=ATOM)
 
     def product_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/product/<slug>.atom``: the #1s that a product won and lost."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.at.product_feed)
-
-        def context() -> dict[str, Any]:
-            feed = feeds.of_product(product, view)
-            return {"feed": feed, "items": _items(feed.changes, view)}
-
-        found, path = resolution.record(product, view), f"feeds/product/{slug}.atom"
-        return self._maker.page(view, path, "feed.atom.xml", context, about=found, media_type=ATOM)
+            return resolution.no_product(path_slug(slug), view, partial(view.at.feed, "product"))
+        path, shown = f"feeds/product/{slug}.atom", partial(feeds.of_product, product, view)
+        about = resolution.record(product, view)
+        return self.page(view, path, "feed.atom.xml", shown, about=about, media_type=ATOM)
 
     def topic_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/topics/<slug>.atom``: the changes of a topic's categories."""
         topic = view.snapshot.summary.topic(path_slug(slug))
         if topic is None:
-            return no_topic(slug)
-
-        def context() -> dict[str, Any]:
-            feed = feeds.of_topic(topic, view)
-            return {"feed": feed, "items": _items(feed.changes, view)}
-
-        path = f"feeds/topics/{slug}.atom"
-        return self._maker.page(view, path, "feed.atom.xml", context, media_type=ATOM)
+            return _no_topic(slug)
+        path, shown = f"feeds/topics/{slug}.atom", partial(feeds.of_topic, topic, view)
+        return self.page(view, path, "feed.atom.xml", shown, media_type=ATOM)
 
     def asset(self, view: SnapshotView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
         """``/static/<name>``: the style sheet, the script, the icon."""
-        found = self._assets.get(name)
+        found = self.renderer.assets.get(name)
         if found is None:
             return Absent.because(HTTPStatus.NOT_FOUND, "There is no such file.")
-        named = Resource(f"static/{name}", None, lambda: found.encoded, found.media_type, link="")
-        if request.args.get("v") == found.version:
-            return msgspec.structs.replace(named, cache_control=ASSET_CACHE_CONTROL)
+        media_type = MEDIA_TYPES[Path(name).suffix]
+        named = Resource(f"static/{name}", None, lambda: found, media_type, link="")
+        if request.args.get("v") == version(found):
+            return msgspec.structs.replace(named, cache_control=FOR_GOOD)
         return named
 
     def _labs(self, view: SnapshotView) -> wire.Labs:
-        return self._maker.decoded(resolution.document("labs.json", view), _LABS)
+        return self.decoded(resolution.document("labs.json", view), _LABS)
 
     def _mentions(self, view: SnapshotView) -> dict[str, Any]:
         document = resolution.document("mentions.json", view)
-        return {"mentions": self._maker.decoded(document, _MENTIONS)}
+        return {"mentions": self.decoded(document, _MENTIONS)}
 
     def _described(self, view: SnapshotView) -> dict[str, Any]:
         """The API, from its own description."""
-        document = self._maker.decoded(self._api_docs.openapi_document(view), _DOCUMENTS)
+        document = self.decoded(self._api_docs.openapi_document(view), _DOCUMENTS)
         return {"document": document, "endpoints": list(docs.endpoints(document))}
 
     def _over_all(self) -> tuple[tuple[str, Callable[[SnapshotView], Resource]], ...]:
         """The rules of pages over everything, with their resolvers."""
         return (
-            self._maker.general("", "home.html", contexts.home),
+            self.general("", "home.html", contexts.home),
             ("/changes", self.changes),
-            self._maker.general("mentions", "mentions.html", self._mentions, "mentions.json"),
-            self._maker.general(
-                "labs", "labs.html", lambda view: {"labs": self._labs(view)}, "labs.json"
-            ),
-            self._maker.general("methodology", "methodology.html", contexts.methodology),
-            self._maker.general("docs", "docs.html", self._described, "openapi.json"),
-            self._maker.general("llms.txt", "llms.txt", media_type=TEXT),
-            self._maker.general(ROBOTS, "robots.txt", media_type=TEXT),
-            self._maker.general(
+            self.general("topics", "topics.html", same="topics.json"),
+            self.general("models", "models.html", assistants.overview),
+            self.general("mentions", "mentions.html", self._mentions, "mentions.json"),
+            self.general("labs", "labs.html", lambda view: {"labs": self._labs(view)}, "labs.json"),
+            self.general("methodology", "methodology.html", contexts.methodology),
+            self.general("docs", "docs.html", self._described, "openapi.json"),
+            self.general("llms.txt", "llms.txt", media_type=TEXT),
+            self.general(ROBOTS, "robots.txt", media_type=TEXT),
+            self.general(
                 "sitemap.xml",
                 "sitemap.xml",
                 lambda view: {"places": discovery.site_map(self._labs(view), view)},
                 media_type=XML,
             ),
-            self._maker.general(
-                "feeds/changes.atom", "changes.atom.xml", _newest_changes, media_type=ATOM
-            ),
+            self.general("feeds/changes.atom", "changes.atom.xml", feeds.of_all, media_type=ATOM),
         )
 
 
-def _newest_items(view: SnapshotView) -> list[dict[str, Any]]:
-    return _items(islice(view.snapshot.summary.changes, feeds.ENTRIES), view)
+def _suggestions(view: SnapshotView) -> bytes:
+    """``/search/suggest``: titles and paths for what is being typed."""
+    snapshot, query = view.snapshot, alone(request.args, Parameters.query)
+    hits = snapshot.summary.index.complete(query)
+    leaderboards = (snapshot.leaderboards.get(hit.slug) for hit in hits.categories)
+    products = (snapshot.product(hit.slug) for hit in hits.brands)
+    pair = comparisons.asked_in(query, view)
+    found = [
+        *([(f"Compare {pair[0]} and {pair[1]}", pair[2])] if pair else []),
+        *[(b.category.title, f"best/{b.slug}") for b in leaderboards if b][: SUGGESTED[0]],
+        *[(p.name, f"product/{p.slug}") for p in products if p][: SUGGESTED[1]],
+    ]
+    return msgspec.json.encode([{"title": title, "path": path} for title, path in found])
 
 
-def _newest_changes(view: SnapshotView) -> dict[str, Any]:
-    return {
-        "items": _newest_items(view),
-        "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
-        "id": feeds.identity("feed", "changes"),
-    }
+def _no_topic(slug: str) -> Absent:
+    """That there is no such topic."""
+    why = f'There is no topic with the slug "{slug}". /topics lists them all.'
+    return Absent.because(HTTPStatus.NOT_FOUND, why)
 
 
-def _items(changes: Iterable[Change], view: SnapshotView) -> list[dict[str, Any]]:
-    return [feeds.item(flip, view) for flip in contexts.pick_changes(changes, view.snapshot)]
+def _no_model(slug: str, view: SnapshotView) -> Absent | Moved:
+    """Where a slug leads that no configured assistant has: to its new one, or nowhere."""
+    for former, model in view.snapshot.catalogue.former_names.items():
+        if slug_of(former) == slug:
+            slugs = {name: own for own, name in view.snapshot.summary.model_slugs.items()}
+            return Moved(view.at.model_page(slugs[model]))
+    retired = next((m for m in view.snapshot.summary.retired if slug_of(m) == slug), None)
+    if retired:
+        why = f"{retired} is not asked any more: its polls stay in the history, and count nowhere."
+        return Absent.because(HTTPStatus.GONE, why)
+    why = f'There is no assistant with the slug "{slug}". /models lists them all.'
+    return Absent.because(HTTPStatus.NOT_FOUND, why)

@@ -1,4 +1,4 @@
-"""Pages to browse by: comparisons are found from names, assistants by their addresses."""
+"""Comparisons are found from names; assistants and topics by their addresses."""
 
 from __future__ import annotations
 
