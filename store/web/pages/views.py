@@ -27,6 +27,7 @@ from store.web.pages import (
     docs,
     feeds,
 )
+from store.web.pages.chart_data import ChartData
 from store.web.pages.data import FOR_GOOD
 from store.web.pages.drawing import VERDICTS, Drawing
 from store.web.pages.evidence import Evidence
@@ -75,6 +76,7 @@ class Pages(PageMaker):
         resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
             *self._over_all(),
             *Drawing(self.responder, self.renderer).rules(),
+            *ChartData(self.responder, self.renderer).rules(),
             ("/search", self.search),
             small("search/suggest", _suggestions, JSON),
             ("/best/<slug>", self.category),
