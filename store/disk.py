@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -23,6 +24,31 @@ def opened(path: Path) -> Iterator[int]:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         check_regular(handle, path)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a regular file.
+
+    Raises:
+        OSError: see :func:`opened`.
+    """
+    with opened(path) as handle, os.fdopen(handle, "rb", closefd=False) as file:
+        return file.read()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[int]:
+    """An open folder, while no other thread or process has it in this way.
+
+    Raises:
+        OSError: it cannot be opened, or is a link.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
         yield handle
     finally:
         os.close(handle)

@@ -11,14 +11,13 @@ in it is needed while all is well.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.disk import atomic_write, make_folder, opened
+from store.disk import atomic_write, locked, make_folder, opened
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -118,12 +117,8 @@ class LastGood:
         """The folder, made if need be, while no other process changes anything in it."""
         if not self._home.is_dir():
             make_folder(self._home)
-        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with locked(self._home):
             yield
-        finally:
-            os.close(handle)
 
     def place(self, name: str, data: bytes, modified: int | None = None) -> None:
         """Put a file in place whole, with its time if one is given, and in a folder of ours."""

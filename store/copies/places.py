@@ -7,15 +7,13 @@ what was read, so that of two writers one is refused. Only this module knows obs
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hashlib
-import os
 import re
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from store.disk import atomic_write, opened
+from store.disk import atomic_write, locked, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -112,8 +110,7 @@ class Folder:
     def read(self, name: str) -> Read | None:
         """See :class:`Place`."""
         try:
-            with opened(self._home / name) as handle:
-                data = os.pread(handle, os.fstat(handle).st_size, 0)
+            data = read_regular(self._home / name)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -138,7 +135,8 @@ class Folder:
 
     def replace(self, item: Item, tag: str | None) -> str:
         """See :class:`Place`."""
-        with self._locked():
+        self._home.mkdir(parents=True, exist_ok=True)
+        with locked(self._home.resolve()):
             if self.tag(item.name) != tag:
                 raise Replaced(f"{self._home / item.name} was written by somebody else meanwhile")
             self.write([item])
@@ -148,16 +146,6 @@ class Folder:
         """See :class:`Place`."""
         for name in names:
             (self._home / name).unlink(missing_ok=True)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._home.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
 
 
 class Bucket:

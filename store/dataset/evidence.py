@@ -14,7 +14,7 @@ import msgspec
 
 from store.dataset.leaves import sealed_lines, stamp_of
 from store.dataset.merkle import leaf_hash
-from store.disk import opened
+from store.disk import opened, read_regular
 from store.history import History
 from store.line_codec import decode_line, has_valid_checksum, id_of, redacted
 from store.records import Poll
@@ -48,28 +48,19 @@ def lines(
 def _sealed(path: Path, leaves: Sequence[Leaf]) -> Iterator[bytes]:
     """The lines of one file; one that is nowhere in it as its leaf says is gone."""
     first = min(leaf.start for leaf in leaves)
+    elsewhere: dict[bytes, bytes] | None = None
     try:
         with opened(path) as handle:
             block = os.pread(handle, max(leaf.end for leaf in leaves) - first, first)
     except FileNotFoundError:
-        block = b""
-    elsewhere: dict[bytes, bytes] | None = None
+        block, elsewhere = b"", {}
     for leaf in leaves:
         line = block[leaf.start - first : leaf.end - first]
         if leaf_hash(line) != leaf.hash:
             if elsewhere is None:  # a line before it was repaired or lost
-                elsewhere = {leaf_hash(each): each for each in _sealed_in(path)}
+                elsewhere = {leaf_hash(line): line for _, line in sealed_lines(read_regular(path))}
             line = elsewhere.get(leaf.hash, GONE)
         yield line
-
-
-def _sealed_in(path: Path) -> list[bytes]:
-    try:
-        with opened(path) as handle:
-            data = os.pread(handle, os.fstat(handle).st_size, 0)
-    except FileNotFoundError:
-        return []
-    return [line for _, line in sealed_lines(data)]
 
 
 def hide(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:

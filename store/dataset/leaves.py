@@ -9,12 +9,11 @@ from history: a damaged list is an error that names its file and line.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ from msgspec import Struct, field
 
 from store.counting import latest_time
 from store.dataset.merkle import Tree, leaf_hash
-from store.disk import opened
+from store.disk import locked, read_regular
 from store.last_good import LastGood
 from store.line_codec import has_valid_checksum
 from store.records import is_slug
@@ -192,7 +191,8 @@ class LeafList:
                 nothing was added.
             OSError: it could not be written.
         """
-        with self._locked():
+        self._home.mkdir(mode=0o750, exist_ok=True)
+        with locked(self._home) as folder:
             self._cut_torn_ends()
             listed = self._kept() or self._listed()
             heads, written = listed.heads, self.heads()
@@ -206,6 +206,7 @@ class LeafList:
             self._append(fresh)
             body = b"".join(map(head_line, heads.closed[len(written) :]))
             self._write(HEADS, body)
+            os.fsync(folder)
             self._keep(listed)
             self.sizes = {month: len(self.month(month)) for month in self.months()}
             return heads.closed
@@ -274,8 +275,7 @@ class LeafList:
             if not is_slug(slug):
                 continue
             end, digest = listed.files.get(slug, (0, _NOTHING))
-            with opened(path) as handle:
-                data = os.pread(handle, os.fstat(handle).st_size, 0)
+            data = read_regular(path)
             seen = sha256(memoryview(data)[:end])
             is_known = seen.digest() == digest
             if is_known:
@@ -330,21 +330,9 @@ class LeafList:
 
     def _read(self, name: str) -> bytes:
         try:
-            with opened(self._home / name) as handle:
-                return os.pread(handle, os.fstat(handle).st_size, 0)
+            return read_regular(self._home / name)
         except FileNotFoundError:
             return b""
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._home.mkdir(mode=0o750, exist_ok=True)
-        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def first_listing(directory: Path, now: datetime | None = None) -> Iterator[Leaf]:

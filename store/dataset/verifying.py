@@ -16,7 +16,7 @@ from store.dataset import catalogue, evidence, formats, leaves, manifest, metada
 from store.dataset.leaves import Head, Heads, ProofError, check_grown, parse, parse_heads
 from store.dataset.merkle import Tree, leaf_hash
 from store.dataset.writing import sums, whole_files
-from store.disk import opened
+from store.disk import read_regular
 from store.line_codec import decode_line, has_valid_checksum, has_valid_id, id_of
 from store.memory import Store
 
@@ -347,8 +347,7 @@ def check_proof(
 
 def _bytes(directory: Path, name: str) -> bytes:
     try:
-        with opened(directory / name):
-            return (directory / name).read_bytes()
+        return read_regular(directory / name)
     except OSError as error:
         raise Difference(f"{name} cannot be read: {error.strerror}") from None
 

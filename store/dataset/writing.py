@@ -7,10 +7,8 @@ versions before lose its texts too, and say so.
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import os
-from contextlib import contextmanager
 from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING
@@ -22,7 +20,7 @@ from msgspec.structs import replace
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
 from store.dataset.leaves import LeafList, ProofError
 from store.dataset.manifest import File, Manifest, Redaction
-from store.disk import atomic_write
+from store.disk import atomic_write, locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,7 +68,7 @@ def write(target: Path, source: Source, now: datetime) -> Written:
     """
     target.mkdir(parents=True, exist_ok=True)
     leaf_list = LeafList(source.directory)
-    with _locked(target):
+    with locked(target.resolve()):
         older = read(target)
         before = next(reversed(older.values()), None)
         published = _published(target, before, leaf_list) if before else ()
@@ -365,14 +363,3 @@ def _link(source: Path, name: Path) -> None:
     except OSError:
         draft.write_bytes(source.read_bytes())
     draft.replace(name)
-
-
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    """The directory, while no other process writes a version."""
-    handle = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
