@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,7 +29,7 @@ from store.line_codec import has_valid_checksum
 from store.records import is_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 FOLDER, SUFFIX, HEADS = "proof", ".leaves", "heads.jsonl"
@@ -41,8 +41,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _BREATH = 250
 """Leaves, a millisecond's, after which a server's other threads have a turn: they wait 5 ms else,
 and of 741,000 leaves again and again for 4 s."""
-_HASH = 32
-"""Bytes of a leaf's hash, SHA-256."""
+_HASH, _TIME_SIZE = 32, 20
+"""Bytes of a leaf's hash, SHA-256, and of a time."""
 _NOTHING = sha256().digest()
 """Of a file of which nothing is listed."""
 LISTED = "listed"
@@ -109,10 +109,12 @@ class Stamp(Struct, rename="camel", order=True):
 class Listed(Struct, omit_defaults=True):
     """What follows from the list: heads, and of each history file up to where it is listed.
 
-    That is an offset and the SHA-256 of the bytes before it, empty if nobody knows. ``hashes`` are
-    those of a file's leaves, joined, and only there if the list was read.
+    That is an offset and the SHA-256 of the bytes before it, empty if nobody knows. No line there
+    has a time after ``newest``. ``hashes`` are those of a file's leaves, joined, and only there if
+    the list was read.
     """
 
+    newest: bytes
     heads: Heads = field(default_factory=Heads)
     files: dict[str, tuple[int, bytes]] = {}
     hashes: dict[str, bytearray] = {}
@@ -121,23 +123,6 @@ class Listed(Struct, omit_defaults=True):
 _HEAD = msgspec.json.Decoder(Head)
 _LISTED = msgspec.json.Decoder(Listed)
 _STAMP = msgspec.json.Decoder(Stamp)
-
-
-Ends = Callable[[], Mapping[str, int]]
-"""Reads history, and says up to which offset of each file."""
-Clock = Callable[[bytes], str]
-"""Which time a line counts with; empty if it is none that a line can bear now."""
-
-
-def clock(now: datetime) -> Clock:
-    """The time of a line, unless it lies beyond ``now``: such a line never closes a day."""
-    latest = latest_time(now)
-
-    def time_of(line: bytes) -> str:
-        time = stamp_of(line).polled_at
-        return time if _TIME.fullmatch(time) and time <= latest else ""
-
-    return time_of
 
 
 def stamp_of(line: bytes) -> Stamp:
@@ -177,7 +162,10 @@ class LeafList:
         return parse_heads(self._read(HEADS), f"{FOLDER}/{HEADS}")
 
     def extend(
-        self, now: datetime, published: Sequence[Head] = (), read: Ends | None = None
+        self,
+        now: datetime,
+        published: Sequence[Head] = (),
+        read: Callable[[], Mapping[str, int]] | None = None,
     ) -> list[Head]:
         """List what history holds and the list does not, and write the heads of days now closed.
 
@@ -198,14 +186,13 @@ class LeafList:
             heads, written = listed.heads, self.heads()
             check_grown(written, heads.closed, f"{FOLDER}/{HEADS}")
             check_grown(published, heads.closed, f"the published {HEADS}")
-            fresh: list[Leaf] = []
             unlisted = self.unlisted(listed, read() if read else None)
-            for leaf in self.in_order(unlisted, clock(now), heads.day, now):
+            fresh = list(in_order(unlisted, heads.day, now))
+            for leaf in fresh:
                 heads.add(leaf.day, leaf.hash)
-                fresh.append(leaf)
-            self._append(fresh)
-            body = b"".join(map(head_line, heads.closed[len(written) :]))
-            self._write(HEADS, body)
+            for month, leaves in groupby(fresh, lambda leaf: leaf.day[:7]):
+                self._write(f"{month}{SUFFIX}", b"".join(map(Leaf.line, leaves)))
+            self._write(HEADS, b"".join(map(head_line, heads.closed[len(written) :])))
             os.fsync(folder)
             self._keep(listed)
             self.sizes = {month: len(self.month(month)) for month in self.months()}
@@ -222,7 +209,7 @@ class LeafList:
 
     def _listed(self) -> Listed:
         """What follows from the list, read leaf by leaf."""
-        listed = Listed()
+        listed = Listed(b"")
         for number, leaf in enumerate(self.leaves()):
             if number % _BREATH == 0:
                 time.sleep(0.0001)
@@ -270,6 +257,7 @@ class LeafList:
         Raises:
             ProofError: a listed line is another now.
         """
+        newest = listed.newest
         for path in sorted(self._history.glob("*.jsonl")):
             slug = path.stem
             if not is_slug(slug):
@@ -278,12 +266,13 @@ class LeafList:
             data = read_regular(path)
             seen = sha256(memoryview(data)[:end])
             is_known = seen.digest() == digest
-            if is_known:
-                new = _once(data, end)
-            else:
-                listed.hashes = listed.hashes or self._listed().hashes
-                new = _new(path.name, data, bytes(listed.hashes.get(slug, b"")))
+            if not is_known:
                 end, seen = 0, sha256()
+            new = once = _once(data, end, newest)
+            if not is_known:
+                listed.hashes = listed.hashes or self._listed().hashes
+                new = _new(path.name, once, bytes(listed.hashes.get(slug, b"")))
+            listed.newest = max([listed.newest, *(_time_in(line) for _, line in once)])
             most = len(data) if ends is None else ends.get(slug, 0)
             left = [start for start, _ in new if start >= most]
             whole = left[0] if left else _whole(data)
@@ -291,26 +280,6 @@ class LeafList:
             # Where lines are left, listed ones may follow that only the list knows.
             listed.files[slug] = (whole, seen.digest()) if is_known or not left else (0, b"")
             yield from ((slug, start, line) for start, line in new if start < most)
-
-    @staticmethod
-    def in_order(
-        found: Iterable[tuple[str, int, bytes]], time_of: Clock, day: str, now: datetime
-    ) -> Iterator[Leaf]:
-        """New leaves by time, file and offset, each under its day or the one that is open."""
-        keyed = sorted(
-            (not (time := time_of(line)), time, slug, start, start + len(line), leaf_hash(line))
-            for slug, start, line in found
-        )
-        for _, time, slug, start, end, digest in keyed:
-            day = max(day, time[:10]) or f"{now:%Y-%m-%d}"
-            yield Leaf(day, slug, start, end, digest)
-
-    def _append(self, leaves: Iterable[Leaf]) -> None:
-        by_month: dict[str, list[bytes]] = {}
-        for leaf in leaves:
-            by_month.setdefault(leaf.day[:7], []).append(leaf.line())
-        for month, lines in sorted(by_month.items()):
-            self._write(f"{month}{SUFFIX}", b"".join(lines))
 
     def _write(self, name: str, data: bytes) -> None:
         if not data:
@@ -335,37 +304,64 @@ class LeafList:
             return b""
 
 
-def first_listing(directory: Path, now: datetime | None = None) -> Iterator[Leaf]:
-    """The leaves of a history that was never listed, as :meth:`LeafList.extend` would list them.
+def first_listing(directory: Path) -> Iterator[Leaf]:
+    """The leaves of a history that was never listed, as a listing at the end of time has them."""
+    last = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+    return in_order(LeafList(directory).unlisted(Listed(b"")), "", last)
 
-    Without ``now`` no time lies beyond it.
+
+def in_order(found: Iterable[tuple[str, int, bytes]], day: str, now: datetime) -> Iterator[Leaf]:
+    """New leaves by time, file and offset, each under its day or the one that is open.
+
+    A line whose time lies beyond ``now`` is as one without a time: it never closes a day.
     """
-    listed = LeafList(directory)
-    moment = now or datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
-    return listed.in_order(listed.unlisted(Listed()), clock(moment), "", moment)
+    latest = latest_time(now)
+    keyed = sorted(
+        (not (time := _time(line, latest)), time, slug, start, start + len(line), leaf_hash(line))
+        for slug, start, line in found
+    )
+    for _, time, slug, start, end, digest in keyed:
+        day = max(day, time[:10]) or f"{now:%Y-%m-%d}"
+        yield Leaf(day, slug, start, end, digest)
 
 
-def _once(data: bytes, start: int) -> list[tuple[int, bytes]]:
-    """Offset and text of the sealed lines from ``start`` on, each text for the first time."""
+def _time(line: bytes, latest: str) -> str:
+    time = stamp_of(line).polled_at
+    return time if _TIME.fullmatch(time) and time <= latest else ""
+
+
+def _once(data: bytes, start: int, newest: bytes) -> list[tuple[int, bytes]]:
+    """Offset and text of the sealed lines from ``start`` on, each text for the first time.
+
+    Before ``start`` no time is after ``newest``: of a later line, none there can be the same.
+    """
+    lines = list(sealed_lines(data, start))
+    is_late = any(_time_in(line) <= newest for _, line in lines)
+    before = data[:start].split(b"\n") if is_late else []  # 1 ms for each MB
     found: dict[bytes, int] = {}
-    for offset, line in sealed_lines(data, start):
-        if data.find(line, 0, start) < 0:  # no sealed line is a part of another
+    for offset, line in lines:
+        if line not in before:
             found.setdefault(line, offset)
     return [(offset, line) for line, offset in found.items()]
 
 
-def _new(name: str, data: bytes, hashes: bytes) -> list[tuple[int, bytes]]:
-    """Offset and text of the sealed lines of a history file whose ``hashes`` are not listed.
+def _time_in(line: bytes) -> bytes:
+    """What stands where polls have their time; nobody needs to believe it."""
+    return line.partition(b'"polledAt":"')[2][:_TIME_SIZE]
+
+
+def _new(name: str, once: Iterable[tuple[int, bytes]], hashes: bytes) -> list[tuple[int, bytes]]:
+    """Of the sealed lines of a history file those whose hashes are not among the listed ``hashes``.
 
     Raises:
         ProofError: one stands before listed ones, of which one is gone: it was changed.
     """
     time.sleep(0.0001)  # as for _BREATH
     known = {hashes[i : i + _HASH] for i in range(0, len(hashes), _HASH)}
-    lines = [(start, line, leaf_hash(line)) for start, line in _once(data, 0)]
+    lines = [(start, line, leaf_hash(line)) for start, line in once]
     new = [(start, line) for start, line, digest in lines if digest not in known]
-    there = [(start, digest) for start, _, digest in lines if digest in known]
-    if new and there and new[0][0] < there[-1][0] and len(there) < len(known):
+    there = [start for start, _, digest in lines if digest in known]
+    if new and there and new[0][0] < there[-1] and len(there) < len(known):
         raise ProofError(
             f"history/{name}: the line at byte {new[0][0]:,} is another than the one that was "
             "listed; put the file back from a backup, or withhold a poll instead of changing it"
