@@ -93,13 +93,6 @@ class Files:
             self._group.clear()
 
 
-def files_of(table: Table, rows: Iterable[Row], *, parquet: bool) -> tuple[bytes, bytes | None]:
-    """Rows as CSV and, if it is wanted, as Parquet; see :class:`Files`."""
-    files = Files(table, parquet=parquet)
-    files.add(rows)
-    return files.done()
-
-
 def _parquet_writer(table: Table, sink: io.BytesIO) -> Any:
     """Parquet, zstd; one version of pyarrow always gives the same bytes."""
     import pyarrow as pa  # noqa: PLC0415 - as above

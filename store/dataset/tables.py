@@ -17,7 +17,7 @@ from store.counting import history_files
 from store.rankings.merging import PLACES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from store.records import Poll
     from store.snapshot import Snapshot
@@ -49,6 +49,13 @@ class Table(Struct, frozen=True):
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
+
+    def paths(self, month: str = "") -> tuple[str, str]:
+        """Its files as CSV and as Parquet."""
+        if month:
+            folder = f"{self.name}/month={month}/{self.name}"
+            return f"csv/{folder}.csv.gz", f"{folder}.parquet"
+        return f"{self.name}.csv", f"{self.name}.parquet"
 
     def slim(self) -> Table:
         """The same table as a CSV has it: without lists and, by month, without free texts."""
@@ -164,20 +171,10 @@ CHANGES = _table(
     ("confirmed", "boolean", "whether the next answer agreed"),
 )
 
-MONTHLY = (POLLS, PICKS)
-WHOLE = (ANSWERS, CATEGORIES, CHANGES, NAMES, PRODUCTS, RANKINGS)
 
-
-def monthly_rows(table: Table, polls: Iterable[Poll]) -> Iterator[Row]:
-    """The rows of ``polls`` or ``picks``; lists are as the polls have them."""
-    if table is POLLS:
-        return map(_poll, polls)
-    return (row for poll in polls for row in _picks(poll))
-
-
-def _poll(poll: Poll) -> Row:
+def _polls(poll: Poll) -> Iterator[Row]:
     usage = poll.usage
-    return (
+    yield (
         poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.pick,
         poll.ranking, poll.reason, poll.missed, poll.caveat, poll.error, poll.failure, poll.notes,
         poll.served_model, poll.request_id, poll.web_search,
@@ -240,16 +237,14 @@ def _changes(snapshot: Snapshot) -> Iterator[Row]:
         )  # fmt: skip
 
 
-_ROWS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
-    ANSWERS.name: _answers,
-    CATEGORIES.name: _categories,
-    CHANGES.name: _changes,
-    NAMES.name: _names,
-    PRODUCTS.name: _products,
-    RANKINGS.name: _rankings,
+MONTHLY: dict[Table, Callable[[Poll], Iterator[Row]]] = {POLLS: _polls, PICKS: _picks}
+"""The tables that are kept by month, and their rows of a poll; lists are as the poll has them."""
+WHOLE: dict[Table, Callable[[Snapshot], Iterator[Row]]] = {
+    ANSWERS: _answers,
+    CATEGORIES: _categories,
+    CHANGES: _changes,
+    NAMES: _names,
+    PRODUCTS: _products,
+    RANKINGS: _rankings,
 }
-
-
-def whole_rows(snapshot: Snapshot) -> dict[str, list[Row]]:
-    """The rows of every table that is over the whole history, by table."""
-    return {table.name: list(_ROWS[table.name](snapshot)) for table in WHOLE}
+"""The tables over the whole history, and their rows."""

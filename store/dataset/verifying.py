@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
 from store.dataset.leaves import Head, Heads, ProofError, check_grown, parse, parse_heads
 from store.dataset.merkle import Tree, leaf_hash
-from store.dataset.writing import sums, whole_files
+from store.dataset.writing import sums
 from store.disk import read_regular
 from store.line_codec import decode_line, has_valid_checksum, has_valid_id, id_of
 from store.memory import Store
@@ -156,7 +156,10 @@ def _prove_months(
             raise Difference(str(error)) from None
         lines = evidence.lines_of(_unpacked(directory, manifest.EVIDENCE.format(month)))
         _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
-        _check_rows(directory, found, month, lines)
+        polls = list(evidence.polls(lines))
+        for table, rows_of in tables.MONTHLY.items():
+            rows = [row for poll in polls for row in rows_of(poll)]
+            _check_table(directory, found, table, rows, month)
         yield listed, lines
 
 
@@ -228,17 +231,20 @@ def check_against(given: Iterable[Head], hashes: Sequence[bytes]) -> None:
         )
 
 
-def _check_rows(directory: Path, found: Manifest, month: str, lines: Sequence[bytes]) -> None:
-    """See that tables by month hold the rows that follow from the lines, and no others."""
-    polls = list(evidence.polls(lines))
-    for table in tables.MONTHLY:
-        rows = list(tables.monthly_rows(table, polls))
-        slim = f"csv/{table.name}/month={month}/{table.name}.csv.gz"
-        body, _ = formats.files_of(table, rows, parquet=False)
-        compare(slim, body, _unpacked(directory, slim))
-        name = f"{table.name}/month={month}/{table.name}.parquet"
-        if name in found.files and formats.has_parquet():
-            _compare_rows(name, table, rows, _bytes(directory, name))
+def _check_table(
+    directory: Path,
+    found: Manifest,
+    table: tables.Table,
+    rows: Sequence[tables.Row],
+    month: str = "",
+) -> None:
+    """See that the files of a table hold the rows that follow, and no others."""
+    slim, name = table.paths(month)
+    files = formats.Files(table, parquet=False)
+    files.add(rows)
+    compare(slim, files.done()[0], (_unpacked if month else _bytes)(directory, slim))
+    if name in found.files and formats.has_parquet():
+        _compare_rows(name, table, rows, _bytes(directory, name))
 
 
 def _compare_rows(
@@ -283,13 +289,8 @@ def rebuild(directory: Path, found: Manifest, proved: Proved, rebuilt: Path) -> 
             raise Difference(
                 f"the record is not what is left of a withheld poll:\n  there:   {shown}"
             )
-    expected = tables.whole_rows(snapshot)
-    for name, body, _ in whole_files(snapshot, parquet=False):
-        compare(name, body, _bytes(directory, name))
-    for table in tables.WHOLE:
-        name = f"{table.name}.parquet"
-        if name in found.files and formats.has_parquet():
-            _compare_rows(name, table, expected[table.name], _bytes(directory, name))
+    for table, rows_of in tables.WHOLE.items():
+        _check_table(directory, found, table, list(rows_of(snapshot)))
     return store
 
 
