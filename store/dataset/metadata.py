@@ -204,7 +204,7 @@ def _resource(name: str, file: File) -> dict[str, Any]:
             "$schema": _PROFILE.format("tableschema"),
             "fields": [
                 {"name": column.name, "type": column.type, "description": column.about}
-                for column in table.slim().columns
+                for column in table.slim
             ],
             "missingValues": [""],
         },

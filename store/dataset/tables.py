@@ -10,7 +10,6 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from store.counting import history_files
@@ -57,15 +56,11 @@ class Table(Struct, frozen=True):
             return f"csv/{folder}.csv.gz", f"{folder}.parquet"
         return f"{self.name}.csv", f"{self.name}.parquet"
 
-    def slim(self) -> Table:
-        """The same table as a CSV has it: without lists and, by month, without free texts."""
+    @property
+    def slim(self) -> tuple[Column, ...]:
+        """The columns that a CSV has: none with lists and, by month, none with free texts."""
         left_out = FREE_TEXT if self in MONTHLY else ()
-        return msgspec.structs.replace(
-            self,
-            columns=tuple(
-                [c for c in self.columns if c.type not in NESTED and c.name not in left_out]
-            ),
-        )
+        return tuple([c for c in self.columns if c.type not in NESTED and c.name not in left_out])
 
 
 def _table(name: str, about: str, *columns: tuple[str, Type, str]) -> Table:
