@@ -91,7 +91,7 @@ def verify(
                 said, size = _verify_server(server, keep or Path(folder), kept)
         else:
             said, size = _verify_directory(Path(source), kept)
-    except (Difference, Refused) as difference:
+    except (Difference, leaves.ProofError, Refused) as difference:
         raise click.ClickException(f"not verified: {difference}") from None
     except (DataDirectoryError, ChildProcessError) as error:
         raise click.ClickException(f"not verified: {error}") from None

@@ -7,13 +7,14 @@ follows from the sealed lines ends the check as a :class:`Difference`.
 from __future__ import annotations
 
 from hashlib import sha256
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct, field
 
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
-from store.dataset.leaves import Head, Heads, ProofError, check_grown, parse, parse_heads
+from store.dataset.leaves import Head, Heads, check_grown, parse, parse_heads
 from store.dataset.merkle import Tree, leaf_hash
 from store.dataset.writing import sums
 from store.disk import read_regular
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from store.dataset.leaves import Leaf
     from store.dataset.manifest import Manifest
-
-    Progress = Callable[[int], None]
 
 _AROUND = 30
 """Bytes shown on both sides of a difference."""
@@ -73,7 +72,7 @@ def _shown(excerpt: bytes) -> str:
     return ascii(excerpt.decode("utf-8", "replace"))
 
 
-def check_sums(directory: Path, progress: Progress) -> int:
+def check_sums(directory: Path, progress: Callable[[int], None]) -> int:
     """See that a directory holds what its SHA256SUMS lists, and nothing else; its size in bytes.
 
     Raises:
@@ -84,9 +83,8 @@ def check_sums(directory: Path, progress: Progress) -> int:
     for number, line in enumerate(written.split(b"\n")[:-1], start=1):
         digest, _, name = line.decode("utf-8", "replace").partition("  ")
         if name in listed or not name:
-            raise Difference(
-                f"{manifest.SUMS}: line {number} names no further file: {_shown(line)}"
-            )
+            where = f"{manifest.SUMS}: line {number}"
+            raise Difference(f"{where} names no further file: {_shown(line)}")
         listed[name] = digest
     compare(manifest.SUMS, sums(listed), written)
     there = {
@@ -137,10 +135,13 @@ def prove(directory: Path, found: Manifest, rebuilt: Path) -> Proved:
 
     Raises:
         Difference: a line, a hash, a head or a row is not what follows.
+        ProofError: a leaf or a head is none.
     """
     proved = Proved()
     evidence.restore(_prove_months(directory, found, proved), rebuilt / "history")
-    _check_heads(_bytes(directory, leaves.HEADS), proved.heads, leaves.HEADS)
+    data = _bytes(directory, leaves.HEADS)
+    parse_heads(data, leaves.HEADS)
+    compare(leaves.HEADS, b"".join(map(leaves.head_line, proved.heads.closed)), data)
     return proved
 
 
@@ -150,10 +151,7 @@ def _prove_months(
     """Leaves and lines of each month, once they are checked."""
     for month in sorted(found.months):
         name = manifest.LEAVES.format(month)
-        try:
-            listed = list(parse(_bytes(directory, name), month, name))
-        except ProofError as error:
-            raise Difference(str(error)) from None
+        listed = list(parse(_bytes(directory, name), month, name))
         lines = evidence.lines_of(_unpacked(directory, manifest.EVIDENCE.format(month)))
         _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
         polls = list(evidence.polls(lines))
@@ -198,37 +196,27 @@ def check_line(where: str, line: bytes, digest: bytes) -> None:
         raise Difference(f"{where}: the line is not what its id says")
 
 
-def _check_heads(data: bytes, heads: Heads, name: str) -> None:
-    try:
-        parse_heads(data, name)
-    except ProofError as error:
-        raise Difference(str(error)) from None
-    compare(name, b"".join(map(leaves.head_line, heads.closed)), data)
-
-
 def check_against(given: Iterable[Head], hashes: Sequence[bytes]) -> None:
     """See that the tree goes on from heads that somebody kept elsewhere.
 
     Raises:
         Difference: history before one of them was changed.
     """
-    wanted = {head.size: head for head in given}
     tree = Tree()
-    for i in range(len(hashes) + 1):
-        if head := wanted.pop(i, None):
-            root = tree.root().hex()
-            if root != head.root:
-                raise Difference(
-                    f"history up to {head.date} was rewritten: its first {head.size:,} lines have "
-                    f"the root {root}, and the head that you kept says {head.root}"
-                )
-        if i < len(hashes):
-            tree.append(hashes[i])
-    for head in wanted.values():
-        raise Difference(
-            f"history was cut short: the head of {head.date} that you kept has {head.size:,} "
-            f"lines, and there are {len(hashes):,}"
-        )
+    for head in sorted(given, key=attrgetter("size")):
+        if head.size > len(hashes):
+            raise Difference(
+                f"history was cut short: the head of {head.date} that you kept has {head.size:,} "
+                f"lines, and there are {len(hashes):,}"
+            )
+        for leaf in hashes[tree.size : head.size]:
+            tree.append(leaf)
+        root = tree.root().hex()
+        if root != head.root:
+            raise Difference(
+                f"history up to {head.date} was rewritten: its first {head.size:,} lines have "
+                f"the root {root}, and the head that you kept says {head.root}"
+            )
 
 
 def _check_table(
@@ -281,10 +269,9 @@ def rebuild(directory: Path, found: Manifest, proved: Proved, rebuilt: Path) -> 
     store.history = evidence.PublishedHistory(rebuilt / "history")
     snapshot = store.snapshot
     compare(catalogue.NAME, catalogue.published(snapshot.catalogue, found.base_url), data)
+    withheld = snapshot.catalogue.withheld
     for line in proved.withheld:
-        if evidence.hide(line, snapshot.catalogue.withheld) != line or id_of(line) not in (
-            snapshot.catalogue.withheld
-        ):
+        if id_of(line) not in withheld or evidence.hide(line, withheld) != line:
             shown = _shown(line[: 2 * _AROUND])
             raise Difference(
                 f"the record is not what is left of a withheld poll:\n  there:   {shown}"
@@ -322,27 +309,24 @@ def check_proof(
 ) -> tuple[list[bytes], Heads]:
     """See that a data directory's leaf list names lines that are there, and its heads follow.
 
-    ``lines`` are those of :func:`check_history`.
+    ``lines`` are those of :func:`check_history`. A line may stand later than it did, after one
+    that was repaired; two that changed places do not both.
 
     Raises:
-        Difference: a line or a head is another.
+        Difference: a line is another.
+        ProofError: the list or a head is damaged.
     """
     listed = leaves.LeafList(directory)
     hashes, heads = [], Heads()
     places = {(slug, digest): start for (slug, start), digest in lines.items()}
-    try:
-        for leaf in listed.leaves():
-            # It may stand later than it did: a line before it was repaired. Two that changed
-            # places do not both.
-            if places.get((leaf.slug, leaf.hash), -1) < leaf.start:
-                name = f"history/{leaf.slug}.jsonl"
-                there = _bytes(directory, name)[leaf.start :].partition(b"\n")[0]
-                check_line(f"{name}: byte {leaf.start:,}", there, leaf.hash)
-            heads.add(leaf.day, leaf.hash)
-            hashes.append(leaf.hash)
-        check_grown(listed.heads(), heads.closed, f"{leaves.FOLDER}/{leaves.HEADS}")
-    except ProofError as error:
-        raise Difference(str(error)) from None
+    for leaf in listed.leaves():
+        if places.get((leaf.slug, leaf.hash), -1) < leaf.start:
+            name = f"history/{leaf.slug}.jsonl"
+            there = _bytes(directory, name)[leaf.start :].partition(b"\n")[0]
+            check_line(f"{name}: byte {leaf.start:,}", there, leaf.hash)
+        heads.add(leaf.day, leaf.hash)
+        hashes.append(leaf.hash)
+    check_grown(listed.heads(), heads.closed, f"{leaves.FOLDER}/{leaves.HEADS}")
     return hashes, heads
 
 
