@@ -11,7 +11,7 @@ import hashlib
 import re
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from store.disk import atomic_write, locked, read_regular
 
@@ -58,57 +58,17 @@ class Item(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class Place(Protocol):
-    """Objects by name; names have slashes, as paths in an address do."""
-
-    def read(self, name: str) -> Read | None:
-        """An object, or ``None`` if there is none."""
-
-    def tag(self, name: str) -> str | None:
-        """The tag of an object's version, or ``None`` if there is none."""
-
-    def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
-        """Write objects in any order, many at once; ``done`` is called after each."""
-
-    def replace(self, item: Item, tag: str | None) -> str:
-        """Write one object if its version still has this tag, or if there is none; its new tag.
-
-        Raises:
-            Replaced: it has another.
-        """
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove objects, be they there or not."""
-
-
-def place(where: str) -> Place:
-    """The place that a command was given: a path, or an address such as ``s3://bucket/prefix``.
-
-    Raises:
-        PlaceError: it is an address that cannot be used.
-    """
-    scheme, found, rest = where.partition("://")
-    if not found:
-        return Folder(Path(where))
-    if scheme not in CLOUDS or not re.fullmatch(r"[\w.-]+(/[\w.~-]+)*/?", rest, re.ASCII):
-        raise PlaceError(f"{scheme}:// is no place that is known, or its name is none; "
-                         "use a folder, s3://bucket/prefix, gs://… or az://…")  # fmt: skip
-    return Bucket(where)
-
-
-def is_cloud(where: str) -> bool:
-    """Whether a command was given an address, not a path."""
-    return "://" in where
-
-
 class Folder:
-    """Objects as files below a folder of this machine."""
+    """Objects as files below a folder of this machine.
+
+    Names have slashes, as paths in an address do.
+    """
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def read(self, name: str) -> Read | None:
-        """See :class:`Place`."""
+        """An object, or ``None`` if there is none."""
         try:
             data = read_regular(self._home / name)
         except (FileNotFoundError, NotADirectoryError):
@@ -118,12 +78,12 @@ class Folder:
         return Read(data, _tag(data))
 
     def tag(self, name: str) -> str | None:
-        """See :class:`Place`."""
+        """The tag of an object's version, or ``None`` if there is none."""
         found = self.read(name)
         return found.tag if found else None
 
     def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
-        """See :class:`Place`."""
+        """Write objects in any order; ``done`` is called after each."""
         for item in items:
             path = self._home / item.name
             try:
@@ -134,7 +94,11 @@ class Folder:
             done()
 
     def replace(self, item: Item, tag: str | None) -> str:
-        """See :class:`Place`."""
+        """Write one object if its version still has this tag, or if there is none; its new tag.
+
+        Raises:
+            Replaced: it has another.
+        """
         self._home.mkdir(parents=True, exist_ok=True)
         with locked(self._home.resolve()):
             if self.tag(item.name) != tag:
@@ -143,13 +107,13 @@ class Folder:
         return _tag(item.data())
 
     def remove(self, names: Iterable[str]) -> None:
-        """See :class:`Place`."""
+        """Remove objects, be they there or not."""
         for name in names:
             (self._home / name).unlink(missing_ok=True)
 
 
 class Bucket:
-    """Objects of a cloud; credentials and endpoint come from the environment.
+    """Objects of a cloud, many on their way at once; keys and endpoint come from the environment.
 
     store/cli/README.md (Backup and restore) says which variables each cloud reads.
     """
@@ -168,7 +132,7 @@ class Bucket:
             self._bucket = obstore.store.from_url(address)
 
     def read(self, name: str) -> Read | None:
-        """See :class:`Place`."""
+        """See :class:`Folder`."""
         with self._told():
             try:
                 found = self._obstore.get(self._bucket, name)
@@ -179,7 +143,7 @@ class Bucket:
                 return None
 
     def tag(self, name: str) -> str | None:
-        """See :class:`Place`."""
+        """See :class:`Folder`."""
         with self._told():
             try:
                 return str(self._obstore.head(self._bucket, name)[self._condition])
@@ -187,12 +151,12 @@ class Bucket:
                 return None
 
     def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
-        """See :class:`Place`."""
+        """See :class:`Folder`."""
         with self._told():
             asyncio.run(self._write(iter(items), done))
 
     def replace(self, item: Item, tag: str | None) -> str:
-        """See :class:`Place`."""
+        """See :class:`Folder`."""
         errors = self._obstore.exceptions
         gone = (FileNotFoundError,) if tag else ()  # where nothing was, the bucket is missing
         changed = (errors.AlreadyExistsError, errors.PreconditionError, *gone)
@@ -208,7 +172,7 @@ class Bucket:
             return str(put[self._condition])
 
     def remove(self, names: Iterable[str]) -> None:
-        """See :class:`Place`."""
+        """See :class:`Folder`."""
         listed = list(names)
         with self._told():
             try:
@@ -243,6 +207,29 @@ class Bucket:
             if isinstance(error, OSError) and error.errno is not None:
                 raise error from None  # a file of this machine
             raise PlaceError(f"{self._address} cannot be used: {_reason(error)}") from None
+
+
+Place = Folder | Bucket
+
+
+def place(where: str) -> Place:
+    """The place that a command was given: a path, or an address such as ``s3://bucket/prefix``.
+
+    Raises:
+        PlaceError: it is an address that cannot be used.
+    """
+    scheme, found, rest = where.partition("://")
+    if not found:
+        return Folder(Path(where))
+    if scheme not in CLOUDS or not re.fullmatch(r"[\w.-]+(/[\w.~-]+)*/?", rest, re.ASCII):
+        raise PlaceError(f"{scheme}:// is no place that is known, or its name is none; "
+                         "use a folder, s3://bucket/prefix, gs://… or az://…")  # fmt: skip
+    return Bucket(where)
+
+
+def is_cloud(where: str) -> bool:
+    """Whether a command was given an address, not a path."""
+    return "://" in where
 
 
 def _reason(error: BaseException) -> str:
