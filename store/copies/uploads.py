@@ -97,18 +97,18 @@ class Uploader:
         self._before = remote.published
         self._tag = remote.tag
         self._exporter = exporter
+        self._unsure = claim.objects if claim else {}
 
     def changed(self, manifest: Manifest) -> list[str]:
         """The paths whose objects are to be written, in order."""
-        before, claim = self._before, self._before.claim
-        unsure = claim.objects if claim else {}
-        paths = [
+        before = self._before
+        paths = (
             path
             for path in manifest.files
-            if key(path) in unsure
+            if key(path) in self._unsure
             or path not in before.files
             or _state(before, path) != _state(manifest, path)
-        ]
+        )
         return sorted(paths, key=lambda path: (_phase(manifest, path), path))
 
     def upload(
@@ -120,14 +120,13 @@ class Uploader:
             UploadError: somebody else began meanwhile; nothing more is written.
             PlaceError: the bucket cannot be used; a rerun goes on from there.
         """
-        paths, before = self.changed(manifest), self._before
+        paths, before, unsure = self.changed(manifest), self._before, self._unsure
         keys = {key(path) for path in manifest.files}
-        unsure = before.claim.objects if before.claim else {}
         gone = ({key(path) for path in before.files} | unsure.keys()) - keys
         if before.claim:  # what it withdrew is still there
             gone |= set(before.withdrawn) - keys
-        headers = manifest.headers
-        after = Published(manifest.files, manifest.redirects, headers, tuple(sorted(gone)))
+        headers, withdrawn = manifest.headers, tuple(sorted(gone))
+        after = Published(manifest.files, manifest.redirects, headers, withdrawn)
         if not paths and not before.claim and after == before:
             return 0
         new = {key(path): (manifest.files[path].sha256,) for path in paths}
@@ -150,9 +149,8 @@ class Uploader:
 
     def _put(self, published: Published) -> None:
         try:
-            self._tag = self._place.replace(
-                Item(MANIFEST, lambda: _json(published), JSON), self._tag
-            )
+            item = Item(MANIFEST, lambda: _json(published), JSON)
+            self._tag = self._place.replace(item, self._tag)
         except Replaced as error:
             raise UploadError(f"{error}; nothing more was written") from None
 

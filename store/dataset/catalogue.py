@@ -37,9 +37,9 @@ _ENTRY = msgspec.json.Decoder(Entry)
 
 def published(catalogue: Catalogue, base_url: str | None) -> bytes:
     """The catalogue in JSON Lines, sorted by file."""
-    files = dict(sorted(_files(catalogue, base_url)))
+    files = sorted(_files(catalogue, base_url))
     return b"".join(
-        msgspec.json.encode({"file": name, "says": says}) + b"\n" for name, says in files.items()
+        msgspec.json.encode({"file": name, "says": says}) + b"\n" for name, says in files
     )
 
 
@@ -52,7 +52,7 @@ def restore(data: bytes, directory: Path) -> None:
     for number, line in enumerate(data.splitlines(), start=1):
         try:
             entry = _ENTRY.decode(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"line {number}: {error}") from None
         if entry.file not in SINGLE and not _FILE.fullmatch(entry.file):
             raise ValueError(f'line {number}: "{entry.file[:100]}" is no data file')

@@ -35,14 +35,15 @@ def lines(
     leaves: Sequence[Leaf], history: Path, withheld: Mapping[str, Withholding]
 ) -> list[bytes]:
     """The line of each leaf as it is published."""
-    found: dict[int, bytes] = {}
+    found = [GONE] * len(leaves)
     by_file: dict[str, list[int]] = {}
     for position, leaf in enumerate(leaves):
         by_file.setdefault(leaf.slug, []).append(position)
     for slug, positions in by_file.items():
         sealed = _sealed(history / f"{slug}.jsonl", [leaves[i] for i in positions])
-        found.update(zip(positions, (hide(line, withheld) for line in sealed), strict=True))
-    return [found[i] for i in range(len(leaves))]
+        for position, line in zip(positions, sealed, strict=True):
+            found[position] = hide(line, withheld)
+    return found
 
 
 def _sealed(path: Path, leaves: Sequence[Leaf]) -> Iterator[bytes]:
@@ -65,13 +66,11 @@ def _sealed(path: Path, leaves: Sequence[Leaf]) -> Iterator[bytes]:
 
 def hide(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:
     """A line without its texts, if its poll is withheld."""
-    if line == GONE or not withheld:
-        return line
     identity = id_of(line)
     if identity not in withheld:
         return line
     try:
-        return redacted(_POLL.decode(line), withheld[identity])
+        return redacted(_decode_poll(line), withheld[identity])
     except ValueError:  # a damaged line may say anything: nothing of it is shown
         return GONE
 
@@ -104,9 +103,14 @@ def decode(line: bytes) -> Poll:
     Raises:
         ValueError: it is damaged.
     """
-    if is_withheld(line):
+    return _decode_poll(line) if is_withheld(line) else decode_line(line)
+
+
+def _decode_poll(line: bytes) -> Poll:
+    try:
         return _POLL.decode(line)
-    return decode_line(line)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 def is_withheld(line: bytes) -> bool:

@@ -169,10 +169,6 @@ def version_key(version: str) -> tuple[int, ...]:
 
 def published_paths(manifests: Mapping[str, Manifest], latest: Manifest) -> dict[str, str]:
     """Every path below ``/data/`` with the file in the dataset's directory that is sent for it."""
-    paths = {MANIFEST: MANIFEST, SUMS: SUMS}
-    for name, manifest in manifests.items():
-        paths[name] = name
-        for file, found in manifest.files.items():
-            paths[found.object(file)] = found.object(file)
-    paths.update({name: found.object(name) for name, found in latest.files.items()})
-    return paths
+    objects = (file.object(name) for m in manifests.values() for name, file in m.files.items())
+    paths = {path: path for path in (MANIFEST, SUMS, *manifests, *objects)}
+    return paths | {name: file.object(name) for name, file in latest.files.items()}
