@@ -193,7 +193,10 @@ def restore(directory: Path, place: Place, *, pull: bool = False) -> tuple[Backu
         if pull:
             atomic_write(directory / PULLED, b"")
         for name in changed:
-            _put(directory, name, staged / backup.files[name].sha256, backup.files[name].modified)
+            path, saved = directory / name, backup.files[name]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            mode = 0o640 if name.startswith(".") else 0o644
+            atomic_write(path, (staged / saved.sha256).read_bytes(), mode, saved.modified)
     for name in extra:
         (directory / name).unlink(missing_ok=True)
     return backup, len(changed)
@@ -323,10 +326,3 @@ def _grows(name: str) -> bool:
 def _digest(path: Path) -> str | None:
     found = _read(path)
     return sha256(found[0]).hexdigest() if found else None
-
-
-def _put(directory: Path, name: str, draft: Path, modified: int) -> None:
-    """Put a file in place with its time; the same content may be wanted twice, so it is read."""
-    path = directory / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, draft.read_bytes(), 0o640 if name.startswith(".") else 0o644, modified)

@@ -7,9 +7,9 @@ what was read, so that of two writers one is refused. Only this module knows obs
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,7 +75,7 @@ class Folder:
             return None
         except OSError as error:
             raise PlaceError(f"{self._home / name} cannot be read: {error.strerror}") from None
-        return Read(data, _tag(data))
+        return Read(data, sha256(data).hexdigest())
 
     def tag(self, name: str) -> str | None:
         """The tag of an object's version, or ``None`` if there is none."""
@@ -104,7 +104,7 @@ class Folder:
             if self.tag(item.name) != tag:
                 raise Replaced(f"{self._home / item.name} was written by somebody else meanwhile")
             self.write([item])
-        return _tag(item.data())
+        return sha256(item.data()).hexdigest()
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove objects, be they there or not."""
@@ -238,7 +238,3 @@ def _reason(error: BaseException) -> str:
         if found := re.search(pattern, str(error)):
             return found.expand(meaning).strip()
     return type(error).__name__.removesuffix("Error")
-
-
-def _tag(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

@@ -23,7 +23,6 @@ ROW_GROUP = 20_000
 """Rows read together: 0.5 MB of polls, so that one category costs little and statistics are few."""
 _BATCH = 2_000
 """Rows that are turned at a time: as Python objects they take ten times their room in Arrow."""
-_GZIP_LEVEL = 6
 _WORDS = {True: "true", False: "false"}
 """What a CSV has for these; no value is an empty field."""
 MOST = 1 << 30
@@ -139,7 +138,7 @@ def parquet_rows(table: Table, data: bytes) -> list[Row]:
 
 def packed(data: bytes) -> bytes:
     """The same bytes compressed, without the time at which that was done."""
-    return gzip.compress(data, _GZIP_LEVEL, mtime=0)
+    return gzip.compress(data, 6, mtime=0)
 
 
 def unpacked(data: bytes) -> bytes:

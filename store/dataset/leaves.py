@@ -169,10 +169,9 @@ class LeafList:
     ) -> list[Head]:
         """List what history holds and the list does not, and write the heads of days now closed.
 
-        Returns every head there is, oldest first, those that were ``published`` among them. History
-        files are compared with the list: by a checksum kept in ``.last-good``, or line by line.
-        ``read`` looks at history once more, while nobody else can list anything, and only what it
-        read is listed.
+        Returns every head there is, oldest first, those that were ``published`` among them.
+        ``read`` looks at history once more, while nobody else can list anything, and returns up to
+        where in each file; only that is listed.
 
         Raises:
             ProofError: what was written before is damaged, or a listed line is another now;
@@ -351,10 +350,9 @@ def _time_in(line: bytes) -> bytes:
 
 
 def _new(name: str, once: Iterable[tuple[int, bytes]], hashes: bytes) -> list[tuple[int, bytes]]:
-    """Of the sealed lines of a history file those whose hashes are not among the listed ``hashes``.
+    """Those sealed lines of a history file whose hashes are not among the listed ``hashes``.
 
-    Raises:
-        ProofError: one stands before listed ones, of which one is gone: it was changed.
+    None may stand before listed ones of which one is gone: that one was changed.
     """
     time.sleep(0.0001)  # as for _BREATH
     known = {hashes[i : i + _HASH] for i in range(0, len(hashes), _HASH)}

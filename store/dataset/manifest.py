@@ -65,10 +65,9 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     withheld: tuple[Redaction, ...] = ()
     without: tuple[str, ...] = ()
 
-    def tables(self, name: str, suffix: str = ".parquet") -> list[str]:
-        """The files of a table by month, oldest first."""
-        found = (f for f in self.files if f.startswith(f"{name}/") and f.endswith(suffix))
-        return sorted(found)
+    def tables(self, name: str) -> list[str]:
+        """The Parquet files of a table by month, oldest first."""
+        return sorted(file for file in self.files if file.startswith(f"{name}/"))
 
 
 _DECODER = msgspec.json.Decoder(Manifest)

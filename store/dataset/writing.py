@@ -71,15 +71,11 @@ def write(target: Path, source: Source, now: datetime) -> Written:
     """
     target.mkdir(parents=True, exist_ok=True)
     with locked(target.resolve()):
-        return _Writer(target, source, read(target)).write(now)
+        return _Writer(target, source, _read(target)).write(now)
 
 
-def read(target: Path) -> dict[str, Manifest]:
-    """Every version in a dataset's directory by the name of its manifest, the newest last.
-
-    Raises:
-        DatasetError: a manifest cannot be read, and is not that of the newest version.
-    """
+def _read(target: Path) -> dict[str, Manifest]:
+    """Every version by the name of its manifest, the newest last, if all can be read."""
     found = manifest.versions(target)
     for path in (target / manifest.VERSIONS).glob("*.json"):
         if f"{manifest.VERSIONS}/{path.name}" not in found:
@@ -126,16 +122,6 @@ def sums(files: Mapping[str, str]) -> bytes:
     return "".join(f"{digest}  {path}\n" for path, digest in sorted(files.items())).encode()
 
 
-def _with_parquet(before: Manifest | None) -> bool:
-    if formats.has_parquet():
-        return True
-    if before and before.tables(tables.POLLS.name):
-        raise DatasetError(
-            "the dataset has Parquet files, and pyarrow is not installed: pip install '.[data]'"
-        )
-    return False
-
-
 class _Writer:
     """One version on its way; see :func:`write`."""
 
@@ -146,7 +132,11 @@ class _Writer:
         self._source = source
         self._older = older
         self._before = next(reversed(older.values()), None)
-        self._parquet = _with_parquet(self._before)
+        self._parquet = formats.has_parquet()
+        if self._before and self._before.tables(tables.POLLS.name) and not self._parquet:
+            raise DatasetError(
+                "the dataset has Parquet files, and pyarrow is not installed: pip install '.[data]'"
+            )
         self._months: dict[str, str] = {}
         self._new = 0
 
@@ -169,11 +159,7 @@ class _Writer:
         return self._snapshot.ends
 
     def _published(self, leaf_list: LeafList) -> list[Head]:
-        """The heads that the newest version published, once leaf lists go on from its own.
-
-        Raises:
-            ProofError: one does not.
-        """
+        """The heads that the newest version published; its leaf lists must go on in today's."""
         before = self._before
         if before is None:
             return []
