@@ -1,13 +1,12 @@
 """Backups: every file of a data directory in another place, and back.
 
 A place holds ``objects/<sha256>``, each file's content once, and ``backup.json``, which is written
-last and says which file has which. Objects never change, so whoever reads sees the last whole
-backup, whatever happens to the next. History and proof only grow: a data directory that does not
-begin with what its last backup holds is refused, for it would replace what it has lost.
+last and says which file has which. Objects never change, so readers see the last whole backup.
+History and proof only grow: a data directory that does not begin with what its last backup holds
+is refused, for it would replace what it has lost.
 
 Batches and history are copied first, the proof only as far as it went before, edited files then:
-what a service appends or saves meanwhile is in the next backup, and nothing in this one points at
-it.
+nothing in a backup points at what a service appends or saves meanwhile, which is in the next one.
 """
 
 from __future__ import annotations
@@ -40,13 +39,17 @@ if TYPE_CHECKING:
 
 MANIFEST, OBJECTS = "backup.json", "objects"
 HISTORY = "history"
-GROWING = (HISTORY, PROOF)
-BATCHES = ("batches/", f"{LAST_GOOD}/batches/")
-"""What is copied before history: a batch must not be called collected where its polls are not."""
 SPENT = ".locks/spent.json"
 """What was spent today: without it a restored service would spend the day's cap again."""
-LAST = ("models.json", "site.json")
-"""What is put in place last: without it nothing is served or polled."""
+ORDER: tuple[str | tuple[str, ...], ...] = (
+    ("batches/", f"{LAST_GOOD}/batches/"),  # none may be called collected where its polls are not
+    f"{HISTORY}/",
+    f"{PROOF}/",
+    (),  # all that is not named here, such as edited files
+    f"{dataset.FOLDER}/{dataset.OBJECTS}/",
+    ("models.json", "site.json"),  # without them nothing is served or polled
+)
+"""How names begin, in the order in which files are copied and put in place."""
 STAGED = ".restoring"
 """Where files are until all are there and have been checked."""
 PULLED = ".pulled"
@@ -126,12 +129,11 @@ def back_up(directory: Path, place: Place, now: str, version: str) -> tuple[Back
     known, tag = (before[0], before[1].tag) if before else (_NONE, None)
     _check_grown(directory, known)
     there = known.objects | set(known.before)
+    count = len(there)
     ends = _proof_ends(directory)
     files: dict[str, Saved] = {}
-    written = 0
 
     def items() -> Iterator[Item]:
-        nonlocal written
         for name in _names(directory):
             found = _read(directory / name)
             if found is None or (name.startswith(f"{PROOF}/") and name not in ends):
@@ -143,7 +145,6 @@ def back_up(directory: Path, place: Place, now: str, version: str) -> tuple[Back
             files[name] = saved
             if saved.sha256 not in there:
                 there.add(saved.sha256)
-                written += 1
                 yield Item(f"{OBJECTS}/{saved.sha256}", lambda data=data: data)  # type: ignore[misc]
 
     place.write(items())
@@ -156,15 +157,15 @@ def back_up(directory: Path, place: Place, now: str, version: str) -> tuple[Back
         raise BackupError("another backup to the same place ended meanwhile; it stands") from None
     unused = set(known.before) - known.objects - backup.objects
     place.remove(f"{OBJECTS}/{digest}" for digest in unused)
-    return backup, written
+    return backup, len(there) - count
 
 
 def restore(directory: Path, place: Place, *, pull: bool = False) -> tuple[Backup, int]:
     """Put a backup's files into a data directory; how many were written.
 
-    The directory may hold files of the same backup, such as an interrupted restore left, and
-    nothing else. With ``pull`` it may also hold what an earlier pull put there: then what the
-    backup lacks is taken away, and its history must begin with the one that is there.
+    The directory may only hold files of the same backup, as an interrupted restore leaves them.
+    With ``pull`` also what an earlier pull put there: what the backup lacks is then taken away,
+    and its history must begin with the one that is there.
 
     Raises:
         BackupError: there is no backup, it is not whole, or the directory holds something else;
@@ -254,15 +255,8 @@ def _names(directory: Path) -> list[str]:
 
 
 def _place_of(name: str) -> tuple[int, str]:
-    """Batches, history, the proof, edited files, the dataset's lists before its objects."""
-    if name.startswith(BATCHES):
-        return -1, name
-    folder = name.partition("/")[0]
-    if folder in GROWING:
-        return GROWING.index(folder), name
-    if name.startswith(f"{dataset.FOLDER}/{dataset.OBJECTS}/"):
-        return 4, name
-    return 5 if name in LAST else 3, name
+    first = (i for i, start in enumerate(ORDER) if name.startswith(start))
+    return next(first, ORDER.index(())), name
 
 
 def _proof_ends(directory: Path) -> dict[str, int]:

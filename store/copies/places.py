@@ -59,10 +59,7 @@ class Item(NamedTuple):
 
 
 class Folder:
-    """Objects as files below a folder of this machine.
-
-    Names have slashes, as paths in an address do.
-    """
+    """Objects as files below a folder of this machine; their names may have slashes."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

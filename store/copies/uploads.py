@@ -1,11 +1,10 @@
 """An exported tree in object storage, where readers or a CDN get it.
 
-A bucket renames nothing, so changed objects are written in place: data before pages before what
-lists them, ``manifest.json`` last. Each object is whole at every moment. Before the first is
-written the manifest says, on condition that nobody else wrote it, which objects are about to
-change and to what: so of two exporters one is refused, and after a crash the next knows which
-objects may be of either state. What is gone stays for one more export, for pages in caches that
-still lead there.
+A bucket renames nothing, so changed objects are written in place, each whole: data before pages
+before what lists them, ``manifest.json`` last. First the manifest says, on condition that nobody
+else wrote it, which objects are about to change and to what: so of two exporters one is refused,
+and after a crash the next knows which objects may be of either state. What is gone stays for one
+more export, for pages in caches that still lead there.
 """
 
 from __future__ import annotations

@@ -78,8 +78,7 @@ def hide(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:
 def polls(published: Sequence[bytes]) -> Iterator[Poll]:
     """The polls that published lines hold, each category together, so that it can be read alone.
 
-    They are read one by one: those of a month take 120 MB. What is damaged or stood before counts
-    nowhere.
+    One by one, for a month takes 120 MB. What is damaged or stood before counts nowhere.
     """
     seen = set[str]()
     for _, i in sorted((stamp_of(line), i) for i, line in enumerate(published)):

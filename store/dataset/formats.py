@@ -85,7 +85,7 @@ class _Parquet:
 
         pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
         self._arrow = pa
-        self._schema = pa.schema([(column.name, _arrow_type(column)) for column in table.columns])
+        self._schema = pa.schema([(each.name, _arrow_type(pa, each)) for each in table.columns])
         self._sink = io.BytesIO()
         self._writer = pq.ParquetWriter(self._sink, self._schema, compression="zstd")
         self._group: list[Any] = []
@@ -157,9 +157,7 @@ def unpacked(data: bytes) -> bytes:
     return found
 
 
-def _arrow_type(column: Column) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
+def _arrow_type(pa: Any, column: Column) -> Any:
     text, small = pa.string(), pa.int8()
     texts = pa.list_(text)
     named = [("product", text), ("domain", text), ("reason", text)]

@@ -86,10 +86,9 @@ class Heads(Struct):
 
     def add(self, day: str, leaf: bytes) -> None:
         """Add the hash of a leaf of this day, which is never earlier than the one before."""
-        if day != self.day:
-            if self.day:
-                self.closed.append(self.head())
-            self.day = day
+        if self.day and day != self.day:
+            self.closed.append(self.head())
+        self.day = day
         self.tree.append(leaf)
 
     def head(self) -> Head:
@@ -109,9 +108,8 @@ class Stamp(Struct, rename="camel", order=True):
 class Listed(Struct, omit_defaults=True):
     """What follows from the list: heads, and of each history file up to where it is listed.
 
-    That is an offset and the SHA-256 of the bytes before it, empty if nobody knows. No line there
-    has a time after ``newest``. ``hashes`` are those of a file's leaves, joined, and only there if
-    the list was read.
+    That is an offset and the SHA-256 of the bytes before it, empty if nobody knows; no time there
+    is after ``newest``. ``hashes``, there if the list was read, are those of a file, joined.
     """
 
     newest: bytes
@@ -134,10 +132,7 @@ def stamp_of(line: bytes) -> Stamp:
 
 
 class LeafList:
-    """The leaf list of one data directory; ``sizes`` are in bytes, by month, when it was extended.
-
-    Others may have extended it since.
-    """
+    """The leaf list of one data directory; ``sizes``, by month, as this one last extended it."""
 
     def __init__(self, directory: Path) -> None:
         self._home = directory / FOLDER
@@ -297,10 +292,9 @@ class LeafList:
                 os.truncate(path, data.rfind(b"\n") + 1)
 
     def _read(self, name: str) -> bytes:
-        try:
+        with suppress(FileNotFoundError):
             return read_regular(self._home / name)
-        except FileNotFoundError:
-            return b""
+        return b""
 
 
 def first_listing(directory: Path) -> Iterator[Leaf]:

@@ -114,18 +114,17 @@ def problems(directory: Path, *, older: bool) -> Iterator[Problem]:
     others = _versions(directory)
     if not others and not (directory / MANIFEST).exists():
         return
-    newest, seen = {MANIFEST}, set[str]()
+    mends, seen = {MANIFEST: "`flask dataset` writes it again"}, set[str]()
     for path in [directory / MANIFEST, *(others if older else ())]:
-        mend = f"put it back from a backup, or remove {path.name}, and that version is gone"
-        if path.name in newest:
-            mend = "`flask dataset` writes it again"
+        gone = f"put it back from a backup, or remove {path.name}, and that version is gone"
+        mend = mends.get(path.name, gone)
         found = read(path)
         if isinstance(found, str):
             where = path.relative_to(directory).as_posix()
             yield Problem(f"{FOLDER}/{where}", 1, 1, f"it is no manifest: {found}; {mend}")
             continue
         if path.name == MANIFEST:
-            newest.add(f"{found.version}.json")
+            mends[f"{found.version}.json"] = mend
         for name, file in found.files.items():
             place = file.object(name)
             if place not in seen and (fault := _fault(directory / place, file.bytes)):

@@ -96,8 +96,8 @@ def cite_as(manifest: Manifest) -> str:
 def croissant(manifest: Manifest, at: str = "") -> dict[str, Any]:
     """The dataset in Croissant, which is schema.org's Dataset and more.
 
-    Files are named by their content, so that a later version does not make this one wrong; ``at``
-    goes before these paths, which are otherwise relative to the dataset.
+    Files are named by their content, so that no later version makes this one wrong; ``at`` is the
+    address that goes before their paths.
     """
     described = [n for n in sorted(manifest.files) if n not in NAMES]
     return {

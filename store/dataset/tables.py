@@ -189,10 +189,10 @@ def _picks(poll: Poll) -> Iterator[Row]:
 def _names(snapshot: Snapshot) -> Iterator[Row]:
     for slug, aggregate in sorted(snapshot.aggregates.items()):
         for file in history_files(slug, snapshot.catalogue.categories):
-            for (name, domain), id_ in sorted(
-                aggregate.resolved.items(), key=lambda item: (item[0][0], item[0][1] or "")
+            for name, domain in sorted(
+                aggregate.resolved, key=lambda each: (each[0], each[1] or "")
             ):
-                if product := snapshot.products.get(id_):
+                if product := snapshot.products.get(aggregate.resolved[name, domain]):
                     yield file, name, domain, product.slug
 
 

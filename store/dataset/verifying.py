@@ -150,33 +150,28 @@ def _prove_months(
 ) -> Iterator[tuple[Sequence[Leaf], Sequence[bytes]]]:
     """Leaves and lines of each month, once they are checked."""
     for month in sorted(found.months):
-        name = manifest.LEAVES.format(month)
-        listed = list(parse(_bytes(directory, name), month, name))
-        lines = evidence.lines_of(_unpacked(directory, manifest.EVIDENCE.format(month)))
-        _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
+        name, leaves_name = manifest.EVIDENCE.format(month), manifest.LEAVES.format(month)
+        listed = list(parse(_bytes(directory, leaves_name), month, leaves_name))
+        lines = evidence.lines_of(_unpacked(directory, name))
+        if (wanted := len(listed)) != len(lines):
+            raise Difference(f"{name} has {len(lines):,} lines, and its proof {wanted:,} leaves")
+        offset = 0
+        for number, (leaf, line) in enumerate(zip(listed, lines, strict=True), start=1):
+            proved.heads.add(leaf.day, leaf.hash)
+            proved.hashes.append(leaf.hash)
+            if line == evidence.GONE:
+                proved.gone += 1
+            elif evidence.is_withheld(line):
+                proved.withheld.append(line)
+            else:
+                check_line(f"{name}: line {number}, byte {offset:,} unpacked", line, leaf.hash)
+                proved.damaged += evidence.read(line) is None
+            offset += len(line) + 1
         polls = list(evidence.polls(lines))
         for table, rows_of in tables.MONTHLY.items():
             rows = [row for poll in polls for row in rows_of(poll)]
             _check_table(directory, found, table, rows, month)
         yield listed, lines
-
-
-def _prove_month(name: str, listed: Sequence[Leaf], lines: Sequence[bytes], proved: Proved) -> None:
-    """Check the lines of a month against its leaves, and go on with the tree."""
-    if len(listed) != len(lines):
-        raise Difference(f"{name} has {len(lines):,} lines, and its proof {len(listed):,} leaves")
-    offset = 0
-    for number, (leaf, line) in enumerate(zip(listed, lines, strict=True), start=1):
-        proved.heads.add(leaf.day, leaf.hash)
-        proved.hashes.append(leaf.hash)
-        if line == evidence.GONE:
-            proved.gone += 1
-        elif evidence.is_withheld(line):
-            proved.withheld.append(line)
-        else:
-            check_line(f"{name}: line {number}, byte {offset:,} unpacked", line, leaf.hash)
-            proved.damaged += evidence.read(line) is None
-        offset += len(line) + 1
 
 
 def check_line(where: str, line: bytes, digest: bytes) -> None:
@@ -226,31 +221,28 @@ def _check_table(
     rows: Sequence[tables.Row],
     month: str = "",
 ) -> None:
-    """See that the files of a table hold the rows that follow, and no others."""
+    """See that the files of a table hold the rows that follow, and no others.
+
+    Bytes of Parquet differ from one version of its writer to the next, so its rows are compared.
+    """
     slim, name = table.paths(month)
     files = formats.Files(table, parquet=False)
     files.add(rows)
     compare(slim, files.done()[0], (_unpacked if month else _bytes)(directory, slim))
-    if name in found.files and formats.has_parquet():
-        _compare_rows(name, table, rows, _bytes(directory, name))
-
-
-def _compare_rows(
-    name: str, table: tables.Table, expected: Sequence[tables.Row], data: bytes
-) -> None:
-    """Rows, never bytes: those of Parquet differ from one version of its writer to the next."""
+    if name not in found.files or not formats.has_parquet():
+        return
     try:
-        found = formats.parquet_rows(table, data)
+        there = formats.parquet_rows(table, _bytes(directory, name))
     except (ValueError, OSError) as error:
         raise Difference(f"{name} cannot be read as {table.name}: {error}") from None
-    for number, (mine, theirs) in enumerate(zip(expected, found, strict=False)):
+    for number, (mine, theirs) in enumerate(zip(rows, there, strict=False)):
         plain = msgspec.json.decode(msgspec.json.encode(mine))
-        for column, follows, there in zip(table.names, plain, theirs, strict=True):
-            if follows != there:
+        for column, follows, value in zip(table.names, plain, theirs, strict=True):
+            if follows != value:
                 where = f"{name}: row {number:,}, column {column}"
-                compare(where, repr(follows).encode(), repr(there).encode())
-    if len(found) != len(expected):
-        raise Difference(f"{name} has {len(found):,} rows, not {len(expected):,}")
+                compare(where, repr(follows).encode(), repr(value).encode())
+    if len(there) != len(rows):
+        raise Difference(f"{name} has {len(there):,} rows, not {len(rows):,}")
 
 
 def rebuild(directory: Path, found: Manifest, proved: Proved, rebuilt: Path) -> Store:

@@ -71,19 +71,14 @@ def write(target: Path, source: Source, now: datetime) -> Written:
     """
     target.mkdir(parents=True, exist_ok=True)
     with locked(target.resolve()):
-        return _Writer(target, source, _read(target)).write(now)
-
-
-def _read(target: Path) -> dict[str, Manifest]:
-    """Every version by the name of its manifest, the newest last, if all can be read."""
-    found = manifest.versions(target)
-    for path in (target / manifest.VERSIONS).glob("*.json"):
-        if f"{manifest.VERSIONS}/{path.name}" not in found:
-            raise DatasetError(
-                f"{path} is no manifest; put it back from a backup, or remove it, and that version "
-                "is gone"
-            )
-    return found
+        older = manifest.versions(target)
+        for path in (target / manifest.VERSIONS).glob("*.json"):
+            if f"{manifest.VERSIONS}/{path.name}" not in older:
+                raise DatasetError(
+                    f"{path} is no manifest; put it back from a backup, or remove it, and that "
+                    "version is gone"
+                )
+        return _Writer(target, source, older).write(now)
 
 
 def month_files(
