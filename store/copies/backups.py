@@ -145,14 +145,14 @@ def back_up(directory: Path, place: Place, now: str, version: str) -> tuple[Back
             files[name] = saved
             if saved.sha256 not in there:
                 there.add(saved.sha256)
-                yield Item(f"{OBJECTS}/{saved.sha256}", lambda data=data: data)  # type: ignore[misc]
+                yield Item(f"{OBJECTS}/{saved.sha256}", data)
 
     place.write(items())
     old = tuple(sorted(known.objects))
     backup = Backup(1, now, version, _head(directory, ends), files, old)
     body = msgspec.json.format(msgspec.json.encode(backup, order="sorted"))
     try:
-        place.replace(Item(MANIFEST, lambda: body), tag)
+        place.replace(Item(MANIFEST, body), tag)
     except Replaced:
         raise BackupError("another backup to the same place ended meanwhile; it stands") from None
     unused = set(known.before) - known.objects - backup.objects

@@ -51,10 +51,10 @@ class Read(NamedTuple):
 
 
 class Item(NamedTuple):
-    """An object to be written: its name, its bytes when they are wanted, its HTTP headers."""
+    """An object to be written: its name, its bytes, its HTTP headers."""
 
     name: str
-    data: Callable[[], bytes]
+    data: bytes
     headers: Mapping[str, str] = {}
 
 
@@ -85,7 +85,7 @@ class Folder:
             path = self._home / item.name
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                atomic_write(path, item.data(), 0o640)
+                atomic_write(path, item.data, 0o640)
             except OSError as error:
                 raise PlaceError(f"{path} cannot be written: {error.strerror}") from None
             done()
@@ -101,7 +101,7 @@ class Folder:
             if self.tag(item.name) != tag:
                 raise Replaced(f"{self._home / item.name} was written by somebody else meanwhile")
             self.write([item])
-        return sha256(item.data()).hexdigest()
+        return sha256(item.data).hexdigest()
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove objects, be they there or not."""
@@ -161,7 +161,7 @@ class Bucket:
         with self._told():
             try:
                 put = self._obstore.put(
-                    self._bucket, item.name, item.data(), attributes=dict(item.headers), mode=mode
+                    self._bucket, item.name, item.data, attributes=dict(item.headers), mode=mode
                 )
             except changed:
                 why = f"{self._address}/{item.name} was written by somebody else meanwhile"
@@ -181,10 +181,9 @@ class Bucket:
 
     async def _write(self, items: Iterator[Item], done: Callable[[], None]) -> None:
         async def work() -> None:
-            for item in items:  # shared: each worker takes the next
-                data = item.data()
+            for item in items:  # shared: each worker makes the next
                 await self._obstore.put_async(
-                    self._bucket, item.name, data, attributes=dict(item.headers)
+                    self._bucket, item.name, item.data, attributes=dict(item.headers)
                 )
                 done()
 

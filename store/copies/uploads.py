@@ -139,7 +139,7 @@ class Uploader:
                 done,
             )
         if manifest.redirects != before.redirects or before.claim:
-            self._place.write([Item(REDIRECTS, lambda: _json(manifest.redirects), JSON)])
+            self._place.write([Item(REDIRECTS, _json(manifest.redirects), JSON)])
         self._check_ours()
         if not before.claim:
             self._place.remove(sorted(set(before.withdrawn) - keys))
@@ -148,8 +148,7 @@ class Uploader:
 
     def _put(self, published: Published) -> None:
         try:
-            item = Item(MANIFEST, lambda: _json(published), JSON)
-            self._tag = self._place.replace(item, self._tag)
+            self._tag = self._place.replace(Item(MANIFEST, _json(published), JSON), self._tag)
         except Replaced as error:
             raise UploadError(f"{error}; nothing more was written") from None
 
@@ -193,7 +192,7 @@ def _state(manifest: Manifest, path: str) -> tuple[object, ...]:
 def _item(manifest: Manifest, path: str, tree: Path) -> Item:
     exported = manifest.files[path]
     file = tree / (f"{exported.file}.gz" if exported.gzip else exported.file)
-    return Item(key(path), file.read_bytes, _head(manifest, path))
+    return Item(key(path), file.read_bytes(), _head(manifest, path))
 
 
 def _json(value: Mapping[str, str] | Published) -> bytes:

@@ -70,8 +70,8 @@ def hide(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:
     if identity not in withheld:
         return line
     try:
-        return redacted(_decode_poll(line), withheld[identity])
-    except ValueError:  # a damaged line may say anything: nothing of it is shown
+        return redacted(_POLL.decode(line), withheld[identity])
+    except (ValueError, RecursionError):  # a damaged line may say anything: nothing of it is shown
         return GONE
 
 
@@ -102,10 +102,8 @@ def decode(line: bytes) -> Poll:
     Raises:
         ValueError: it is damaged.
     """
-    return _decode_poll(line) if is_withheld(line) else decode_line(line)
-
-
-def _decode_poll(line: bytes) -> Poll:
+    if not is_withheld(line):
+        return decode_line(line)
     try:
         return _POLL.decode(line)
     except RecursionError:

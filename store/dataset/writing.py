@@ -219,6 +219,7 @@ class _Writer:
     def _manifest(self, files: dict[str, File]) -> Manifest:
         snapshot = self._snapshot
         site, withheld = snapshot.catalogue.site, snapshot.catalogue.withheld
+        redactions = (Redaction(id_, f"{w.date}", w.reason) for id_, w in withheld.items())
         return Manifest(
             version="",
             date=(snapshot.summary.last_poll or "1970-01-01")[:10],
@@ -228,9 +229,7 @@ class _Writer:
             base_url=self._source.base_url,
             files=files,
             months=self._months,
-            withheld=tuple(
-                sorted(Redaction(id_, f"{w.date}", w.reason) for id_, w in withheld.items())
-            ),
+            withheld=tuple(sorted(redactions)),
         )
 
     def _described(self, made: Manifest) -> Manifest:
