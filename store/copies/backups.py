@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
-from store.copies.places import AT_ONCE, Item, Replaced
+from store.copies.places import AT_ONCE, Item, Place, Read, Replaced
 from store.dataset import manifest as dataset
 from store.dataset.leaves import FOLDER as PROOF
 from store.dataset.leaves import Heads, LeafList, parse
@@ -34,8 +34,6 @@ from store.last_good import MARKS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
-
-    from store.copies.places import Place, Read
 
 MANIFEST, OBJECTS = "backup.json", "objects"
 HISTORY = "history"

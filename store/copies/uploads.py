@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.copies.places import Item, Replaced
+from store.copies.places import Item, Place, Replaced
 from store.copies.trees import Manifest
 from store.dataset import manifest as dataset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    from store.copies.places import Place
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.json"
 DATA = f"/{dataset.FOLDER}/"

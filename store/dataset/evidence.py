@@ -12,19 +12,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from store.dataset.leaves import sealed_lines, stamp_of
+from store.dataset.leaves import Leaf, sealed_lines, stamp_of
 from store.dataset.merkle import leaf_hash
 from store.disk import opened, read_regular
 from store.history import History
 from store.line_codec import decode_line, has_valid_checksum, id_of, redacted
-from store.records import Poll
+from store.records import Poll, Withholding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from store.dataset.leaves import Leaf
-    from store.records import Withholding
 
 GONE = b"null"
 _CRC_SIZE = len(b',"crc":"01234567"}')

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from store.dataset.tables import MONTHLY, NESTED, WHOLE, Table
+from store.dataset.tables import MONTHLY, NESTED, WHOLE, Column, Table
 from store.urls import LICENCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from store.dataset.manifest import File, Manifest
-    from store.dataset.tables import Column
 
 NAMES = ("datapackage.json", "croissant.json", "CITATION.cff", "LICENSE")
 """The files that describe a version."""

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
-from store.dataset.leaves import Head, Heads, check_grown, parse, parse_heads
+from store.dataset.leaves import Head, Heads, Leaf, check_grown, parse, parse_heads
 from store.dataset.merkle import Tree, leaf_hash
 from store.dataset.writing import sums
 from store.disk import read_regular
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from store.dataset.leaves import Leaf
     from store.dataset.manifest import Manifest
 
 _AROUND = 30

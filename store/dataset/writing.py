@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
-from store.dataset.leaves import LeafList, ProofError
+from store.dataset.leaves import Head, LeafList, ProofError
 from store.dataset.manifest import File, Manifest, Redaction
 from store.disk import atomic_write, locked
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from store.dataset.leaves import Head
     from store.snapshot import Snapshot
 
 FORMAT = b"1"
