@@ -41,9 +41,8 @@ _ENTRY = msgspec.json.Decoder(Entry)
 def published(catalogue: Catalogue, base_url: str | None) -> bytes:
     """The catalogue in JSON Lines, sorted by file."""
     files = sorted(_files(catalogue, base_url))
-    return b"".join(
-        msgspec.json.encode({"file": name, "says": says}) + b"\n" for name, says in files
-    )
+    entries = [{"file": name, "says": says} for name, says in files]
+    return msgspec.json.Encoder().encode_lines(entries)
 
 
 def restore(data: bytes, directory: Path) -> None:

@@ -1,8 +1,7 @@
-"""The evidence: the sealed lines of history by month, in the order of the proof.
+"""The evidence: the sealed lines of history by month, one for each line of the leaf list.
 
-Line by line it goes with the leaf list of the same month. A withheld poll stands there as the API
-serves it, without its texts; its leaf keeps the hash of the line as it was sealed. ``null`` stands
-for a line that is gone from history.
+A withheld poll stands there as the API serves it, without its texts; its leaf keeps the hash of
+the line as it was sealed. ``null`` stands for a line that is gone from history.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def polls(published: Sequence[bytes]) -> Iterator[Poll]:
 def read(line: bytes) -> Poll | None:
     """The poll of a published line, sealed or withheld; ``None`` if it is gone or damaged."""
     try:
-        return None if line == GONE else decode(line)
+        return decode(line)
     except ValueError:
         return None
 

@@ -1,10 +1,10 @@
 """The leaf list: every sealed line of history in the order of the proof, and a head for each day.
 
-``DATA_DIR/proof/<month>.leaves`` holds one text line for each leaf: the day it was listed under,
-the history file, byte offsets without newline, and the leaf's hash. It is only ever appended to,
-under a lock; so is ``heads.jsonl``, one tree head for each closed day. A day is closed once a
-leaf of a later day is listed; a late line joins the day that is open. Nothing here is made anew
-from history: a damaged list is an error that names its file and line.
+``DATA_DIR/proof/<month>.leaves`` holds a text line for each leaf: the day it was listed under, the
+history file, byte offsets without newline, and the leaf's hash. It is only ever appended to, under
+a lock; so is ``heads.jsonl``, one tree head for each closed day. A day is closed once a leaf of a
+later day is listed; a late line joins the open day. A damaged list is an error that names its file
+and line: it is never made anew from history.
 """
 
 from __future__ import annotations
@@ -245,8 +245,7 @@ class LeafList:
     ) -> Iterator[tuple[str, int, bytes]]:
         """File, offset and text of every sealed line that the list lacks; ``listed`` goes along.
 
-        A line that stands in a file twice is listed once. With ``ends`` only lines before a file's
-        end are yielded; the others are left for the next time.
+        With ``ends`` only lines before a file's end; the others are left for the next time.
 
         Raises:
             ProofError: a listed line is another now.
@@ -259,11 +258,11 @@ class LeafList:
             end, digest = listed.files.get(slug, (0, _NOTHING))
             data = read_regular(path)
             seen = sha256(memoryview(data)[:end])
-            is_known = seen.digest() == digest
-            if not is_known:
+            if is_known := seen.digest() == digest:
+                new = once = _once(data, end, newest)
+            else:
                 end, seen = 0, sha256()
-            new = once = _once(data, end, newest)
-            if not is_known:
+                once = _once(data, end, newest)
                 listed.hashes = listed.hashes or self._listed().hashes
                 new = _new(path.name, once, bytes(listed.hashes.get(slug, b"")))
             listed.newest = max([listed.newest, *(_time_in(line) for _, line in once)])

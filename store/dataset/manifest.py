@@ -1,9 +1,8 @@
 """What a dataset holds: its manifest, and where the files of its versions are.
 
-Files are kept under ``objects/`` by the SHA-256 of their content and are never changed; the
-manifest of a version gives each of them its name. Beside them the newest version's files also
-stand under their names, for whoever has the directory. Readers over HTTP are sent objects only,
-so a version is whole at every moment.
+Files are kept under ``objects/`` by the SHA-256 of their content and never change; a version's
+manifest gives each its name. The newest version's files also stand under their names, for whoever
+has the directory; readers over HTTP are sent objects only, so that a version is always whole.
 """
 
 from __future__ import annotations

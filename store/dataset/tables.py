@@ -1,8 +1,7 @@
 """The tables of the dataset: which columns they have, and their rows from polls and rankings.
 
-Rows are tuples in the order of the columns; times are RFC 3339 text. ``polls`` and ``picks`` are
-kept by month and follow from the evidence alone, all others from the whole history and the
-catalogue as they are now.
+Rows are tuples in the order of the columns; times are RFC 3339 text. Tables by month follow from
+the evidence alone, all others from the whole history and the catalogue as they are now.
 """
 
 from __future__ import annotations
