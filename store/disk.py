@@ -29,6 +29,32 @@ def opened(path: Path) -> Iterator[int]:
         os.close(handle)
 
 
+def read_regular(path: Path) -> bytes:
+    """The bytes of a regular file.
+
+    Raises:
+        OSError: see :func:`opened`.
+    """
+    with opened(path) as handle, os.fdopen(handle, "rb", closefd=False) as file:
+        return file.read()
+
+
+@contextmanager
+def locked(folder: Path, *, wait: bool = True) -> Iterator[int]:
+    """An open folder, while no other thread or process has it in this way.
+
+    Raises:
+        BlockingIOError: another one has it, and nobody was to ``wait``.
+        OSError: it cannot be opened, or is a link.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield handle
+    finally:
+        os.close(handle)
+
+
 def real_path(path: Path, directory: Path) -> Path:
     """Where a file is, be it by a link within the directory, as container platforms mount files.
 
@@ -112,24 +138,6 @@ def make_folder(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         give(handle, path.parent)
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def locked_folder(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """A folder, made if need be, while no other process has its lock.
-
-    Raises:
-        BlockingIOError: another one has it, and nobody was to ``wait``.
-        OSError: the folder cannot be made or used.
-    """
-    if not path.is_dir():
-        make_folder(path)
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
     finally:
         os.close(handle)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.disk import atomic_write, locked_folder, make_folder, opened
+from store.disk import atomic_write, locked, make_folder, opened
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -113,9 +113,11 @@ class LastGood:
             for name in gone:
                 (self._home / name).unlink(missing_ok=True)
 
-    def locked(self) -> AbstractContextManager[None]:
+    def locked(self) -> AbstractContextManager[int]:
         """The folder, made if need be, while no other process changes anything in it."""
-        return locked_folder(self._home)
+        if not self._home.is_dir():
+            make_folder(self._home)
+        return locked(self._home)
 
     def place(self, name: str, data: bytes, modified: int | None = None) -> None:
         """Put a file in place whole, with its time if one is given, and in a folder of ours."""

@@ -235,14 +235,14 @@ def test_google_replaces_only_what_was_read(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("GOOGLE_BASE_URL", f"http://127.0.0.1:{server.server_port}")
         monkeypatch.setenv("GOOGLE_BEARER_TOKEN", "x")
         bucket = place("gs://site/x")
-        first = bucket.replace(Item("m", lambda: b"1"), None)
+        first = bucket.replace(Item("m", b"1"), None)
         with pytest.raises(PlaceError, match="somebody else"):
-            bucket.replace(Item("m", lambda: b"2"), None)
-        second = bucket.replace(Item("m", lambda: b"3"), first)
+            bucket.replace(Item("m", b"2"), None)
+        second = bucket.replace(Item("m", b"3"), first)
         assert (bucket.read("m"), bucket.tag("m")) == ((b"3", second), second)
         with pytest.raises(PlaceError, match="somebody else"):
-            bucket.replace(Item("m", lambda: b"4"), first)
-        bucket.write(Item(name, lambda: b"") for name in "abc")
+            bucket.replace(Item("m", b"4"), first)
+        bucket.write(Item(name, b"") for name in "abc")
         bucket.remove(["none", *"abc"])
         assert [bucket.read(name) for name in "abc"] == [None] * 3
         server.shutdown()
@@ -321,7 +321,7 @@ def test_a_backup_in_a_bucket_comes_back(data: Path, tmp_path: Path, s3: dict[st
     found = place("s3://site/backup").read("backup.json")
     assert found
     with pytest.raises(PlaceError, match="somebody else"):
-        place("s3://site/backup").replace(Item("backup.json", lambda: b""), "stale")
+        place("s3://site/backup").replace(Item("backup.json", b""), "stale")
 
 
 @pytest.mark.slow

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
 import shutil
+import threading
 import zlib
 from contextlib import suppress
 from datetime import timedelta
@@ -68,12 +70,39 @@ def test_listing_again_adds_nothing_and_later_lines_only_add(data: Path) -> None
         assert path.read_bytes().startswith(body)
 
 
+def test_of_two_that_list_at_once_one_waits(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server and a command: what the first has not yet written, the second does not list too."""
+    waits, lock = threading.Event(), fcntl.flock
+
+    def flock(handle: int, how: int) -> None:
+        if threading.current_thread() is other:
+            waits.set()
+        lock(handle, how)
+
+    def list_too() -> None:
+        try:
+            LeafList(data).extend(NOW)
+        finally:
+            waits.set()
+
+    def read() -> dict[str, int]:
+        other.start()
+        waits.wait()
+        return dict.fromkeys(SLUGS, 10**6)
+
+    other = threading.Thread(target=list_too)
+    monkeypatch.setattr(fcntl, "flock", flock)
+    LeafList(data).extend(NOW, read=read)
+    other.join()
+    assert len(list(LeafList(data).leaves())) == 19
+
+
 def test_in_steps_and_at_once_are_the_same_list(data: Path, tmp_path: Path) -> None:
     """Whether it is listed day by day or for the first time today, the heads are the same."""
     LeafList(data).extend(NOW)
     append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
     LeafList(data).extend(NOW)
-    assert list(first_listing(data, NOW)) == list(LeafList(data).leaves())
+    assert list(first_listing(data)) == list(LeafList(data).leaves())
 
 
 def test_a_late_line_joins_the_open_day(data: Path) -> None:
@@ -135,9 +164,9 @@ def test_a_damaged_line_that_was_repaired_is_listed(data: Path) -> None:
 def test_a_line_that_stands_twice_is_listed_once(data: Path, *, forget: bool) -> None:
     """Whether it was copied before the first listing or since, and whatever is kept of that."""
     listed, path = LeafList(data), data / "history/crm-software.jsonl"
-    for _ in range(2):
+    for place in (3, 3, 9):  # the last is the newest
         lines = path.read_bytes().splitlines(keepends=True)
-        path.write_bytes(b"".join([*lines, lines[3]]))
+        path.write_bytes(b"".join([*lines, lines[place]]))
         listed.extend(NOW)
         if forget:
             (data / ".last-good/listed").unlink()
@@ -147,6 +176,20 @@ def test_a_line_that_stands_twice_is_listed_once(data: Path, *, forget: bool) ->
     path.write_bytes(b"".join([encode_line(poll, poll.polled_at)[1], *others]))
     with pytest.raises(ProofError, match=r"the line at byte 0 is another"):
         listed.extend(NOW)
+
+
+@pytest.mark.parametrize("forget", [False, True])
+def test_a_line_that_was_glued_to_another_is_listed_alone(data: Path, *, forget: bool) -> None:
+    """What is no line of its own was not listed, even if its text was there."""
+    listed, path = LeafList(data), data / "history/crm-software.jsonl"
+    *lines, last = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines, b"{}", last]))
+    listed.extend(NOW)
+    if forget:
+        (data / ".last-good/listed").unlink()
+    path.write_bytes(path.read_bytes() + last)
+    listed.extend(NOW)
+    assert [leaf.hash for leaf in listed.leaves()].count(leaf_hash(last[:-1])) == 1
 
 
 @pytest.mark.parametrize("forget", [False, True])
@@ -206,11 +249,15 @@ def test_a_file_that_was_cut_short_is_compared_anew(data: Path) -> None:
 
 
 def world(directory: Path, seed: int, kept: Callable[[Path], object]) -> list[bytes]:
-    """The proof after ten days of polls, damage, repairs and losses; ``kept`` comes before each."""
+    """The proof after ten days of polls, damage, repairs and losses; ``kept`` comes before each.
+
+    A line may be copied, also to another file, or be of a day to come.
+    """
     data, chance = small_data(directory), random.Random(seed)
     for day in range(1, 11):
         path = data / "history" / f"{chance.choice(SLUGS)}.jsonl"
-        match chance.randrange(6):
+        lines = path.read_bytes().splitlines(keepends=True)
+        match chance.randrange(9):
             case 0:
                 path.write_bytes(path.read_bytes().replace(b'"polledAt"', b'"polledat"', 1))
             case 1:
@@ -219,6 +266,12 @@ def world(directory: Path, seed: int, kept: Callable[[Path], object]) -> list[by
                 path.write_bytes(path.read_bytes()[: -chance.randrange(1, 2000)])
             case 3:
                 path.write_bytes(path.read_bytes() + b'{"v":1,"id":"un')
+            case 4:
+                path.write_bytes(b"".join([*lines, *chance.choices(lines, k=2)]))
+            case 5:
+                path.with_name("vpn.jsonl").write_bytes(b"".join(chance.choices(lines, k=3)))
+            case 6:
+                append(data, [answered("A", ["Early"], f"2026-12-{day:02}T06:00:00Z")])
         polls = [
             answered(chance.choice("ABCD"), ["Late"], f"2026-11-{day + 9:02}T06:00:00Z", slug=slug)
             for slug in chance.choices(SLUGS, k=chance.randrange(3))
@@ -238,16 +291,22 @@ def test_what_is_kept_gives_the_heads_of_the_whole_list(tmp_path: Path, seed: in
     def forget(data: Path) -> None:
         (data / ".last-good/listed").unlink(missing_ok=True)
 
+    def forget_at_times(data: Path) -> None:
+        if chance.randrange(2):
+            forget(data)
+
     def spoil(data: Path) -> None:
-        path, chance = data / ".last-good/listed", random.Random(seed)
+        path = data / ".last-good/listed"
         if path.exists():
             body = bytearray(path.read_bytes())
             body[chance.randrange(len(body))] ^= chance.randrange(1, 256)
             path.write_bytes(body)
 
+    chance = random.Random(seed)
     anew = world(tmp_path / "anew", seed, forget)
     assert world(tmp_path / "kept", seed, lambda _: None) == anew
     assert world(tmp_path / "spoilt", seed, spoil) == anew
+    assert world(tmp_path / "at times", seed, forget_at_times) == anew
 
 
 def test_a_days_listing_reads_no_leaf(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

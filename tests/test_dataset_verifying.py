@@ -183,6 +183,7 @@ def test_a_file_that_is_missing_or_added_is_named(dataset: Path) -> None:
 
 
 EVIDENCE = "evidence/month=2026-11/polls.jsonl.gz"
+DEEP = b'"x":%b%b,' % (b"[" * 9999, b"]" * 9999)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +202,8 @@ EVIDENCE = "evidence/month=2026-11/polls.jsonl.gz"
         ("names.csv", b"product-a", b"product-b", r"names\.csv differs at byte"),
         ("catalogue.jsonl", b"Best help-desk", b"Worst help-desk", r"\.csv differs at byte"),
         ("catalogue.jsonl", b'"aliases":["The A"]', b'"aliases":["The B"]', "csv differs"),
+        ("catalogue.jsonl", b'"says":{', b'"says":{' + DEEP, r"catalogue\.jsonl: line 1: "),
+        (EVIDENCE, b'"withheld":true', DEEP + b'"withheld":true', r"polls\.csv\.gz differs"),
     ],
 )  # fmt: skip
 def test_a_forgery_with_fitting_checksums_is_found(

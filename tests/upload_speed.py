@@ -76,7 +76,7 @@ def compare(url: str, count: int, body: bytes) -> None:
     ours, theirs = [], []
     for _ in range(3):
         begun = time.perf_counter()
-        place("s3://bucket/x").write(Item(f"o/{n}", lambda: body, headers) for n in range(count))
+        place("s3://bucket/x").write(Item(f"o/{n}", body, headers) for n in range(count))
         ours.append(time.perf_counter() - begun)
         begun = time.perf_counter()
         for n in range(count):

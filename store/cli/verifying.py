@@ -91,7 +91,7 @@ def verify(
                 said, size = _verify_server(server, keep or Path(folder), kept)
         else:
             said, size = _verify_directory(Path(source), kept)
-    except (Difference, Refused, DataDirectoryError, ChildProcessError) as error:
+    except (Difference, leaves.ProofError, Refused, DataDirectoryError, ChildProcessError) as error:
         raise click.ClickException(f"not verified: {error}") from None
     seconds = time.monotonic() - begun
     click.echo(f"verified: {said}; {size:,} bytes in {seconds:,.1f} s")

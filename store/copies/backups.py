@@ -1,29 +1,29 @@
 """Backups: every file of a data directory in another place, and back.
 
 A place holds ``objects/<sha256>``, each file's content once, and ``backup.json``, which is written
-last and says which file has which. Objects never change, so whoever reads sees the last whole
-backup, whatever happens to the next. History and proof only grow: a data directory that does not
-begin with what its last backup holds is refused, for it would replace what it has lost.
+last and says which file has which. Objects never change, so readers see the last whole backup.
+History and proof only grow: a data directory that does not begin with what its last backup holds
+is refused, for it would replace what it has lost.
 
 Batches and history are copied first, the proof only as far as it went before, edited files then:
-what a service appends or saves meanwhile is in the next backup, and nothing in this one points at
-it.
+nothing in a backup points at what a service appends or saves meanwhile, which is in the next one.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
 
-from store.copies.places import AT_ONCE, Item, Replaced
+from store.copies.places import AT_ONCE, Item, Place, Read, Replaced
 from store.dataset import manifest as dataset
 from store.dataset.leaves import FOLDER as PROOF
 from store.dataset.leaves import Heads, LeafList, parse
@@ -35,17 +35,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from store.copies.places import Place, Read
-
 MANIFEST, OBJECTS = "backup.json", "objects"
 HISTORY = "history"
-GROWING = (HISTORY, PROOF)
-BATCHES = ("batches/", f"{LAST_GOOD}/batches/")
-"""What is copied before history: a batch must not be called collected where its polls are not."""
 SPENT = ".locks/spent.json"
 """What was spent today: without it a restored service would spend the day's cap again."""
-LAST = ("models.json", "site.json")
-"""What is put in place last: without it nothing is served or polled."""
+ORDER: tuple[str | tuple[str, ...], ...] = (
+    ("batches/", f"{LAST_GOOD}/batches/"),  # none may be called collected where its polls are not
+    f"{HISTORY}/",
+    f"{PROOF}/",
+    (),  # all that is not named here, such as edited files
+    f"{dataset.FOLDER}/{dataset.OBJECTS}/",
+    ("models.json", "site.json"),  # without them nothing is served or polled
+)
+"""How names begin, in the order in which files are copied and put in place."""
 STAGED = ".restoring"
 """Where files are until all are there and have been checked."""
 PULLED = ".pulled"
@@ -90,6 +92,7 @@ class Backup(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
 
 
 _BACKUP = msgspec.json.Decoder(Backup)
+_NONE = Backup(1, "", "", (0, ""), {})
 
 
 def last(place: Place) -> tuple[Backup, Read] | None:
@@ -121,16 +124,14 @@ def back_up(directory: Path, place: Place, now: str, version: str) -> tuple[Back
         OSError: a file cannot be read.
     """
     before = last(place)
-    known = before[0] if before else None
-    if known:
-        _check_grown(directory, known)
-    there = known.objects | set(known.before) if known else set()
+    known, tag = (before[0], before[1].tag) if before else (_NONE, None)
+    _check_grown(directory, known)
+    there = known.objects | set(known.before)
+    count = len(there)
     ends = _proof_ends(directory)
     files: dict[str, Saved] = {}
-    written = 0
 
     def items() -> Iterator[Item]:
-        nonlocal written
         for name in _names(directory):
             found = _read(directory / name)
             if found is None or (name.startswith(f"{PROOF}/") and name not in ends):
@@ -138,32 +139,31 @@ def back_up(directory: Path, place: Place, now: str, version: str) -> tuple[Back
             data, modified = found
             if _grows(name):  # what is just being written of a line may yet be taken back
                 data = data[: ends.get(name, data.rfind(b"\n") + 1)]
-            saved = Saved(len(data), hashlib.sha256(data).hexdigest(), modified)
+            saved = Saved(len(data), sha256(data).hexdigest(), modified)
             files[name] = saved
             if saved.sha256 not in there:
                 there.add(saved.sha256)
-                written += 1
-                yield Item(f"{OBJECTS}/{saved.sha256}", lambda data=data: data)  # type: ignore[misc]
+                yield Item(f"{OBJECTS}/{saved.sha256}", data)
 
     place.write(items())
-    heads = _head(directory, ends)
-    old = tuple(sorted(known.objects)) if known else ()
-    backup = Backup(1, now, version, heads, files, old)
+    old = tuple(sorted(known.objects))
+    backup = Backup(1, now, version, _head(directory, ends), files, old)
     body = msgspec.json.format(msgspec.json.encode(backup, order="sorted"))
     try:
-        place.replace(Item(MANIFEST, lambda: body), before[1].tag if before else None)
+        place.replace(Item(MANIFEST, body), tag)
     except Replaced:
         raise BackupError("another backup to the same place ended meanwhile; it stands") from None
-    _sweep(place, backup, known)
-    return backup, written
+    unused = set(known.before) - known.objects - backup.objects
+    place.remove(f"{OBJECTS}/{digest}" for digest in unused)
+    return backup, len(there) - count
 
 
 def restore(directory: Path, place: Place, *, pull: bool = False) -> tuple[Backup, int]:
     """Put a backup's files into a data directory; how many were written.
 
-    The directory may hold files of the same backup, such as an interrupted restore left, and
-    nothing else. With ``pull`` it may also hold what an earlier pull put there: then what the
-    backup lacks is taken away, and its history must begin with the one that is there.
+    The directory may only hold files of the same backup, as an interrupted restore leaves them.
+    With ``pull`` also what an earlier pull put there: what the backup lacks is then taken away,
+    and its history must begin with the one that is there.
 
     Raises:
         BackupError: there is no backup, it is not whole, or the directory holds something else;
@@ -175,7 +175,8 @@ def restore(directory: Path, place: Place, *, pull: bool = False) -> tuple[Backu
     if not found:
         raise BackupError("there is no backup there")
     backup = found[0]
-    wanted = [name for name in backup.files if not (pull and _is_own(name))]
+    names = sorted(backup.files, key=_place_of)
+    wanted = [name for name in names if not (pull and _is_own(name))]
     here = {name: _digest(directory / name) for name in _names(directory)}
     extra = sorted(name for name in here.keys() - backup.files.keys() if not _is_own(name))
     other = {n for n in wanted if n in here and here[n] != backup.files[n].sha256}
@@ -185,13 +186,16 @@ def restore(directory: Path, place: Place, *, pull: bool = False) -> tuple[Backu
             f"{directory} already holds {what}, which is not what the backup has; nothing was "
             "changed. Stop the service, move the directory away, and try again"
         )
-    changed = _in_order(name for name in wanted if name not in here or name in other)
+    changed = [name for name in wanted if name not in here or name in other]
     with _staged(directory, place, backup, changed) as staged:
         _check_extends(directory, backup, staged, other)
         if pull:
             atomic_write(directory / PULLED, b"")
         for name in changed:
-            _put(directory, name, staged / backup.files[name].sha256, backup.files[name].modified)
+            path, saved = directory / name, backup.files[name]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            mode = 0o640 if name.startswith(".") else 0o644
+            atomic_write(path, (staged / saved.sha256).read_bytes(), mode, saved.modified)
     for name in extra:
         (directory / name).unlink(missing_ok=True)
     return backup, len(changed)
@@ -206,17 +210,15 @@ def _staged(directory: Path, place: Place, backup: Backup, names: Iterable[str])
     named = {backup.files[name].sha256: name for name in names}
     try:
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            tasks = [pool.submit(_fetch, place, digest, n, staged) for digest, n in named.items()]
-            for task in tasks:
-                task.result()
+            list(pool.map(partial(_fetch, place, staged), named, named.values()))
         yield staged
     finally:
         shutil.rmtree(staged, ignore_errors=True)
 
 
-def _fetch(place: Place, digest: str, name: str, staged: Path) -> None:
+def _fetch(place: Place, staged: Path, digest: str, name: str) -> None:
     found = place.read(f"{OBJECTS}/{digest}")
-    if found is None or hashlib.sha256(found.data).hexdigest() != digest:
+    if found is None or sha256(found.data).hexdigest() != digest:
         why = "is missing" if found is None else "is damaged"
         raise BackupError(f"{OBJECTS}/{digest}, which is {name}, {why} in the backup")
     (staged / digest).write_bytes(found.data)
@@ -247,23 +249,12 @@ def _names(directory: Path) -> list[str]:
     found = [name for name in found if name != f"{LAST_GOOD}/{MARKS}"]
     if (directory / SPENT).is_file():
         found.append(SPENT)
-    return _in_order(found)
+    return sorted(found, key=_place_of)
 
 
-def _in_order(names: Iterable[str]) -> list[str]:
-    """Batches, history, the proof, edited files, the dataset's lists before its objects."""
-
-    def place_of(name: str) -> tuple[int, str]:
-        if name.startswith(BATCHES):
-            return -1, name
-        folder = name.partition("/")[0]
-        if folder in GROWING:
-            return GROWING.index(folder), name
-        if name.startswith(f"{dataset.FOLDER}/{dataset.OBJECTS}/"):
-            return 4, name
-        return 5 if name in LAST else 3, name
-
-    return sorted(names, key=place_of)
+def _place_of(name: str) -> tuple[int, str]:
+    first = (i for i, start in enumerate(ORDER) if name.startswith(start))
+    return next(first, ORDER.index(())), name
 
 
 def _proof_ends(directory: Path) -> dict[str, int]:
@@ -295,20 +286,15 @@ def _head(directory: Path, ends: Mapping[str, int]) -> tuple[int, str]:
 def _check_grown(directory: Path, known: Backup) -> None:
     """See that history and proof begin with what the backup holds."""
     for name, saved in known.files.items():
-        if _grows(name) and not _begins_with(directory / name, saved):
+        if not _grows(name):
+            continue
+        found = _read(directory / name)
+        if found is None or sha256(found[0][: saved.size]).hexdigest() != saved.sha256:
             raise BackupError(
                 f"{name} does not begin with what the last backup ({known.made}) holds of it: it "
                 "was cut, rewritten or lost. The backup stays as it is; restore from it, or back "
                 "up to another place"
             )
-
-
-def _begins_with(path: Path, saved: Saved) -> bool:
-    try:
-        with opened(path) as handle:
-            return hashlib.sha256(os.pread(handle, saved.size, 0)).hexdigest() == saved.sha256
-    except FileNotFoundError:
-        return False
 
 
 def _check_extends(directory: Path, backup: Backup, staged: Path, other: Iterable[str]) -> None:
@@ -331,19 +317,4 @@ def _grows(name: str) -> bool:
 
 def _digest(path: Path) -> str | None:
     found = _read(path)
-    return hashlib.sha256(found[0]).hexdigest() if found else None
-
-
-def _put(directory: Path, name: str, draft: Path, modified: int) -> None:
-    """Put a file in place with its time; the same content may be wanted twice, so it is read."""
-    path = directory / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, draft.read_bytes(), 0o640 if name.startswith(".") else 0o644, modified)
-
-
-def _sweep(place: Place, backup: Backup, known: Backup | None) -> None:
-    """Remove objects that neither this backup nor the one before it has."""
-    if known is None:
-        return
-    kept = backup.objects | set(backup.before)
-    place.remove(f"{OBJECTS}/{digest}" for digest in set(known.before) - kept)
+    return sha256(found[0]).hexdigest() if found else None

@@ -1,11 +1,10 @@
 """An exported tree in object storage, where readers or a CDN get it.
 
-A bucket renames nothing, so changed objects are written in place: data before pages before what
-lists them, ``manifest.json`` last. Each object is whole at every moment. Before the first is
-written the manifest says, on condition that nobody else wrote it, which objects are about to
-change and to what: so of two exporters one is refused, and after a crash the next knows which
-objects may be of either state. What is gone stays for one more export, for pages in caches that
-still lead there.
+A bucket renames nothing, so changed objects are written in place, each whole: data before pages
+before what lists them, ``manifest.json`` last. First the manifest says, on condition that nobody
+else wrote it, which objects are about to change and to what: so of two exporters one is refused,
+and after a crash the next knows which objects may be of either state. What is gone stays for one
+more export, for pages in caches that still lead there.
 """
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.copies.places import Item, Replaced
+from store.copies.places import Item, Place, Replaced
 from store.copies.trees import Manifest
 from store.dataset import manifest as dataset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    from store.copies.places import Place
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.json"
 DATA = f"/{dataset.FOLDER}/"
@@ -97,18 +94,18 @@ class Uploader:
         self._before = remote.published
         self._tag = remote.tag
         self._exporter = exporter
+        self._unsure = claim.objects if claim else {}
 
     def changed(self, manifest: Manifest) -> list[str]:
         """The paths whose objects are to be written, in order."""
-        before, claim = self._before, self._before.claim
-        unsure = claim.objects if claim else {}
-        paths = [
+        before = self._before
+        paths = (
             path
             for path in manifest.files
-            if key(path) in unsure
+            if key(path) in self._unsure
             or path not in before.files
             or _state(before, path) != _state(manifest, path)
-        ]
+        )
         return sorted(paths, key=lambda path: (_phase(manifest, path), path))
 
     def upload(
@@ -120,14 +117,13 @@ class Uploader:
             UploadError: somebody else began meanwhile; nothing more is written.
             PlaceError: the bucket cannot be used; a rerun goes on from there.
         """
-        paths, before = self.changed(manifest), self._before
+        paths, before, unsure = self.changed(manifest), self._before, self._unsure
         keys = {key(path) for path in manifest.files}
-        unsure = before.claim.objects if before.claim else {}
         gone = ({key(path) for path in before.files} | unsure.keys()) - keys
         if before.claim:  # what it withdrew is still there
             gone |= set(before.withdrawn) - keys
-        headers = manifest.headers
-        after = Published(manifest.files, manifest.redirects, headers, tuple(sorted(gone)))
+        headers, withdrawn = manifest.headers, tuple(sorted(gone))
+        after = Published(manifest.files, manifest.redirects, headers, withdrawn)
         if not paths and not before.claim and after == before:
             return 0
         new = {key(path): (manifest.files[path].sha256,) for path in paths}
@@ -141,7 +137,7 @@ class Uploader:
                 done,
             )
         if manifest.redirects != before.redirects or before.claim:
-            self._place.write([Item(REDIRECTS, lambda: _json(manifest.redirects), JSON)])
+            self._place.write([Item(REDIRECTS, _json(manifest.redirects), JSON)])
         self._check_ours()
         if not before.claim:
             self._place.remove(sorted(set(before.withdrawn) - keys))
@@ -150,9 +146,7 @@ class Uploader:
 
     def _put(self, published: Published) -> None:
         try:
-            self._tag = self._place.replace(
-                Item(MANIFEST, lambda: _json(published), JSON), self._tag
-            )
+            self._tag = self._place.replace(Item(MANIFEST, _json(published), JSON), self._tag)
         except Replaced as error:
             raise UploadError(f"{error}; nothing more was written") from None
 
@@ -196,7 +190,7 @@ def _state(manifest: Manifest, path: str) -> tuple[object, ...]:
 def _item(manifest: Manifest, path: str, tree: Path) -> Item:
     exported = manifest.files[path]
     file = tree / (f"{exported.file}.gz" if exported.gzip else exported.file)
-    return Item(key(path), file.read_bytes, _head(manifest, path))
+    return Item(key(path), file.read_bytes(), _head(manifest, path))
 
 
 def _json(value: Mapping[str, str] | Published) -> bytes:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 NAME = "catalogue.jsonl"
 _FILE = re.compile(r"({})/([a-z0-9-]{{1,100}})\.json".format("|".join(FOLDERS)))
 
+_SHOWN = ("name", "former_names", "maker", "api", "web_search")
+"""What is published of an assistant."""
+
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     """What one data file says; ``file`` is its name relative to the data directory."""
@@ -37,10 +40,9 @@ _ENTRY = msgspec.json.Decoder(Entry)
 
 def published(catalogue: Catalogue, base_url: str | None) -> bytes:
     """The catalogue in JSON Lines, sorted by file."""
-    files = dict(sorted(_files(catalogue, base_url)))
-    return b"".join(
-        msgspec.json.encode({"file": name, "says": says}) + b"\n" for name, says in files.items()
-    )
+    files = sorted(_files(catalogue, base_url))
+    entries = [{"file": name, "says": says} for name, says in files]
+    return msgspec.json.Encoder().encode_lines(entries)
 
 
 def restore(data: bytes, directory: Path) -> None:
@@ -52,7 +54,7 @@ def restore(data: bytes, directory: Path) -> None:
     for number, line in enumerate(data.splitlines(), start=1):
         try:
             entry = _ENTRY.decode(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"line {number}: {error}") from None
         if entry.file not in SINGLE and not _FILE.fullmatch(entry.file):
             raise ValueError(f'line {number}: "{entry.file[:100]}" is no data file')
@@ -65,28 +67,16 @@ def _files(catalogue: Catalogue, base_url: str | None) -> Iterator[tuple[str, Da
     replace = msgspec.structs.replace
     yield "site.json", replace(catalogue.site, base_url=base_url, hosts=(), daily_usd=None)
     models = tuple(
-        Assistant(
-            name=a.name,
-            former_names=a.former_names,
-            maker=a.maker,
-            api=a.api,
-            web_search=a.web_search,
-        )
-        for a in catalogue.assistants
+        Assistant(**{name: getattr(assistant, name) for name in _SHOWN})
+        for assistant in catalogue.assistants
     )
     yield "models.json", Models(version=1, models=models)
     yield "withheld.json", Withheld(version=1, withheld=dict(catalogue.withheld))
     yield "synonyms.json", Synonyms(version=1, synonyms=catalogue.synonyms)
-    yield (
-        "words.json",
-        Words(version=1, source=catalogue.words_from or "none given", words=catalogue.words),
-    )
+    source = catalogue.words_from or "none given"
+    yield "words.json", Words(version=1, source=source, words=catalogue.words)
     if catalogue.topics:
         yield "topics.json", Topics(version=1, topics=catalogue.topics)
-    for folder, records in (
-        ("categories", catalogue.categories),
-        ("products", catalogue.products),
-        ("labs", catalogue.labs),
-    ):
-        for slug, record in records.items():
+    for folder in FOLDERS:
+        for slug, record in getattr(catalogue, folder).items():
             yield f"{folder}/{slug}.json", record

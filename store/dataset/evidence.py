@@ -1,8 +1,7 @@
-"""The evidence: the sealed lines of history by month, in the order of the proof.
+"""The evidence: the sealed lines of history by month, one for each line of the leaf list.
 
-Line by line it goes with the leaf list of the same month. A withheld poll stands there as the API
-serves it, without its texts; its leaf keeps the hash of the line as it was sealed. ``null`` stands
-for a line that is gone from history.
+A withheld poll stands there as the API serves it, without its texts; its leaf keeps the hash of
+the line as it was sealed. ``null`` stands for a line that is gone from history.
 """
 
 from __future__ import annotations
@@ -12,19 +11,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from store.dataset.leaves import sealed_lines, stamp_of
+from store.dataset.leaves import Leaf, sealed_lines, stamp_of
 from store.dataset.merkle import leaf_hash
-from store.disk import opened
+from store.disk import opened, read_regular
 from store.history import History
 from store.line_codec import decode_line, has_valid_checksum, id_of, redacted
-from store.records import Poll
+from store.records import Poll, Withholding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from store.dataset.leaves import Leaf
-    from store.records import Withholding
 
 GONE = b"null"
 _CRC_SIZE = len(b',"crc":"01234567"}')
@@ -35,61 +31,50 @@ def lines(
     leaves: Sequence[Leaf], history: Path, withheld: Mapping[str, Withholding]
 ) -> list[bytes]:
     """The line of each leaf as it is published."""
-    found: dict[int, bytes] = {}
+    found = [GONE] * len(leaves)
     by_file: dict[str, list[int]] = {}
     for position, leaf in enumerate(leaves):
         by_file.setdefault(leaf.slug, []).append(position)
     for slug, positions in by_file.items():
         sealed = _sealed(history / f"{slug}.jsonl", [leaves[i] for i in positions])
-        found.update(zip(positions, (hide(line, withheld) for line in sealed), strict=True))
-    return [found[i] for i in range(len(leaves))]
+        for position, line in zip(positions, sealed, strict=True):
+            found[position] = hide(line, withheld)
+    return found
 
 
 def _sealed(path: Path, leaves: Sequence[Leaf]) -> Iterator[bytes]:
     """The lines of one file; one that is nowhere in it as its leaf says is gone."""
     first = min(leaf.start for leaf in leaves)
+    elsewhere: dict[bytes, bytes] | None = None
     try:
         with opened(path) as handle:
             block = os.pread(handle, max(leaf.end for leaf in leaves) - first, first)
     except FileNotFoundError:
-        block = b""
-    elsewhere: dict[bytes, bytes] | None = None
+        block, elsewhere = b"", {}
     for leaf in leaves:
         line = block[leaf.start - first : leaf.end - first]
         if leaf_hash(line) != leaf.hash:
             if elsewhere is None:  # a line before it was repaired or lost
-                elsewhere = {leaf_hash(each): each for each in _sealed_in(path)}
+                elsewhere = {leaf_hash(line): line for _, line in sealed_lines(read_regular(path))}
             line = elsewhere.get(leaf.hash, GONE)
         yield line
 
 
-def _sealed_in(path: Path) -> list[bytes]:
-    try:
-        with opened(path) as handle:
-            data = os.pread(handle, os.fstat(handle).st_size, 0)
-    except FileNotFoundError:
-        return []
-    return [line for _, line in sealed_lines(data)]
-
-
 def hide(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:
     """A line without its texts, if its poll is withheld."""
-    if line == GONE or not withheld:
-        return line
     identity = id_of(line)
     if identity not in withheld:
         return line
     try:
         return redacted(_POLL.decode(line), withheld[identity])
-    except ValueError:  # a damaged line may say anything: nothing of it is shown
+    except (ValueError, RecursionError):  # a damaged line may say anything: nothing of it is shown
         return GONE
 
 
 def polls(published: Sequence[bytes]) -> Iterator[Poll]:
     """The polls that published lines hold, each category together, so that it can be read alone.
 
-    They are read one by one: those of a month take 120 MB. What is damaged or stood before counts
-    nowhere.
+    One by one, for a month takes 120 MB. What is damaged or stood before counts nowhere.
     """
     seen = set[str]()
     for _, i in sorted((stamp_of(line), i) for i, line in enumerate(published)):
@@ -102,7 +87,7 @@ def polls(published: Sequence[bytes]) -> Iterator[Poll]:
 def read(line: bytes) -> Poll | None:
     """The poll of a published line, sealed or withheld; ``None`` if it is gone or damaged."""
     try:
-        return None if line == GONE else decode(line)
+        return decode(line)
     except ValueError:
         return None
 
@@ -113,9 +98,12 @@ def decode(line: bytes) -> Poll:
     Raises:
         ValueError: it is damaged.
     """
-    if is_withheld(line):
+    if not is_withheld(line):
+        return decode_line(line)
+    try:
         return _POLL.decode(line)
-    return decode_line(line)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 def is_withheld(line: bytes) -> bool:

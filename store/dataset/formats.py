@@ -23,7 +23,6 @@ ROW_GROUP = 20_000
 """Rows read together: 0.5 MB of polls, so that one category costs little and statistics are few."""
 _BATCH = 2_000
 """Rows that are turned at a time: as Python objects they take ten times their room in Arrow."""
-_GZIP_LEVEL = 6
 _WORDS = {True: "true", False: "false"}
 """What a CSV has for these; no value is an empty field."""
 MOST = 1 << 30
@@ -41,14 +40,11 @@ class Files:
     def __init__(self, table: Table, *, parquet: bool) -> None:
         self.table = table
         self.rows = 0
-        self._slim = table.slim().columns
         self._text = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
         self._csv = csv.writer(self._text, lineterminator="\n")
-        self._csv.writerow(table.slim().names)
-        self._sink = io.BytesIO()
-        self._parquet: Any = _parquet_writer(table, self._sink) if parquet else None
+        self._csv.writerow(column.name for column in table.slim)
+        self._parquet = _Parquet(table) if parquet else None
         self._waiting: list[Row] = []
-        self._group: list[Any] = []
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add rows."""
@@ -61,12 +57,8 @@ class Files:
         """The CSV, UTF-8 with LF, and the Parquet; an empty field is no value or an empty text."""
         self._write()
         self._text.flush()
-        slim = self._text.buffer.getvalue()
-        if not self._parquet:
-            return slim, None
-        self._write_group()
-        self._parquet.close()
-        return slim, self._sink.getvalue()
+        slim: bytes = self._text.buffer.getvalue()
+        return slim, self._parquet.done() if self._parquet else None
 
     def _write(self) -> None:
         if not self._waiting:
@@ -77,52 +69,51 @@ class Files:
         kept = [
             map(_WORDS.get, each) if column.type == "boolean" else each
             for column, each in zip(self.table.columns, columns, strict=True)
-            if column in self._slim
+            if column in self.table.slim
         ]
         self._csv.writerows(zip(*kept, strict=True))
         if self._parquet:
-            self._group.append(_batch(self._parquet.schema, columns))
-            if len(self._group) == ROW_GROUP // _BATCH:
-                self._write_group()
+            self._parquet.add(columns)
+
+
+class _Parquet:
+    """Rows as Parquet, zstd; one version of pyarrow always gives the same bytes."""
+
+    def __init__(self, table: Table) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - 0.4 s, and an extra
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
+        self._arrow = pa
+        self._schema = pa.schema([(each.name, _arrow_type(pa, each)) for each in table.columns])
+        self._sink = io.BytesIO()
+        self._writer = pq.ParquetWriter(self._sink, self._schema, compression="zstd")
+        self._group: list[Any] = []
+
+    def add(self, columns: Iterable[Row]) -> None:
+        """Add rows by their columns."""
+        pa, arrays = self._arrow, []
+        for type_, values in zip(self._schema.types, columns, strict=True):
+            plain: Iterable[Any] = values
+            if pa.types.is_nested(type_):
+                plain = msgspec.to_builtins(values)
+            elif pa.types.is_timestamp(type_):
+                plain = map(datetime.fromisoformat, values)
+            arrays.append(pa.array(plain, type_))
+        self._group.append(pa.record_batch(arrays, self._schema))
+        if len(self._group) == ROW_GROUP // _BATCH:
+            self._write_group()
+
+    def done(self) -> bytes:
+        """The file."""
+        self._write_group()
+        self._writer.close()
+        return self._sink.getvalue()
 
     def _write_group(self) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - 0.4 s, and an extra
-
         if self._group:
-            self._parquet.write_table(pa.Table.from_batches(self._group))
+            self._writer.write_table(self._arrow.Table.from_batches(self._group))
             self._group.clear()
-
-
-def files_of(table: Table, rows: Iterable[Row], *, parquet: bool) -> tuple[bytes, bytes | None]:
-    """Rows as CSV and, if it is wanted, as Parquet; see :class:`Files`."""
-    files = Files(table, parquet=parquet)
-    files.add(rows)
-    return files.done()
-
-
-def _parquet_writer(table: Table, sink: io.BytesIO) -> Any:
-    """Parquet, zstd; one version of pyarrow always gives the same bytes."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
-    schema = pa.schema([pa.field(column.name, _arrow_type(column)) for column in table.columns])
-    return pq.ParquetWriter(sink, schema, compression="zstd")
-
-
-def _batch(schema: Any, columns: Iterable[Row]) -> Any:
-    """Columns of rows as Arrow has them."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
-    arrays = []
-    for type_, values in zip(schema.types, columns, strict=True):
-        plain: Iterable[Any] = values
-        if pa.types.is_nested(type_):
-            plain = msgspec.to_builtins(values)
-        elif pa.types.is_timestamp(type_):
-            plain = map(datetime.fromisoformat, values)
-        arrays.append(pa.array(plain, type_))
-    return pa.record_batch(arrays, schema)
 
 
 def parquet_rows(table: Table, data: bytes) -> list[Row]:
@@ -147,7 +138,7 @@ def parquet_rows(table: Table, data: bytes) -> list[Row]:
 
 def packed(data: bytes) -> bytes:
     """The same bytes compressed, without the time at which that was done."""
-    return gzip.compress(data, _GZIP_LEVEL, mtime=0)
+    return gzip.compress(data, 6, mtime=0)
 
 
 def unpacked(data: bytes) -> bytes:
@@ -166,29 +157,17 @@ def unpacked(data: bytes) -> bytes:
     return found
 
 
-def _arrow_type(column: Column) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
-    texts = pa.list_(pa.string())
-    named: list[tuple[str, Any]] = [("product", pa.string())]
-    small = pa.int8() if column.name in ("rank", "points") else pa.int64()
+def _arrow_type(pa: Any, column: Column) -> Any:
+    text, small = pa.string(), pa.int8()
+    texts = pa.list_(text)
+    named = [("product", text), ("domain", text), ("reason", text)]
     return {
-        "string": pa.string(),
-        "integer": small,
+        "string": text,
+        "integer": small if column.name in ("rank", "points") else pa.int64(),
         "number": pa.float64(),
         "boolean": pa.bool_(),
         "datetime": pa.timestamp("ms", tz="UTC"),
         "texts": texts,
-        "picks": pa.list_(
-            pa.struct(
-                [
-                    ("rank", pa.int8()),
-                    *named,
-                    ("domain", pa.string()),
-                    ("reason", pa.string()),
-                    ("fixes", texts),
-                ]
-            )
-        ),
-        "misses": pa.list_(pa.struct([*named, ("reason", pa.string())])),
+        "picks": pa.list_(pa.struct([("rank", small), *named, ("fixes", texts)])),
+        "misses": pa.list_(pa.struct([("product", text), ("reason", text)])),
     }[column.type]

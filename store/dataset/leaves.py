@@ -1,22 +1,21 @@
 """The leaf list: every sealed line of history in the order of the proof, and a head for each day.
 
-``DATA_DIR/proof/<month>.leaves`` holds one text line for each leaf: the day it was listed under,
-the history file, byte offsets without newline, and the leaf's hash. It is only ever appended to,
-under a lock; so is ``heads.jsonl``, one tree head for each closed day. A day is closed once a
-leaf of a later day is listed; a late line joins the day that is open. Nothing here is made anew
-from history: a damaged list is an error that names its file and line.
+``DATA_DIR/proof/<month>.leaves`` holds a text line for each leaf: the day it was listed under, the
+history file, byte offsets without newline, and the leaf's hash. It is only ever appended to, under
+a lock; so is ``heads.jsonl``, one tree head for each closed day. A day is closed once a leaf of a
+later day is listed; a late line joins the open day. A damaged list is an error that names its file
+and line: it is never made anew from history.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,13 +23,13 @@ from msgspec import Struct, field
 
 from store.counting import latest_time
 from store.dataset.merkle import Tree, leaf_hash
-from store.disk import opened
+from store.disk import locked, read_regular
 from store.last_good import LastGood
 from store.line_codec import has_valid_checksum
 from store.records import is_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 FOLDER, SUFFIX, HEADS = "proof", ".leaves", "heads.jsonl"
@@ -42,8 +41,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _BREATH = 250
 """Leaves, a millisecond's, after which a server's other threads have a turn: they wait 5 ms else,
 and of 741,000 leaves again and again for 4 s."""
-_HASH = 32
-"""Bytes of a leaf's hash, SHA-256."""
+_HASH, _TIME_SIZE = 32, 20
+"""Bytes of a leaf's hash, SHA-256, and of a time."""
 _NOTHING = sha256().digest()
 """Of a file of which nothing is listed."""
 LISTED = "listed"
@@ -87,10 +86,9 @@ class Heads(Struct):
 
     def add(self, day: str, leaf: bytes) -> None:
         """Add the hash of a leaf of this day, which is never earlier than the one before."""
-        if day != self.day:
-            if self.day:
-                self.closed.append(self.head())
-            self.day = day
+        if self.day and day != self.day:
+            self.closed.append(self.head())
+        self.day = day
         self.tree.append(leaf)
 
     def head(self) -> Head:
@@ -110,10 +108,11 @@ class Stamp(Struct, rename="camel", order=True):
 class Listed(Struct, omit_defaults=True):
     """What follows from the list: heads, and of each history file up to where it is listed.
 
-    That is an offset and the SHA-256 of the bytes before it, empty if nobody knows. ``hashes`` are
-    those of a file's leaves, joined, and only there if the list was read.
+    That is an offset and the SHA-256 of the bytes before it, empty if nobody knows; no time there
+    is after ``newest``. ``hashes``, there if the list was read, are those of a file, joined.
     """
 
+    newest: bytes
     heads: Heads = field(default_factory=Heads)
     files: dict[str, tuple[int, bytes]] = {}
     hashes: dict[str, bytearray] = {}
@@ -122,23 +121,6 @@ class Listed(Struct, omit_defaults=True):
 _HEAD = msgspec.json.Decoder(Head)
 _LISTED = msgspec.json.Decoder(Listed)
 _STAMP = msgspec.json.Decoder(Stamp)
-
-
-Ends = Callable[[], Mapping[str, int]]
-"""Reads history, and says up to which offset of each file."""
-Clock = Callable[[bytes], str]
-"""Which time a line counts with; empty if it is none that a line can bear now."""
-
-
-def clock(now: datetime) -> Clock:
-    """The time of a line, unless it lies beyond ``now``: such a line never closes a day."""
-    latest = latest_time(now)
-
-    def time_of(line: bytes) -> str:
-        time = stamp_of(line).polled_at
-        return time if _TIME.fullmatch(time) and time <= latest else ""
-
-    return time_of
 
 
 def stamp_of(line: bytes) -> Stamp:
@@ -150,10 +132,7 @@ def stamp_of(line: bytes) -> Stamp:
 
 
 class LeafList:
-    """The leaf list of one data directory; ``sizes`` are in bytes, by month, when it was extended.
-
-    Others may have extended it since.
-    """
+    """The leaf list of one data directory; ``sizes``, by month, as this one last extended it."""
 
     def __init__(self, directory: Path) -> None:
         self._home = directory / FOLDER
@@ -178,34 +157,37 @@ class LeafList:
         return parse_heads(self._read(HEADS), f"{FOLDER}/{HEADS}")
 
     def extend(
-        self, now: datetime, published: Sequence[Head] = (), read: Ends | None = None
+        self,
+        now: datetime,
+        published: Sequence[Head] = (),
+        read: Callable[[], Mapping[str, int]] | None = None,
     ) -> list[Head]:
         """List what history holds and the list does not, and write the heads of days now closed.
 
-        Returns every head there is, oldest first, those that were ``published`` among them. History
-        files are compared with the list: by a checksum kept in ``.last-good``, or line by line.
-        ``read`` looks at history once more, while nobody else can list anything, and only what it
-        read is listed.
+        Returns every head there is, oldest first, those that were ``published`` among them.
+        ``read`` looks at history once more, while nobody else can list anything, and returns up to
+        where in each file; only that is listed.
 
         Raises:
             ProofError: what was written before is damaged, or a listed line is another now;
                 nothing was added.
             OSError: it could not be written.
         """
-        with self._locked():
+        self._home.mkdir(mode=0o750, exist_ok=True)
+        with locked(self._home) as folder:
             self._cut_torn_ends()
             listed = self._kept() or self._listed()
             heads, written = listed.heads, self.heads()
             check_grown(written, heads.closed, f"{FOLDER}/{HEADS}")
             check_grown(published, heads.closed, f"the published {HEADS}")
-            fresh: list[Leaf] = []
             unlisted = self.unlisted(listed, read() if read else None)
-            for leaf in self.in_order(unlisted, clock(now), heads.day, now):
+            fresh = list(in_order(unlisted, heads.day, now))
+            for leaf in fresh:
                 heads.add(leaf.day, leaf.hash)
-                fresh.append(leaf)
-            self._append(fresh)
-            body = b"".join(map(head_line, heads.closed[len(written) :]))
-            self._write(HEADS, body)
+            for month, leaves in groupby(fresh, lambda leaf: leaf.day[:7]):
+                self._write(f"{month}{SUFFIX}", b"".join(map(Leaf.line, leaves)))
+            self._write(HEADS, b"".join(map(head_line, heads.closed[len(written) :])))
+            os.fsync(folder)
             self._keep(listed)
             self.sizes = {month: len(self.month(month)) for month in self.months()}
             return heads.closed
@@ -221,7 +203,7 @@ class LeafList:
 
     def _listed(self) -> Listed:
         """What follows from the list, read leaf by leaf."""
-        listed = Listed()
+        listed = Listed(b"")
         for number, leaf in enumerate(self.leaves()):
             if number % _BREATH == 0:
                 time.sleep(0.0001)
@@ -263,27 +245,27 @@ class LeafList:
     ) -> Iterator[tuple[str, int, bytes]]:
         """File, offset and text of every sealed line that the list lacks; ``listed`` goes along.
 
-        A line that stands in a file twice is listed once. With ``ends`` only lines before a file's
-        end are yielded; the others are left for the next time.
+        With ``ends`` only lines before a file's end; the others are left for the next time.
 
         Raises:
             ProofError: a listed line is another now.
         """
+        newest = listed.newest
         for path in sorted(self._history.glob("*.jsonl")):
             slug = path.stem
             if not is_slug(slug):
                 continue
             end, digest = listed.files.get(slug, (0, _NOTHING))
-            with opened(path) as handle:
-                data = os.pread(handle, os.fstat(handle).st_size, 0)
+            data = read_regular(path)
             seen = sha256(memoryview(data)[:end])
-            is_known = seen.digest() == digest
-            if is_known:
-                new = _once(data, end)
+            if is_known := seen.digest() == digest:
+                new = once = _once(data, end, newest)
             else:
-                listed.hashes = listed.hashes or self._listed().hashes
-                new = _new(path.name, data, bytes(listed.hashes.get(slug, b"")))
                 end, seen = 0, sha256()
+                once = _once(data, end, newest)
+                listed.hashes = listed.hashes or self._listed().hashes
+                new = _new(path.name, once, bytes(listed.hashes.get(slug, b"")))
+            listed.newest = max([listed.newest, *(_time_in(line) for _, line in once)])
             most = len(data) if ends is None else ends.get(slug, 0)
             left = [start for start, _ in new if start >= most]
             whole = left[0] if left else _whole(data)
@@ -291,26 +273,6 @@ class LeafList:
             # Where lines are left, listed ones may follow that only the list knows.
             listed.files[slug] = (whole, seen.digest()) if is_known or not left else (0, b"")
             yield from ((slug, start, line) for start, line in new if start < most)
-
-    @staticmethod
-    def in_order(
-        found: Iterable[tuple[str, int, bytes]], time_of: Clock, day: str, now: datetime
-    ) -> Iterator[Leaf]:
-        """New leaves by time, file and offset, each under its day or the one that is open."""
-        keyed = sorted(
-            (not (time := time_of(line)), time, slug, start, start + len(line), leaf_hash(line))
-            for slug, start, line in found
-        )
-        for _, time, slug, start, end, digest in keyed:
-            day = max(day, time[:10]) or f"{now:%Y-%m-%d}"
-            yield Leaf(day, slug, start, end, digest)
-
-    def _append(self, leaves: Iterable[Leaf]) -> None:
-        by_month: dict[str, list[bytes]] = {}
-        for leaf in leaves:
-            by_month.setdefault(leaf.day[:7], []).append(leaf.line())
-        for month, lines in sorted(by_month.items()):
-            self._write(f"{month}{SUFFIX}", b"".join(lines))
 
     def _write(self, name: str, data: bytes) -> None:
         if not data:
@@ -329,55 +291,68 @@ class LeafList:
                 os.truncate(path, data.rfind(b"\n") + 1)
 
     def _read(self, name: str) -> bytes:
-        try:
-            with opened(self._home / name) as handle:
-                return os.pread(handle, os.fstat(handle).st_size, 0)
-        except FileNotFoundError:
-            return b""
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._home.mkdir(mode=0o750, exist_ok=True)
-        handle = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        with suppress(FileNotFoundError):
+            return read_regular(self._home / name)
+        return b""
 
 
-def first_listing(directory: Path, now: datetime | None = None) -> Iterator[Leaf]:
-    """The leaves of a history that was never listed, as :meth:`LeafList.extend` would list them.
+def first_listing(directory: Path) -> Iterator[Leaf]:
+    """The leaves of a history that was never listed, as a listing at the end of time has them."""
+    last = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+    return in_order(LeafList(directory).unlisted(Listed(b"")), "", last)
 
-    Without ``now`` no time lies beyond it.
+
+def in_order(found: Iterable[tuple[str, int, bytes]], day: str, now: datetime) -> Iterator[Leaf]:
+    """New leaves by time, file and offset, each under its day or the one that is open.
+
+    A line whose time lies beyond ``now`` is as one without a time: it never closes a day.
     """
-    listed = LeafList(directory)
-    moment = now or datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
-    return listed.in_order(listed.unlisted(Listed()), clock(moment), "", moment)
+    latest = latest_time(now)
+    keyed = sorted(
+        (not (time := _time(line, latest)), time, slug, start, start + len(line), leaf_hash(line))
+        for slug, start, line in found
+    )
+    for _, time, slug, start, end, digest in keyed:
+        day = max(day, time[:10]) or f"{now:%Y-%m-%d}"
+        yield Leaf(day, slug, start, end, digest)
 
 
-def _once(data: bytes, start: int) -> list[tuple[int, bytes]]:
-    """Offset and text of the sealed lines from ``start`` on, each text for the first time."""
+def _time(line: bytes, latest: str) -> str:
+    time = stamp_of(line).polled_at
+    return time if _TIME.fullmatch(time) and time <= latest else ""
+
+
+def _once(data: bytes, start: int, newest: bytes) -> list[tuple[int, bytes]]:
+    """Offset and text of the sealed lines from ``start`` on, each text for the first time.
+
+    Before ``start`` no time is after ``newest``: of a later line, none there can be the same.
+    """
+    lines = list(sealed_lines(data, start))
+    is_late = any(_time_in(line) <= newest for _, line in lines)
+    before = data[:start].split(b"\n") if is_late else []  # 1 ms for each MB
     found: dict[bytes, int] = {}
-    for offset, line in sealed_lines(data, start):
-        if data.find(line, 0, start) < 0:  # no sealed line is a part of another
+    for offset, line in lines:
+        if line not in before:
             found.setdefault(line, offset)
     return [(offset, line) for line, offset in found.items()]
 
 
-def _new(name: str, data: bytes, hashes: bytes) -> list[tuple[int, bytes]]:
-    """Offset and text of the sealed lines of a history file whose ``hashes`` are not listed.
+def _time_in(line: bytes) -> bytes:
+    """What stands where polls have their time; nobody needs to believe it."""
+    return line.partition(b'"polledAt":"')[2][:_TIME_SIZE]
 
-    Raises:
-        ProofError: one stands before listed ones, of which one is gone: it was changed.
+
+def _new(name: str, once: Iterable[tuple[int, bytes]], hashes: bytes) -> list[tuple[int, bytes]]:
+    """Those sealed lines of a history file whose hashes are not among the listed ``hashes``.
+
+    None may stand before listed ones of which one is gone: that one was changed.
     """
     time.sleep(0.0001)  # as for _BREATH
     known = {hashes[i : i + _HASH] for i in range(0, len(hashes), _HASH)}
-    lines = [(start, line, leaf_hash(line)) for start, line in _once(data, 0)]
+    lines = [(start, line, leaf_hash(line)) for start, line in once]
     new = [(start, line) for start, line, digest in lines if digest not in known]
-    there = [(start, digest) for start, _, digest in lines if digest in known]
-    if new and there and new[0][0] < there[-1][0] and len(there) < len(known):
+    there = [start for start, _, digest in lines if digest in known]
+    if new and there and new[0][0] < there[-1] and len(there) < len(known):
         raise ProofError(
             f"history/{name}: the line at byte {new[0][0]:,} is another than the one that was "
             "listed; put the file back from a backup, or withhold a poll instead of changing it"

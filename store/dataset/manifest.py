@@ -1,9 +1,8 @@
 """What a dataset holds: its manifest, and where the files of its versions are.
 
-Files are kept under ``objects/`` by the SHA-256 of their content and are never changed; the
-manifest of a version gives each of them its name. Beside them the newest version's files also
-stand under their names, for whoever has the directory. Readers over HTTP are sent objects only,
-so a version is whole at every moment.
+Files are kept under ``objects/`` by the SHA-256 of their content and never change; a version's
+manifest gives each its name. The newest version's files also stand under their names, for whoever
+has the directory; readers over HTTP are sent objects only, so that a version is always whole.
 """
 
 from __future__ import annotations
@@ -65,10 +64,9 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     withheld: tuple[Redaction, ...] = ()
     without: tuple[str, ...] = ()
 
-    def tables(self, name: str, suffix: str = ".parquet") -> list[str]:
-        """The files of a table by month, oldest first."""
-        found = (f for f in self.files if f.startswith(f"{name}/") and f.endswith(suffix))
-        return sorted(found)
+    def tables(self, name: str) -> list[str]:
+        """The Parquet files of a table by month, oldest first."""
+        return sorted(file for file in self.files if file.startswith(f"{name}/"))
 
 
 _DECODER = msgspec.json.Decoder(Manifest)
@@ -115,18 +113,17 @@ def problems(directory: Path, *, older: bool) -> Iterator[Problem]:
     others = _versions(directory)
     if not others and not (directory / MANIFEST).exists():
         return
-    newest, seen = {MANIFEST}, set[str]()
+    mends, seen = {MANIFEST: "`flask dataset` writes it again"}, set[str]()
     for path in [directory / MANIFEST, *(others if older else ())]:
-        mend = f"put it back from a backup, or remove {path.name}, and that version is gone"
-        if path.name in newest:
-            mend = "`flask dataset` writes it again"
+        gone = f"put it back from a backup, or remove {path.name}, and that version is gone"
+        mend = mends.get(path.name, gone)
         found = read(path)
         if isinstance(found, str):
             where = path.relative_to(directory).as_posix()
             yield Problem(f"{FOLDER}/{where}", 1, 1, f"it is no manifest: {found}; {mend}")
             continue
         if path.name == MANIFEST:
-            newest.add(f"{found.version}.json")
+            mends[f"{found.version}.json"] = mend
         for name, file in found.files.items():
             place = file.object(name)
             if place not in seen and (fault := _fault(directory / place, file.bytes)):
@@ -169,10 +166,6 @@ def version_key(version: str) -> tuple[int, ...]:
 
 def published_paths(manifests: Mapping[str, Manifest], latest: Manifest) -> dict[str, str]:
     """Every path below ``/data/`` with the file in the dataset's directory that is sent for it."""
-    paths = {MANIFEST: MANIFEST, SUMS: SUMS}
-    for name, manifest in manifests.items():
-        paths[name] = name
-        for file, found in manifest.files.items():
-            paths[found.object(file)] = found.object(file)
-    paths.update({name: found.object(name) for name, found in latest.files.items()})
-    return paths
+    objects = (file.object(name) for m in manifests.values() for name, file in m.files.items())
+    paths = {path: path for path in (MANIFEST, SUMS, *manifests, *objects)}
+    return paths | {name: file.object(name) for name, file in latest.files.items()}

@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from store.dataset.tables import MONTHLY, NESTED, WHOLE, Table
+from store.dataset.tables import MONTHLY, NESTED, WHOLE, Column, Table
 from store.urls import LICENCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from store.dataset.manifest import File, Manifest
-    from store.dataset.tables import Column
 
-PACKAGE, CROISSANT, CITATION, LICENCE = (
-    "datapackage.json", "croissant.json", "CITATION.cff", "LICENSE",
-)  # fmt: skip
-NAMES = (PACKAGE, CROISSANT, CITATION, LICENCE)
+NAMES = ("datapackage.json", "croissant.json", "CITATION.cff", "LICENSE")
+"""The files that describe a version."""
 MEDIA_TYPES = {
     ".parquet": "application/vnd.apache.parquet",
     ".csv": "text/csv",
@@ -32,8 +29,7 @@ MEDIA_TYPES = {
     ".json": "application/json",
 }
 """By extension, as files are served and described."""
-INVENTED = "This is a sample: products, names and answers are invented. "
-
+_INVENTED = "This is a sample: products, names and answers are invented. "
 _ABOUT = (
     "What AI assistants answer when they are asked for the best of something: every poll, failed "
     "ones included, every pick, and the rankings that follow. It measures what assistants "
@@ -65,12 +61,9 @@ _CONTEXT: dict[str, Any] = {
 
 def documents(manifest: Manifest) -> dict[str, bytes]:
     """Every descriptive file by name; ``manifest`` tells of all other files."""
-    return {
-        PACKAGE: _indented(_package(manifest)),
-        CROISSANT: _indented(croissant(manifest)),
-        CITATION: _citation(manifest),
-        LICENCE: _licence(manifest),
-    }
+    package, found = _indented(_package(manifest)), _indented(croissant(manifest))
+    bodies = package, found, _citation(manifest), _licence(manifest)
+    return dict(zip(NAMES, bodies, strict=True))
 
 
 def media_type(name: str) -> str:
@@ -84,9 +77,13 @@ def content_type(name: str) -> str:
     return f"{type_}; charset=utf-8" if type_.startswith("text/") else type_
 
 
-def about(manifest: Manifest) -> str:
-    """What the dataset is, in a few sentences."""
-    return (INVENTED if manifest.sample else "") + _ABOUT
+def _about(manifest: Manifest) -> str:
+    return (_INVENTED if manifest.sample else "") + _ABOUT
+
+
+def _address(manifest: Manifest, key: str) -> dict[str, str]:
+    """Where the dataset is served, under a key, if anybody knows."""
+    return {key: f"{manifest.base_url}/data"} if manifest.base_url else {}
 
 
 def cite_as(manifest: Manifest) -> str:
@@ -98,8 +95,8 @@ def cite_as(manifest: Manifest) -> str:
 def croissant(manifest: Manifest, at: str = "") -> dict[str, Any]:
     """The dataset in Croissant, which is schema.org's Dataset and more.
 
-    Files are named by their content, so that a later version does not make this one wrong; ``at``
-    goes before these paths, which are otherwise relative to the dataset.
+    Files are named by their content, so that no later version makes this one wrong; ``at`` is the
+    address that goes before their paths.
     """
     described = [n for n in sorted(manifest.files) if n not in NAMES]
     return {
@@ -107,14 +104,14 @@ def croissant(manifest: Manifest, at: str = "") -> dict[str, Any]:
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": manifest.title,
-        "description": about(manifest),
+        "description": _about(manifest),
         "version": manifest.version,
         "datePublished": manifest.date,
         "isAccessibleForFree": True,
         "creator": {"@type": "sc:Organization", "name": manifest.title},
         "citeAs": cite_as(manifest),
         "license": LICENCES.get(manifest.licence, manifest.licence),
-        **({"url": f"{manifest.base_url}/data"} if manifest.base_url else {}),
+        **_address(manifest, "url"),
         "distribution": [_file_object(name, manifest.files[name], at) for name in described],
         "recordSet": list(_record_sets(manifest)),
     }
@@ -170,10 +167,10 @@ def _package(manifest: Manifest) -> dict[str, Any]:
         "$schema": _PROFILE.format("datapackage"),
         "name": "consensus-rankings",
         "title": manifest.title,
-        "description": about(manifest),
+        "description": _about(manifest),
         "version": manifest.version,
         "created": f"{manifest.date}T00:00:00Z",
-        **({"homepage": f"{manifest.base_url}/data"} if manifest.base_url else {}),
+        **_address(manifest, "homepage"),
         "licenses": [
             {"name": manifest.licence.replace(" ", "-"), "title": manifest.licence}
             | ({"path": licence} if licence else {})
@@ -204,7 +201,7 @@ def _resource(name: str, file: File) -> dict[str, Any]:
             "$schema": _PROFILE.format("tableschema"),
             "fields": [
                 {"name": column.name, "type": column.type, "description": column.about}
-                for column in table.slim().columns
+                for column in table.slim
             ],
             "missingValues": [""],
         },
@@ -219,8 +216,8 @@ def _citation(manifest: Manifest) -> bytes:
         "title": f"{manifest.title}: what AI assistants recommend",
         "version": manifest.version,
         "date-released": manifest.date,
-        "abstract": about(manifest),
-        **({"url": f"{manifest.base_url}/data"} if manifest.base_url else {}),
+        "abstract": _about(manifest),
+        **_address(manifest, "url"),
         **({"license": manifest.licence.replace(" ", "-")} if manifest.licence in LICENCES else {}),
     }
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in said.items()]

@@ -1,8 +1,7 @@
 """The tables of the dataset: which columns they have, and their rows from polls and rankings.
 
-Rows are tuples in the order of the columns; times are RFC 3339 text. ``polls`` and ``picks`` are
-kept by month and follow from the evidence alone, all others from the whole history and the
-catalogue as they are now.
+Rows are tuples in the order of the columns; times are RFC 3339 text. Tables by month follow from
+the evidence alone, all others from the whole history and the catalogue as they are now.
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from store.counting import history_files
 from store.rankings.merging import PLACES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from store.records import Poll
     from store.snapshot import Snapshot
@@ -50,15 +48,18 @@ class Table(Struct, frozen=True):
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
-    def slim(self) -> Table:
-        """The same table as a CSV has it: without lists and, by month, without free texts."""
+    def paths(self, month: str = "") -> tuple[str, str]:
+        """Its files as CSV and as Parquet."""
+        if month:
+            folder = f"{self.name}/month={month}/{self.name}"
+            return f"csv/{folder}.csv.gz", f"{folder}.parquet"
+        return f"{self.name}.csv", f"{self.name}.parquet"
+
+    @property
+    def slim(self) -> tuple[Column, ...]:
+        """The columns that a CSV has: none with lists and, by month, none with free texts."""
         left_out = FREE_TEXT if self in MONTHLY else ()
-        return msgspec.structs.replace(
-            self,
-            columns=tuple(
-                [c for c in self.columns if c.type not in NESTED and c.name not in left_out]
-            ),
-        )
+        return tuple([c for c in self.columns if c.type not in NESTED and c.name not in left_out])
 
 
 def _table(name: str, about: str, *columns: tuple[str, Type, str]) -> Table:
@@ -164,20 +165,10 @@ CHANGES = _table(
     ("confirmed", "boolean", "whether the next answer agreed"),
 )
 
-MONTHLY = (POLLS, PICKS)
-WHOLE = (ANSWERS, CATEGORIES, CHANGES, NAMES, PRODUCTS, RANKINGS)
 
-
-def monthly_rows(table: Table, polls: Iterable[Poll]) -> Iterator[Row]:
-    """The rows of ``polls`` or ``picks``; lists are as the polls have them."""
-    if table is POLLS:
-        return map(_poll, polls)
-    return (row for poll in polls for row in _picks(poll))
-
-
-def _poll(poll: Poll) -> Row:
+def _polls(poll: Poll) -> Iterator[Row]:
     usage = poll.usage
-    return (
+    yield (
         poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.pick,
         poll.ranking, poll.reason, poll.missed, poll.caveat, poll.error, poll.failure, poll.notes,
         poll.served_model, poll.request_id, poll.web_search,
@@ -197,10 +188,10 @@ def _picks(poll: Poll) -> Iterator[Row]:
 def _names(snapshot: Snapshot) -> Iterator[Row]:
     for slug, aggregate in sorted(snapshot.aggregates.items()):
         for file in history_files(slug, snapshot.catalogue.categories):
-            for (name, domain), id_ in sorted(
-                aggregate.resolved.items(), key=lambda item: (item[0][0], item[0][1] or "")
+            for name, domain in sorted(
+                aggregate.resolved, key=lambda each: (each[0], each[1] or "")
             ):
-                if product := snapshot.products.get(id_):
+                if product := snapshot.products.get(aggregate.resolved[name, domain]):
                     yield file, name, domain, product.slug
 
 
@@ -240,16 +231,14 @@ def _changes(snapshot: Snapshot) -> Iterator[Row]:
         )  # fmt: skip
 
 
-_ROWS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
-    ANSWERS.name: _answers,
-    CATEGORIES.name: _categories,
-    CHANGES.name: _changes,
-    NAMES.name: _names,
-    PRODUCTS.name: _products,
-    RANKINGS.name: _rankings,
+MONTHLY: dict[Table, Callable[[Poll], Iterator[Row]]] = {POLLS: _polls, PICKS: _picks}
+"""The tables that are kept by month, and their rows of a poll; lists are as the poll has them."""
+WHOLE: dict[Table, Callable[[Snapshot], Iterator[Row]]] = {
+    ANSWERS: _answers,
+    CATEGORIES: _categories,
+    CHANGES: _changes,
+    NAMES: _names,
+    PRODUCTS: _products,
+    RANKINGS: _rankings,
 }
-
-
-def whole_rows(snapshot: Snapshot) -> dict[str, list[Row]]:
-    """The rows of every table that is over the whole history, by table."""
-    return {table.name: list(_ROWS[table.name](snapshot)) for table in WHOLE}
+"""The tables over the whole history, and their rows."""

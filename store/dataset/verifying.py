@@ -7,16 +7,17 @@ follows from the sealed lines ends the check as a :class:`Difference`.
 from __future__ import annotations
 
 from hashlib import sha256
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct, field
 
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
-from store.dataset.leaves import Head, Heads, ProofError, check_grown, parse, parse_heads
+from store.dataset.leaves import Head, Heads, Leaf, check_grown, parse, parse_heads
 from store.dataset.merkle import Tree, leaf_hash
-from store.dataset.writing import sums, whole_files
-from store.disk import opened
+from store.dataset.writing import sums
+from store.disk import read_regular
 from store.line_codec import decode_line, has_valid_checksum, has_valid_id, id_of
 from store.memory import Store
 
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from store.dataset.leaves import Leaf
     from store.dataset.manifest import Manifest
-
-    Progress = Callable[[int], None]
 
 _AROUND = 30
 """Bytes shown on both sides of a difference."""
@@ -73,7 +71,7 @@ def _shown(excerpt: bytes) -> str:
     return ascii(excerpt.decode("utf-8", "replace"))
 
 
-def check_sums(directory: Path, progress: Progress) -> int:
+def check_sums(directory: Path, progress: Callable[[int], None]) -> int:
     """See that a directory holds what its SHA256SUMS lists, and nothing else; its size in bytes.
 
     Raises:
@@ -84,9 +82,8 @@ def check_sums(directory: Path, progress: Progress) -> int:
     for number, line in enumerate(written.split(b"\n")[:-1], start=1):
         digest, _, name = line.decode("utf-8", "replace").partition("  ")
         if name in listed or not name:
-            raise Difference(
-                f"{manifest.SUMS}: line {number} names no further file: {_shown(line)}"
-            )
+            where = f"{manifest.SUMS}: line {number}"
+            raise Difference(f"{where} names no further file: {_shown(line)}")
         listed[name] = digest
     compare(manifest.SUMS, sums(listed), written)
     there = {
@@ -137,10 +134,13 @@ def prove(directory: Path, found: Manifest, rebuilt: Path) -> Proved:
 
     Raises:
         Difference: a line, a hash, a head or a row is not what follows.
+        ProofError: a leaf or a head is none.
     """
     proved = Proved()
     evidence.restore(_prove_months(directory, found, proved), rebuilt / "history")
-    _check_heads(_bytes(directory, leaves.HEADS), proved.heads, leaves.HEADS)
+    data = _bytes(directory, leaves.HEADS)
+    parse_heads(data, leaves.HEADS)
+    compare(leaves.HEADS, b"".join(map(leaves.head_line, proved.heads.closed)), data)
     return proved
 
 
@@ -149,33 +149,28 @@ def _prove_months(
 ) -> Iterator[tuple[Sequence[Leaf], Sequence[bytes]]]:
     """Leaves and lines of each month, once they are checked."""
     for month in sorted(found.months):
-        name = manifest.LEAVES.format(month)
-        try:
-            listed = list(parse(_bytes(directory, name), month, name))
-        except ProofError as error:
-            raise Difference(str(error)) from None
-        lines = evidence.lines_of(_unpacked(directory, manifest.EVIDENCE.format(month)))
-        _prove_month(manifest.EVIDENCE.format(month), listed, lines, proved)
-        _check_rows(directory, found, month, lines)
+        name, leaves_name = manifest.EVIDENCE.format(month), manifest.LEAVES.format(month)
+        listed = list(parse(_bytes(directory, leaves_name), month, leaves_name))
+        lines = evidence.lines_of(_unpacked(directory, name))
+        if (wanted := len(listed)) != len(lines):
+            raise Difference(f"{name} has {len(lines):,} lines, and its proof {wanted:,} leaves")
+        offset = 0
+        for number, (leaf, line) in enumerate(zip(listed, lines, strict=True), start=1):
+            proved.heads.add(leaf.day, leaf.hash)
+            proved.hashes.append(leaf.hash)
+            if line == evidence.GONE:
+                proved.gone += 1
+            elif evidence.is_withheld(line):
+                proved.withheld.append(line)
+            else:
+                check_line(f"{name}: line {number}, byte {offset:,} unpacked", line, leaf.hash)
+                proved.damaged += evidence.read(line) is None
+            offset += len(line) + 1
+        polls = list(evidence.polls(lines))
+        for table, rows_of in tables.MONTHLY.items():
+            rows = [row for poll in polls for row in rows_of(poll)]
+            _check_table(directory, found, table, rows, month)
         yield listed, lines
-
-
-def _prove_month(name: str, listed: Sequence[Leaf], lines: Sequence[bytes], proved: Proved) -> None:
-    """Check the lines of a month against its leaves, and go on with the tree."""
-    if len(listed) != len(lines):
-        raise Difference(f"{name} has {len(lines):,} lines, and its proof {len(listed):,} leaves")
-    offset = 0
-    for number, (leaf, line) in enumerate(zip(listed, lines, strict=True), start=1):
-        proved.heads.add(leaf.day, leaf.hash)
-        proved.hashes.append(leaf.hash)
-        if line == evidence.GONE:
-            proved.gone += 1
-        elif evidence.is_withheld(line):
-            proved.withheld.append(line)
-        else:
-            check_line(f"{name}: line {number}, byte {offset:,} unpacked", line, leaf.hash)
-            proved.damaged += evidence.read(line) is None
-        offset += len(line) + 1
 
 
 def check_line(where: str, line: bytes, digest: bytes) -> None:
@@ -195,68 +190,58 @@ def check_line(where: str, line: bytes, digest: bytes) -> None:
         raise Difference(f"{where}: the line is not what its id says")
 
 
-def _check_heads(data: bytes, heads: Heads, name: str) -> None:
-    try:
-        parse_heads(data, name)
-    except ProofError as error:
-        raise Difference(str(error)) from None
-    compare(name, b"".join(map(leaves.head_line, heads.closed)), data)
-
-
 def check_against(given: Iterable[Head], hashes: Sequence[bytes]) -> None:
     """See that the tree goes on from heads that somebody kept elsewhere.
 
     Raises:
         Difference: history before one of them was changed.
     """
-    wanted = {head.size: head for head in given}
     tree = Tree()
-    for i in range(len(hashes) + 1):
-        if head := wanted.pop(i, None):
-            root = tree.root().hex()
-            if root != head.root:
-                raise Difference(
-                    f"history up to {head.date} was rewritten: its first {head.size:,} lines have "
-                    f"the root {root}, and the head that you kept says {head.root}"
-                )
-        if i < len(hashes):
-            tree.append(hashes[i])
-    for head in wanted.values():
-        raise Difference(
-            f"history was cut short: the head of {head.date} that you kept has {head.size:,} "
-            f"lines, and there are {len(hashes):,}"
-        )
+    for head in sorted(given, key=attrgetter("size")):
+        if head.size > len(hashes):
+            raise Difference(
+                f"history was cut short: the head of {head.date} that you kept has {head.size:,} "
+                f"lines, and there are {len(hashes):,}"
+            )
+        for leaf in hashes[tree.size : head.size]:
+            tree.append(leaf)
+        root = tree.root().hex()
+        if root != head.root:
+            raise Difference(
+                f"history up to {head.date} was rewritten: its first {head.size:,} lines have "
+                f"the root {root}, and the head that you kept says {head.root}"
+            )
 
 
-def _check_rows(directory: Path, found: Manifest, month: str, lines: Sequence[bytes]) -> None:
-    """See that tables by month hold the rows that follow from the lines, and no others."""
-    polls = list(evidence.polls(lines))
-    for table in tables.MONTHLY:
-        rows = list(tables.monthly_rows(table, polls))
-        slim = f"csv/{table.name}/month={month}/{table.name}.csv.gz"
-        body, _ = formats.files_of(table, rows, parquet=False)
-        compare(slim, body, _unpacked(directory, slim))
-        name = f"{table.name}/month={month}/{table.name}.parquet"
-        if name in found.files and formats.has_parquet():
-            _compare_rows(name, table, rows, _bytes(directory, name))
-
-
-def _compare_rows(
-    name: str, table: tables.Table, expected: Sequence[tables.Row], data: bytes
+def _check_table(
+    directory: Path,
+    found: Manifest,
+    table: tables.Table,
+    rows: Sequence[tables.Row],
+    month: str = "",
 ) -> None:
-    """Rows, never bytes: those of Parquet differ from one version of its writer to the next."""
+    """See that the files of a table hold the rows that follow, and no others.
+
+    Bytes of Parquet differ from one version of its writer to the next, so its rows are compared.
+    """
+    slim, name = table.paths(month)
+    files = formats.Files(table, parquet=False)
+    files.add(rows)
+    compare(slim, files.done()[0], (_unpacked if month else _bytes)(directory, slim))
+    if name not in found.files or not formats.has_parquet():
+        return
     try:
-        found = formats.parquet_rows(table, data)
+        there = formats.parquet_rows(table, _bytes(directory, name))
     except (ValueError, OSError) as error:
         raise Difference(f"{name} cannot be read as {table.name}: {error}") from None
-    for number, (mine, theirs) in enumerate(zip(expected, found, strict=False)):
+    for number, (mine, theirs) in enumerate(zip(rows, there, strict=False)):
         plain = msgspec.json.decode(msgspec.json.encode(mine))
-        for column, follows, there in zip(table.names, plain, theirs, strict=True):
-            if follows != there:
+        for column, follows, value in zip(table.names, plain, theirs, strict=True):
+            if follows != value:
                 where = f"{name}: row {number:,}, column {column}"
-                compare(where, repr(follows).encode(), repr(there).encode())
-    if len(found) != len(expected):
-        raise Difference(f"{name} has {len(found):,} rows, not {len(expected):,}")
+                compare(where, repr(follows).encode(), repr(value).encode())
+    if len(there) != len(rows):
+        raise Difference(f"{name} has {len(there):,} rows, not {len(rows):,}")
 
 
 def rebuild(directory: Path, found: Manifest, proved: Proved, rebuilt: Path) -> Store:
@@ -275,21 +260,15 @@ def rebuild(directory: Path, found: Manifest, proved: Proved, rebuilt: Path) -> 
     store.history = evidence.PublishedHistory(rebuilt / "history")
     snapshot = store.snapshot
     compare(catalogue.NAME, catalogue.published(snapshot.catalogue, found.base_url), data)
+    withheld = snapshot.catalogue.withheld
     for line in proved.withheld:
-        if evidence.hide(line, snapshot.catalogue.withheld) != line or id_of(line) not in (
-            snapshot.catalogue.withheld
-        ):
+        if id_of(line) not in withheld or evidence.hide(line, withheld) != line:
             shown = _shown(line[: 2 * _AROUND])
             raise Difference(
                 f"the record is not what is left of a withheld poll:\n  there:   {shown}"
             )
-    expected = tables.whole_rows(snapshot)
-    for name, body, _ in whole_files(snapshot, parquet=False):
-        compare(name, body, _bytes(directory, name))
-    for table in tables.WHOLE:
-        name = f"{table.name}.parquet"
-        if name in found.files and formats.has_parquet():
-            _compare_rows(name, table, expected[table.name], _bytes(directory, name))
+    for table, rows_of in tables.WHOLE.items():
+        _check_table(directory, found, table, list(rows_of(snapshot)))
     return store
 
 
@@ -321,34 +300,30 @@ def check_proof(
 ) -> tuple[list[bytes], Heads]:
     """See that a data directory's leaf list names lines that are there, and its heads follow.
 
-    ``lines`` are those of :func:`check_history`.
+    ``lines`` are those of :func:`check_history`. A line may stand later than it did, after one
+    that was repaired; two that changed places do not both.
 
     Raises:
-        Difference: a line or a head is another.
+        Difference: a line is another.
+        ProofError: the list or a head is damaged.
     """
     listed = leaves.LeafList(directory)
     hashes, heads = [], Heads()
     places = {(slug, digest): start for (slug, start), digest in lines.items()}
-    try:
-        for leaf in listed.leaves():
-            # It may stand later than it did: a line before it was repaired. Two that changed
-            # places do not both.
-            if places.get((leaf.slug, leaf.hash), -1) < leaf.start:
-                name = f"history/{leaf.slug}.jsonl"
-                there = _bytes(directory, name)[leaf.start :].partition(b"\n")[0]
-                check_line(f"{name}: byte {leaf.start:,}", there, leaf.hash)
-            heads.add(leaf.day, leaf.hash)
-            hashes.append(leaf.hash)
-        check_grown(listed.heads(), heads.closed, f"{leaves.FOLDER}/{leaves.HEADS}")
-    except ProofError as error:
-        raise Difference(str(error)) from None
+    for leaf in listed.leaves():
+        if places.get((leaf.slug, leaf.hash), -1) < leaf.start:
+            name = f"history/{leaf.slug}.jsonl"
+            there = _bytes(directory, name)[leaf.start :].partition(b"\n")[0]
+            check_line(f"{name}: byte {leaf.start:,}", there, leaf.hash)
+        heads.add(leaf.day, leaf.hash)
+        hashes.append(leaf.hash)
+    check_grown(listed.heads(), heads.closed, f"{leaves.FOLDER}/{leaves.HEADS}")
     return hashes, heads
 
 
 def _bytes(directory: Path, name: str) -> bytes:
     try:
-        with opened(directory / name):
-            return (directory / name).read_bytes()
+        return read_regular(directory / name)
     except OSError as error:
         raise Difference(f"{name} cannot be read: {error.strerror}") from None
 

@@ -7,10 +7,8 @@ versions before lose its texts too, and say so.
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import os
-from contextlib import contextmanager
 from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING
@@ -20,17 +18,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
-from store.dataset.leaves import LeafList, ProofError
+from store.dataset.leaves import Head, LeafList, ProofError
 from store.dataset.manifest import File, Manifest, Redaction
-from store.disk import atomic_write
+from store.disk import atomic_write, locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
-    from store.dataset.leaves import Head
-    from store.records import Withholding
     from store.snapshot import Snapshot
 
 FORMAT = b"1"
@@ -52,6 +48,10 @@ class Source(Struct, frozen=True):
     base_url: str | None
 
 
+Made = tuple[str, bytes, int | None]
+"""A file that was made: its name, its bytes and, of a table, its rows."""
+
+
 class Written(Struct, frozen=True):
     """A version that was written, how many files are new, and the heads of all closed days."""
 
@@ -69,84 +69,46 @@ def write(target: Path, source: Source, now: datetime) -> Written:
         OSError: it could not be written.
     """
     target.mkdir(parents=True, exist_ok=True)
-    leaf_list = LeafList(source.directory)
-    with _locked(target):
-        older = read(target)
-        before = next(reversed(older.values()), None)
-        published = _published(target, before, leaf_list) if before else ()
-        taken: list[Snapshot] = []
-
-        def read_history() -> dict[str, int]:
-            taken.append(source.read())
-            return taken[-1].ends
-
-        heads = leaf_list.extend(now, published, read_history)
-        writer = _Writer(target, source, taken[-1], older)
-        writer.months(leaf_list)
-        writer.rest(heads)
-        written = writer.publish()
-    return Written(written, writer.new, tuple(heads))
-
-
-def read(target: Path) -> dict[str, Manifest]:
-    """Every version in a dataset's directory by the name of its manifest, the newest last.
-
-    Raises:
-        DatasetError: a manifest cannot be read, and is not that of the newest version.
-    """
-    found = manifest.versions(target)
-    for path in (target / manifest.VERSIONS).glob("*.json"):
-        if f"{manifest.VERSIONS}/{path.name}" not in found:
-            raise DatasetError(
-                f"{path} is no manifest; put it back from a backup, or remove it, and that version "
-                "is gone"
-            )
-    return found
-
-
-def _published(target: Path, before: Manifest, leaf_list: LeafList) -> list[Head]:
-    """The heads that the newest version published, once leaf lists are seen to go on from its own.
-
-    Raises:
-        ProofError: one does not.
-    """
-    for month in before.months:
-        was = before.files[manifest.LEAVES.format(month)]
-        if sha256(leaf_list.month(month)[: was.bytes]).hexdigest() != was.sha256:
-            raise ProofError(
-                f"{leaves.FOLDER}/{month}{leaves.SUFFIX} does not begin with what version "
-                f"{before.version} published of it; {leaves.RESTORE}"
-            )
-    body = manifest.kept(target, leaves.HEADS, before.files[leaves.HEADS])
-    return leaves.parse_heads(body or b"", leaves.HEADS)
+    with locked(target.resolve()):
+        older = manifest.versions(target)
+        for path in (target / manifest.VERSIONS).glob("*.json"):
+            if f"{manifest.VERSIONS}/{path.name}" not in older:
+                raise DatasetError(
+                    f"{path} is no manifest; put it back from a backup, or remove it, and that "
+                    "version is gone"
+                )
+        return _Writer(target, source, older).write(now)
 
 
 def month_files(
-    leaf_text: bytes, lines: Sequence[bytes], *, parquet: bool
-) -> Iterator[tuple[str, bytes, int | None]]:
-    """The files of one month: name, in which ``{}`` stands for the month, bytes and rows."""
-    yield manifest.LEAVES, leaf_text, None
-    yield manifest.EVIDENCE, formats.packed(b"\n".join([*lines, b""])), len(lines)
-    every = [formats.Files(table, parquet=parquet) for table in tables.MONTHLY]
+    month: str, leaf_text: bytes, lines: Sequence[bytes], *, parquet: bool
+) -> Iterator[Made]:
+    """The files of one month."""
+    yield manifest.LEAVES.format(month), leaf_text, None
+    packed = formats.packed(b"\n".join([*lines, b""]))
+    yield manifest.EVIDENCE.format(month), packed, len(lines)
+    every = {formats.Files(table, parquet=parquet): rows for table, rows in tables.MONTHLY.items()}
     for poll in evidence.polls(lines):
-        for files in every:
-            files.add(tables.monthly_rows(files.table, [poll]))
+        for files, rows in every.items():
+            files.add(rows(poll))
     for files in every:
-        name, (slim, body) = files.table.name, files.done()
-        yield f"csv/{name}/month={{}}/{name}.csv.gz", formats.packed(slim), files.rows
-        if body is not None:
-            yield f"{name}/month={{}}/{name}.parquet", body, files.rows
+        yield from _made(files, month)
 
 
-def whole_files(snapshot: Snapshot, *, parquet: bool) -> Iterator[tuple[str, bytes, int]]:
-    """The files of tables that are over the whole history: name, bytes and rows."""
-    found = tables.whole_rows(snapshot)
-    for table in tables.WHOLE:
-        rows = found[table.name]
-        slim, body = formats.files_of(table, rows, parquet=parquet)
-        yield f"{table.name}.csv", slim, len(rows)
-        if body is not None:
-            yield f"{table.name}.parquet", body, len(rows)
+def whole_files(snapshot: Snapshot, *, parquet: bool) -> Iterator[Made]:
+    """The files of tables that are over the whole history."""
+    for table, rows in tables.WHOLE.items():
+        files = formats.Files(table, parquet=parquet)
+        files.add(rows(snapshot))
+        yield from _made(files)
+
+
+def _made(files: formats.Files, month: str = "") -> Iterator[Made]:
+    slim_name, name = files.table.paths(month)
+    slim, body = files.done()
+    yield slim_name, formats.packed(slim) if month else slim, files.rows
+    if body is not None:
+        yield name, body, files.rows
 
 
 def sums(files: Mapping[str, str]) -> bytes:
@@ -154,48 +116,73 @@ def sums(files: Mapping[str, str]) -> bytes:
     return "".join(f"{digest}  {path}\n" for path, digest in sorted(files.items())).encode()
 
 
-def _with_parquet(before: Manifest | None) -> bool:
-    if formats.has_parquet():
-        return True
-    if before and before.tables(tables.POLLS.name):
-        raise DatasetError(
-            "the dataset has Parquet files, and pyarrow is not installed: pip install '.[data]'"
-        )
-    return False
-
-
 class _Writer:
     """One version on its way; see :func:`write`."""
 
-    def __init__(
-        self, target: Path, source: Source, snapshot: Snapshot, older: dict[str, Manifest]
-    ) -> None:
-        self.new = 0
+    _snapshot: Snapshot
+
+    def __init__(self, target: Path, source: Source, older: dict[str, Manifest]) -> None:
         self._target = target
         self._source = source
-        self._snapshot = snapshot
         self._older = older
         self._before = next(reversed(older.values()), None)
-        self._parquet = _with_parquet(self._before)
-        self._files: dict[str, File] = {}
+        self._parquet = formats.has_parquet()
+        if self._before and self._before.tables(tables.POLLS.name) and not self._parquet:
+            raise DatasetError(
+                "the dataset has Parquet files, and pyarrow is not installed: pip install '.[data]'"
+            )
         self._months: dict[str, str] = {}
-        (target / manifest.OBJECTS).mkdir(exist_ok=True)
-        (target / manifest.VERSIONS).mkdir(exist_ok=True)
+        self._new = 0
 
-    def months(self, leaf_list: LeafList) -> None:
+    def write(self, now: datetime) -> Written:
+        """List what history holds, make the files, and put the version in place."""
+        leaf_list = LeafList(self._source.directory)
+        heads = leaf_list.extend(now, self._published(leaf_list), self._read)
+        for folder in (manifest.OBJECTS, manifest.VERSIONS):
+            (self._target / folder).mkdir(exist_ok=True)
+        files = self._month_files(leaf_list)
+        files |= self._placed(whole_files(self._snapshot, parquet=self._parquet))
+        said = catalogue.published(self._snapshot.catalogue, self._source.base_url)
+        body = b"".join(map(leaves.head_line, heads))
+        files |= self._placed([(catalogue.NAME, said, None), (leaves.HEADS, body, len(heads))])
+        return Written(self._publish(self._manifest(files)), self._new, tuple(heads))
+
+    def _read(self) -> Mapping[str, int]:
+        """Take the snapshot that the version is of; up to where it read each history file."""
+        self._snapshot = self._source.read()
+        return self._snapshot.ends
+
+    def _published(self, leaf_list: LeafList) -> list[Head]:
+        """The heads that the newest version published; its leaf lists must go on in today's."""
+        before = self._before
+        if before is None:
+            return []
+        for month in before.months:
+            was = before.files[manifest.LEAVES.format(month)]
+            if sha256(leaf_list.month(month)[: was.bytes]).hexdigest() != was.sha256:
+                raise ProofError(
+                    f"{leaves.FOLDER}/{month}{leaves.SUFFIX} does not begin with what version "
+                    f"{before.version} published of it; {leaves.RESTORE}"
+                )
+        body = manifest.kept(self._target, leaves.HEADS, before.files[leaves.HEADS])
+        return leaves.parse_heads(body or b"", leaves.HEADS)
+
+    def _month_files(self, leaf_list: LeafList) -> dict[str, File]:
         """The files of every month, taken over where what they are made from is the same."""
+        files: dict[str, File] = {}
         withheld = self._snapshot.catalogue.withheld
-        for month in leaf_list.sizes:
-            text = leaf_list.month(month)[: leaf_list.sizes[month]]
-            key = sha256(b"%b%d" % (FORMAT, self._parquet) + text + _encoded(withheld)).hexdigest()
+        hidden = msgspec.json.encode(withheld, order="sorted")
+        for month, size in leaf_list.sizes.items():
+            text = leaf_list.month(month)[:size]
+            key = sha256(b"%b%d" % (FORMAT, self._parquet) + text + hidden).hexdigest()
             self._months[month] = key
-            if found := self._kept_month(month, key):
-                self._files.update(found)
+            if kept := self._kept_month(month, key):
+                files |= kept
                 continue
             listed = list(leaves.parse(text, month, manifest.LEAVES.format(month)))
             lines = evidence.lines(listed, self._source.directory / "history", withheld)
-            for name, body, rows in month_files(text, lines, parquet=self._parquet):
-                self._place(name.format(month), body, rows)
+            files |= self._placed(month_files(month, text, lines, parquet=self._parquet))
+        return files
 
     def _kept_month(self, month: str, key: str) -> dict[str, File]:
         """A month's files, if they were made from the same and are as they were; else none."""
@@ -205,35 +192,33 @@ class _Writer:
         lost = any(manifest.kept(self._target, name, file) is None for name, file in files.items())
         return {} if lost else files
 
-    def rest(self, heads: Sequence[Head]) -> None:
-        """What is over everything."""
-        for name, body, rows in whole_files(self._snapshot, parquet=self._parquet):
-            self._place(name, body, rows)
-        snapshot = self._snapshot
-        said = catalogue.published(snapshot.catalogue, self._source.base_url)
-        self._place(catalogue.NAME, said)
-        self._place(leaves.HEADS, b"".join(map(leaves.head_line, heads)), len(heads))
-
-    def publish(self) -> Manifest:
+    def _publish(self, made: Manifest) -> Manifest:
         """Put the version in place, and take what is withheld out of those before."""
-        made, older = self._manifest(), self._older
+        versions = self._older
         if self._before and _same(self._before, made):
             made = self._before
         else:
-            made = replace(made, version=_next_version(made.date, older.values()))
+            made = replace(made, version=_next_version(made.date, versions.values()))
             made = self._described(made)
-        self._redact(older, made)
-        older[f"{manifest.VERSIONS}/{made.version}.json"] = made
-        for name, version in older.items():
-            if manifest.read(self._target / name) != version:
-                atomic_write(self._target / name, manifest.encode(version))
-        _put(self._target / manifest.MANIFEST, manifest.encode(made))
-        self._clean(older, made)
+        self._redact(made)
+        versions[f"{manifest.VERSIONS}/{made.version}.json"] = made
+        digests = {}
+        for name, version in {**versions, manifest.MANIFEST: made}.items():
+            body = manifest.encode(version)
+            _put(self._target / name, body)
+            digests[name] = sha256(body).hexdigest()
+        paths = manifest.published_paths(versions, made)
+        self._clean(paths)
+        for name, path in paths.items():
+            if path.startswith(manifest.OBJECTS):
+                digests[name] = path[len(manifest.OBJECTS) + 1 :][:64]
+        _put(self._target / manifest.SUMS, sums(digests))
         return made
 
-    def _manifest(self) -> Manifest:
+    def _manifest(self, files: dict[str, File]) -> Manifest:
         snapshot = self._snapshot
         site, withheld = snapshot.catalogue.site, snapshot.catalogue.withheld
+        redactions = (Redaction(id_, f"{w.date}", w.reason) for id_, w in withheld.items())
         return Manifest(
             version="",
             date=(snapshot.summary.last_poll or "1970-01-01")[:10],
@@ -241,35 +226,31 @@ class _Writer:
             licence=site.licence,
             sample=site.sample,
             base_url=self._source.base_url,
-            files=self._files,
+            files=files,
             months=self._months,
-            withheld=tuple(
-                sorted(Redaction(id_, f"{w.date}", w.reason) for id_, w in withheld.items())
-            ),
+            withheld=tuple(sorted(redactions)),
         )
 
     def _described(self, made: Manifest) -> Manifest:
         """The same version with the files that describe it."""
-        described = {
-            name: self._stored(name, body) for name, body in metadata.documents(made).items()
-        }
-        return replace(made, files={**made.files, **described})
+        documents = ((name, body, None) for name, body in metadata.documents(made).items())
+        return replace(made, files={**made.files, **self._placed(documents)})
 
-    def _place(self, name: str, body: bytes, rows: int | None = None) -> None:
-        self._files[name] = self._stored(name, body, rows)
+    def _placed(self, made: Iterable[Made]) -> dict[str, File]:
+        """Put files among the objects, unless they are there."""
+        files = {}
+        for name, body, rows in made:
+            files[name] = file = File(len(body), sha256(body).hexdigest(), rows)
+            if manifest.kept(self._target, name, file) is None:
+                self._new += 1
+                atomic_write(self._target / file.object(name), body)
+        return files
 
-    def _stored(self, name: str, body: bytes, rows: int | None = None) -> File:
-        file = File(len(body), sha256(body).hexdigest(), rows)
-        if manifest.kept(self._target, name, file) is None:
-            self.new += 1
-            atomic_write(self._target / file.object(name), body)
-        return file
-
-    def _redact(self, older: dict[str, Manifest], made: Manifest) -> None:
+    def _redact(self, made: Manifest) -> None:
         """Take the texts of what is newly withheld out of every version before."""
         known = {each.id for each in self._before.withheld} if self._before else set[str]()
         fresh = [each for each in made.withheld if each.id not in known]
-        for name, version in list(older.items()) if fresh else ():
+        for name, version in list(self._older.items()) if fresh else ():
             files = dict(version.files)
             for month in version.months:
                 files.update(self._redacted_month(month, version))
@@ -279,7 +260,7 @@ class _Writer:
                 withheld = tuple(sorted({*version.withheld, *fresh}))
                 without = tuple(sorted({*version.without, *gone}))
                 bare = replace(version, files=files, withheld=withheld, without=without)
-                older[name] = self._described(bare)
+                self._older[name] = self._described(bare)
 
     def _redacted_month(self, month: str, version: Manifest) -> dict[str, File]:
         """The files of an older version's month that hold what is withheld now, without it."""
@@ -292,32 +273,16 @@ class _Writer:
             return {}
         text = (self._target / version.files[list_name].object(list_name)).read_bytes()
         had = bool(version.tables(tables.POLLS.name))
-        made = month_files(text, hidden, parquet=had)
-        return {
-            n.format(month): self._stored(n.format(month), body, rows) for n, body, rows in made
-        }
+        return self._placed(month_files(month, text, hidden, parquet=had))
 
-    def _clean(self, versions: Mapping[str, Manifest], latest: Manifest) -> None:
-        """Show the newest files under their names, take away what no version names, sum up."""
-        paths = manifest.published_paths(versions, latest)
-        objects = {path for path in paths.values() if path.startswith(manifest.OBJECTS)}
-        for path in (self._target / manifest.OBJECTS).iterdir():
-            if f"{manifest.OBJECTS}/{path.name}" not in objects:
+    def _clean(self, paths: Mapping[str, str]) -> None:
+        """Take away what no version names, and show the newest files under their names."""
+        for path in [path for path in self._target.rglob("*") if path.is_file()]:
+            if path.relative_to(self._target).as_posix() not in paths:
                 path.unlink()
-        stay = {name: latest.files[name].object(name) for name in latest.files}
-        for path in list(_files_in(self._target)):
-            name = path.relative_to(self._target).as_posix()
-            if name not in stay and name not in paths:
-                path.unlink()
-        for name, kept in stay.items():
-            _link(self._target / kept, self._target / name)
-        digests = {name: file.sha256 for name, file in latest.files.items()}
-        digests |= {path: path[len(manifest.OBJECTS) + 1 :][:64] for path in objects}
-        digests |= {
-            name: sha256(manifest.encode(version)).hexdigest() for name, version in versions.items()
-        }
-        digests[manifest.MANIFEST] = sha256(manifest.encode(latest)).hexdigest()
-        _put(self._target / manifest.SUMS, sums(digests))
+        for name, kept in paths.items():
+            if name != kept:
+                _link(self._target / kept, self._target / name)
 
 
 _KEPT = (catalogue.NAME, leaves.HEADS)
@@ -339,14 +304,6 @@ def _next_version(date: str, older: Iterable[Manifest]) -> str:
     return next(number for number in numbers if number not in taken)
 
 
-def _encoded(withheld: Mapping[str, Withholding]) -> bytes:
-    return msgspec.json.encode(withheld, order="sorted")
-
-
-def _files_in(target: Path) -> Iterator[Path]:
-    return (path for path in target.rglob("*") if path.is_file())
-
-
 def _put(path: Path, body: bytes) -> None:
     """Put a file in place unless it is there, so that its time stays."""
     if not (path.is_file() and path.read_bytes() == body):
@@ -365,14 +322,3 @@ def _link(source: Path, name: Path) -> None:
     except OSError:
         draft.write_bytes(source.read_bytes())
     draft.replace(name)
-
-
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    """The directory, while no other process writes a version."""
-    handle = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from store.disk import atomic_write, locked_folder, opened, sync_directory
+from store.disk import atomic_write, locked, make_folder, opened, sync_directory
 from store.listing import signature_of
 
 if TYPE_CHECKING:
@@ -99,9 +99,15 @@ class VectorFile:
         atomic_write(self._path, data + blake2b(data, digest_size=KEY).digest(), 0o640)
         sync_directory(self._home)
 
-    def locked(self) -> AbstractContextManager[None]:
-        """The folder for one writer; see :func:`store.disk.locked_folder`."""
-        return locked_folder(self._home, wait=False)
+    def locked(self) -> AbstractContextManager[int]:
+        """The folder, made if need be, for one writer that does not wait for another.
+
+        Raises:
+            OSError: see :func:`store.disk.locked`.
+        """
+        if not self._home.is_dir():
+            make_folder(self._home)
+        return locked(self._home, wait=False)
 
 
 def encode(
