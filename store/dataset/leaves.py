@@ -329,7 +329,7 @@ def _once(data: bytes, start: int, newest: bytes) -> list[tuple[int, bytes]]:
     """
     lines = list(sealed_lines(data, start))
     is_late = any(_time_in(line) <= newest for _, line in lines)
-    before = data[:start].split(b"\n") if is_late else []  # 1 ms for each MB
+    before = set(data[:start].split(b"\n") if is_late else ())  # 1 ms for each MB
     found: dict[bytes, int] = {}
     for offset, line in lines:
         if line not in before:
