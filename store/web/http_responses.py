@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from store.web.cache import EncodedBody
 
 CACHE_CONTROL = "public, max-age=60, stale-while-revalidate=600"
+FOR_GOOD = "public, max-age=31536000, immutable"
+"""That of addresses that change with their content."""
+
 SMALL = 1024
 """Bodies up to this size, in bytes, are not worth compressing."""
 

@@ -18,7 +18,7 @@ from store.dataset import leaves, manifest, metadata, tables
 from store.listing import MISSING, Signature, signature_of
 from store.snapshot import last_modified
 from store.web.errors import ProblemResponse
-from store.web.http_responses import CACHE_CONTROL
+from store.web.http_responses import CACHE_CONTROL, FOR_GOOD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FOR_GOOD = "public, max-age=31536000, immutable"
-"""What bears its digest in its address may be kept for good."""
 EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified, Link"
 """Headers that a browser's script needs to read a part of a Parquet file."""
 HEADS_SHOWN = 5

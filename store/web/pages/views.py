@@ -16,6 +16,7 @@ from store.web import as_of, resolution
 from store.web import resources as wire
 from store.web.addresses import compare_path, topic_path
 from store.web.cache import EncodedBody
+from store.web.http_responses import FOR_GOOD
 from store.web.pages import (
     assistants,
     citations,
@@ -28,7 +29,6 @@ from store.web.pages import (
     feeds,
 )
 from store.web.pages.chart_data import ChartData
-from store.web.pages.data import FOR_GOOD
 from store.web.pages.drawing import VERDICTS, Drawing
 from store.web.pages.evidence import Evidence
 from store.web.pages.making import PageMaker, small
