@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import zlib
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,7 +23,7 @@ from store.files import CRITICAL, Files
 from store.records import Problem
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from click.testing import Result
     from flask.testing import FlaskCliRunner
@@ -90,6 +92,24 @@ def test_a_damaged_proof_is_named(directory: Path) -> None:
     path.write_bytes(text + first[:30])
     heads.write_bytes(closed + closed[:30])
     assert check(directory).exit_code == 0
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to(__file__)])
+@pytest.mark.parametrize("name", ["proof/heads.jsonl", "proof/2026-11.leaves", "proof"])
+def test_a_proof_that_cannot_be_read_hides_no_other_mistake(
+    directory: Path, make: Callable[[Path], None], name: str
+) -> None:
+    """A pipe, a folder or a link in place of one of its files, or of all of it."""
+    path = directory / name
+    if name != "proof":
+        path.parent.mkdir()
+    make(path)
+    (directory / "categories" / "vpn.json").write_text("{", encoding="utf-8")
+    done = check(directory)
+    assert done.exit_code == 1
+    assert "categories/vpn.json:1:2:" in done.stdout
+    readable = name == "proof" and path.is_dir()
+    assert ("proof:1:1: " in done.stdout) is not readable
 
 
 def test_an_unusable_directory_is_one_sentence(directory: Path) -> None:

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ import msgspec
 
 from store.cli import alias_checks, app_settings, checks, counted, encoding, name_checks, with_data
 from store.dataset import leaves, manifest
+from store.disk import read_regular
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
@@ -23,7 +25,6 @@ from store.records import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 
 @click.command()
@@ -129,22 +130,29 @@ def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]
 def _damage_of_proof(directory: Path) -> Iterator[Problem]:
     """What is wrong in the proof by itself; `flask verify` compares it with history, too.
 
-    A torn last line is no damage, for whoever lists next writes it again.
+    A torn last line, of the newest month or the heads, is no damage: whoever lists next writes it
+    again.
     """
-    known, listed, heads = b"", leaves.LeafList(directory), leaves.Heads()
-    with suppress(FileNotFoundError):  # heads before leaves, as a server may add both meanwhile
-        known = (directory / leaves.FOLDER / leaves.HEADS).read_bytes()
+    listed, heads = leaves.LeafList(directory), leaves.Heads()
     name = f"{leaves.FOLDER}/{leaves.HEADS}"
     try:
+        known = b""
+        with suppress(FileNotFoundError):  # heads before leaves: a server may add both meanwhile
+            known = read_regular(directory / name)
         written = leaves.parse_heads(known[: known.rfind(b"\n") + 1], name)
-        for month in listed.months():
+        months = listed.months()
+        for month in months:
             data = listed.month(month)
-            file = f"{leaves.FOLDER}/{month}{leaves.SUFFIX}"
-            for leaf in leaves.parse(data[: data.rfind(b"\n") + 1], month, file):
+            if month == months[-1]:
+                data = data[: data.rfind(b"\n") + 1]
+            for leaf in leaves.parse(data, month, f"{leaves.FOLDER}/{month}{leaves.SUFFIX}"):
                 heads.add(leaf.day, leaf.hash)
         leaves.check_grown(written, heads.closed, name)
     except leaves.ProofError as error:
         yield Problem(leaves.FOLDER, 1, 1, str(error))
+    except OSError as error:
+        file = Path(error.filename or leaves.FOLDER).name
+        yield Problem(leaves.FOLDER, 1, 1, f"{file} cannot be read: {error.strerror}")
 
 
 def _as_text(problem: Problem, _: Path) -> str:

@@ -80,7 +80,10 @@ class Folder:
         return found.tag if found else None
 
     def write(self, items: Iterable[Item], done: Callable[[], None] = lambda: None) -> None:
-        """Write objects in any order; ``done`` is called after each."""
+        """Write objects in any order; ``done`` is called after each.
+
+        Each is made when its turn comes: a whole tree would not fit in memory.
+        """
         for item in items:
             path = self._home / item.name
             try:

@@ -109,7 +109,7 @@ class Listed(Struct, omit_defaults=True):
     """What follows from the list: heads, and of each history file up to where it is listed.
 
     That is an offset and the SHA-256 of the bytes before it, empty if nobody knows; no time there
-    is after ``newest``. ``hashes``, there if the list was read, are those of a file, joined.
+    is after ``newest``. ``hashes``, there if the list was read, are those of each file, joined.
     """
 
     newest: bytes
@@ -250,7 +250,7 @@ class LeafList:
         Raises:
             ProofError: a listed line is another now.
         """
-        newest = listed.newest
+        newest = listed.newest  # as before: new lines of one file make none of another late
         for path in sorted(self._history.glob("*.jsonl")):
             slug = path.stem
             if not is_slug(slug):
@@ -265,7 +265,7 @@ class LeafList:
                 once = _once(data, end, newest)
                 listed.hashes = listed.hashes or self._listed().hashes
                 new = _new(path.name, once, bytes(listed.hashes.get(slug, b"")))
-            listed.newest = max([listed.newest, *(_time_in(line) for _, line in once)])
+            listed.newest = max([listed.newest, *(_raw_time(line) for _, line in once)])
             most = len(data) if ends is None else ends.get(slug, 0)
             left = [start for start, _ in new if start >= most]
             whole = left[0] if left else _whole(data)
@@ -309,15 +309,15 @@ def in_order(found: Iterable[tuple[str, int, bytes]], day: str, now: datetime) -
     """
     latest = latest_time(now)
     keyed = sorted(
-        (not (time := _time(line, latest)), time, slug, start, start + len(line), leaf_hash(line))
+        (not (time := _counted_time(line, latest)), time, slug, start, line)
         for slug, start, line in found
     )
-    for _, time, slug, start, end, digest in keyed:
+    for _, time, slug, start, line in keyed:
         day = max(day, time[:10]) or f"{now:%Y-%m-%d}"
-        yield Leaf(day, slug, start, end, digest)
+        yield Leaf(day, slug, start, start + len(line), leaf_hash(line))
 
 
-def _time(line: bytes, latest: str) -> str:
+def _counted_time(line: bytes, latest: str) -> str:
     time = stamp_of(line).polled_at
     return time if _TIME.fullmatch(time) and time <= latest else ""
 
@@ -328,7 +328,7 @@ def _once(data: bytes, start: int, newest: bytes) -> list[tuple[int, bytes]]:
     Before ``start`` no time is after ``newest``: of a later line, none there can be the same.
     """
     lines = list(sealed_lines(data, start))
-    is_late = any(_time_in(line) <= newest for _, line in lines)
+    is_late = any(_raw_time(line) <= newest for _, line in lines)
     before = set(data[:start].split(b"\n") if is_late else ())  # 1 ms for each MB
     found: dict[bytes, int] = {}
     for offset, line in lines:
@@ -337,7 +337,7 @@ def _once(data: bytes, start: int, newest: bytes) -> list[tuple[int, bytes]]:
     return [(offset, line) for line, offset in found.items()]
 
 
-def _time_in(line: bytes) -> bytes:
+def _raw_time(line: bytes) -> bytes:
     """What stands where polls have their time; nobody needs to believe it."""
     return line.partition(b'"polledAt":"')[2][:_TIME_SIZE]
 

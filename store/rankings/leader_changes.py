@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class LeaderChange(Struct, frozen=True):
     """Another product leads alone, over so many ``answers``.
 
-    ``cause`` is the version change of an assistant that brought over half of the shift, if any.
+    ``cause`` is the change of version with which it coincides, of the assistant whose answers are
+    over half of the shift.
     """
 
     before: ProductId

@@ -94,7 +94,10 @@ class Trends:
 def _compared(
     cell: Sequence[CellPoll], start: dt.date, today: dt.date
 ) -> tuple[set[ProductId], set[ProductId]] | None:
-    """What a cell names in the window from ``start`` to today and in the one before, if in both."""
+    """What the newest poll of a cell names in the window from ``start`` and in the one before.
+
+    ``None`` where one of them has no poll.
+    """
     now = next((poll for poll in cell if start <= poll.day <= today), None)
     before = next((poll for poll in cell if start - WINDOW <= poll.day < start), None)
     return (set(now.products), set(before.products)) if now and before else None

@@ -20,7 +20,8 @@ PLACES = 5
 """Ranks of an answer that count: the question asks for five picks at most."""
 
 
-class ResolvedAnswer(Struct, frozen=True, gc=False):  # many and without cycles, as polls
+# Answers are many and form no cycles, so the collector is spared them.
+class ResolvedAnswer(Struct, frozen=True, gc=False):
     """A model's answer with its names resolved: ``products`` are those of the poll's ranking.
 
     ``question`` is the wording that it answers, equivalent ones being one.
