@@ -59,7 +59,7 @@ class Clock:
         return f"{_differ(now, theirs)} Nothing is sent until they agree."
 
     def compare(self, date: datetime, began: datetime) -> str | None:
-        """Remember a reply's ``Date``; a sentence if it is not between ``began`` and now."""
+        """Remember a reply's ``Date``; a sentence if it lies over ``LEEWAY`` off the attempt."""
         if not EARLIEST <= date < LATEST:  # the provider has no clock, which says nothing of ours
             return None
         now = self.now()

@@ -1,7 +1,7 @@
 """HTTP connections that another thread can cut, and that know whether anything was sent on them.
 
-``requests`` has time-outs between two bytes only: without this a provider that drips holds a
-thread as long as it likes.
+``requests`` has time-outs between two bytes only: a provider that drips headers, a body or
+``100 Continue`` without end holds a thread as long as it likes. Its socket shut down, it ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from urllib3.connection import HTTPConnection
 
 
 class Connection:
-    """A session for one thread, which others may cut; ``sent`` if a request may have left."""
+    """A session for one thread, which others may cut.
+
+    ``sent`` if a request may have left: from when one is written, TLS and proxy included.
+    """
 
     def __init__(self, proxy: str | None = None) -> None:
         self.sent = self.is_cut = False
@@ -88,6 +91,7 @@ class _Adapter(HTTPAdapter):
         super().__init__()
 
     def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
+        """The pool, whose new connections show their sockets to the owner."""
         pool: Any = super().get_connection_with_tls_context(*args, **options)
         plain = type(pool).ConnectionCls
         pool.ConnectionCls = type("Held", (_Held, plain), {"owner": self._owner})

@@ -85,7 +85,8 @@ class Rounds(Struct, frozen=True):
         """The time from which a pair is due again.
 
         At once without a poll, after an interrupted one, and after an answer whose round takes
-        more; soon after failures of the line; else after the regular interval.
+        more; soon after failures of the line, later with each in a row; else after the regular
+        interval.
         """
         if state is None or state.failure == "interrupted":
             return ALWAYS

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class Stamp(Struct, rename="camel"):
-    """Of a line of history, when it was polled, and whether that counts: a fifth of the time."""
+    """Of a line of history, when it was polled, and whether that counts.
+
+    Reading no more takes a fifth of the time of reading the whole.
+    """
 
     polled_at: str
     withheld: bool = False

@@ -218,7 +218,10 @@ def under_way(batches: Iterable[Batch], catalogue: Catalogue) -> frozenset[Key]:
 
 
 def with_reserves(batches: Batches, usd_on: Callable[[str], float]) -> Callable[[str], float]:
-    """A day's polls and reserves of batches in US dollars; a lost one counts on its last day."""
+    """A day's polls and reserves of batches in US dollars.
+
+    An open one counts on every day, so that midnight forgets none, a lost one on its last.
+    """
 
     def known(day: str) -> float:
         held = (

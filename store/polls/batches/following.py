@@ -101,7 +101,7 @@ def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None
         adopted = msgspec.structs.replace(batch, state="submitted", remote=found, over_at=None)
         work.files.write(adopted)
         if batch.state == "void":
-            work.hold(0, batch.reserved)
+            work.hold(was=0, now=batch.reserved)
         return adopted
     now = work.polling.clock.now()
     if found is None or batch.state == "void":

@@ -62,7 +62,7 @@ def submit(
     try:
         work.files.write(drawn)
     except OSError:
-        work.hold(drawn.reserved, 0)
+        work.hold(was=drawn.reserved, now=0)
         raise
     batch = _claimed(drawn, calls, work, rounds)
     if not batch.items:
@@ -134,7 +134,7 @@ def _claimed(batch: Batch, calls: Sequence[Pair], work: BatchWork, rounds: Round
     reserved = sum(cost_at_most(batch.assistant, item.question) for item in items)
     fewer = msgspec.structs.replace(batch, items=items, reserved=reserved)
     work.files.write(fewer)
-    work.hold(batch.reserved, reserved)
+    work.hold(was=batch.reserved, now=reserved)
     return fewer
 
 

@@ -45,10 +45,10 @@ class BatchWork(Struct, frozen=True, kw_only=True):
             raise HistoryError(str(log.problems[0]))
         return {note for stored in log.polls for note in stored.poll.notes}
 
-    def hold(self, held: int, now_held: int) -> None:
+    def hold(self, *, was: int, now: int) -> None:
         """Let every cap count another sum for a batch than it did, in micro-dollars."""
         for account in self.polling.accounts:
-            account.settle(None, held, now_held)
+            account.settle(None, was, now)
 
     def close(self, batch: Batch, state: str, *, spent: int = 0, **fields: Any) -> None:
         """Write down that a batch is over, then let the caps have what it did not cost.
@@ -59,7 +59,7 @@ class BatchWork(Struct, frozen=True, kw_only=True):
         over = {"state": state, "over_at": rfc3339(self.polling.clock.now()), **fields}
         self.files.write(msgspec.structs.replace(batch, **over))
         if state != "lost":
-            self.hold(batch.reserved, spent)
+            self.hold(was=batch.reserved, now=spent)
 
 
 class ProviderLine:

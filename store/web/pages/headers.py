@@ -37,7 +37,7 @@ UNKNOWN = {HTTPStatus.NOT_FOUND.value: "There is no page at this address."}
 
 
 def register(app: Flask, responder: Responder, renderer: PageRenderer) -> None:
-    """Give every answer its security headers, and show errors on page paths as pages."""
+    """Give what is no ``Answer`` its security headers, and show errors on page paths as pages."""
 
     @app.after_request
     def finish(response: Response) -> Response:

@@ -40,7 +40,7 @@ class PageMaker:
         """A page of what a resource of the API is ``about``, or over everything.
 
         ``same`` is the path below ``/api/v1/`` of what a page over everything shows, if anything.
-        A context whose page changes with time alone says ``not_before`` when, in Unix seconds.
+        A context that depends on another time, too, says so in Unix seconds: ``not_before``.
         """
 
         def make() -> EncodedBody:

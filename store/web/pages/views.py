@@ -130,21 +130,23 @@ class Pages(PageMaker):
         if isinstance(found, Absent):
             return found
         newest = as_of.newest_day(snapshot, slug)
+        cited = day if day and day < newest else as_of.closed_day(snapshot, slug)
+        is_old = not day and as_of.is_old(current, newest, view.site.stale_after_days)
+        behind = newest if is_old else None
 
         def context() -> dict[str, Any]:
             verdict = self.decoded(found, VERDICTS)
             board = as_of.leaderboard(snapshot, slug, day, store.lines) if day else current
             days = Evidence(store, snapshot).days(slug, day)
-            cited = day if day and day < newest else as_of.closed_day(snapshot, slug)
-            is_old = not day and as_of.is_old(current, newest, view.site.stale_after_days)
             return {
                 **contexts.category(board, verdict, days, view),
                 "citation": citations.citation(verdict, cited, view) if cited else None,
-                "behind": newest if is_old else None,
-                "not_before": citations.not_before(cited, newest if is_old else None),
+                "behind": behind,
+                "not_before": citations.not_before(cited, behind),
             }
 
-        path = f"best/{slug}?asOf={day or ''}&newest={newest}"
+        # Not by the newest day itself: its first poll would make every page anew, 10 s of CPU.
+        path = f"best/{slug}?asOf={day or ''}&cited={cited or ''}&behind={behind or ''}"
         return self.page(view, path, "category.html", context, about=found)
 
     def differences(self, view: SnapshotView, slug: str) -> Resolved:
