@@ -330,7 +330,9 @@ class Files:
         used, found = dict(seen), self._refused(seen)
         for name, refused in found.items():
             good = self._before(name)
-            if not good or not refused.keys().isdisjoint(claims_of(name, good.record)):
+            if not (good and good.record) or not refused.keys().isdisjoint(
+                claims_of(name, good.record)
+            ):
                 good = replace(seen[name], record=None, text="")
             problems = (*seen[name].problems, *refused.values())
             used[name] = replace(good, signature=seen[name].signature, problems=problems)
