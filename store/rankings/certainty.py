@@ -114,8 +114,8 @@ class PointTable:
         """Whether a product's mean points exceed another's by more than chance.
 
         A two-sided t test at 95 % on the sum over assistants of the mean paired difference, with
-        pooled variance. An assistant with fewer answers than the fullest is charged the largest
-        variance of any.
+        pooled variance; an assistant with fewer answers than another counts with the largest
+        variance that any has.
         """
         lead = self.mean[one] - self.mean[other]
         freedom = sum(self._sizes) - len(self._sizes)
