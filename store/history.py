@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.checkpoints import NOTHING, Checkpoint, Checkpoints
-from store.disk import check_regular, opened, sync_directory
+from store.disk import check_regular, opened, read_regular, sync_directory
 from store.last_good import FOLDER, MARKS, LastGood, unreadable
 from store.line_codec import decode_line, encode_line, has_valid_checksum
 from store.listing import signature_of
@@ -258,8 +258,7 @@ class History:
     def _bytes(self, slug: str) -> bytes:
         """What a file holds; one that is not there holds nothing."""
         try:
-            with opened(self.path(slug)) as handle:
-                return os.pread(handle, os.fstat(handle).st_size, 0)
+            return read_regular(self.path(slug))
         except FileNotFoundError:
             return b""
 

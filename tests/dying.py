@@ -65,7 +65,7 @@ def steps(die: int) -> Iterator[list[str]]:
     around(Sender, "call")
     around(History, "append")
     around(DailyAccount, "reserve")
-    around(DailyAccount, "settle")
+    around(DailyAccount, "settle_batch")
     yield seen
 
 

@@ -136,6 +136,19 @@ def test_a_forged_answer_is_found_by_recomputing_it(tree: Path, tmp_path: Path) 
     assert '"score":12' in done.stderr
 
 
+@pytest.mark.parametrize("forged", ["{", '{"files": 5}', "[" * 100_000])
+def test_a_forged_manifest_of_a_tree_is_a_difference(
+    tree: Path, tmp_path: Path, forged: str
+) -> None:
+    """Even where its checksum was mended, it ends in a sentence that names it."""
+    copy = copied(tree / "current", tmp_path / "tree")
+    (copy / "manifest.json").write_text(forged)
+    mend(copy)
+    done = verify(copy)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: not verified: manifest.json is no manifest of a tree: ")
+
+
 def test_an_answer_that_is_missing_or_added_is_named(tree: Path, tmp_path: Path) -> None:
     """A tree holds every answer that follows, and no other."""
     copy = copied(tree / "current", tmp_path / "tree")

@@ -165,7 +165,7 @@ def windows(submitted: list[str], followed: list[str]) -> Windows:
             "follow",
             between(followed, download, "before atomic_write"),
         ),
-        "collected, settle": ("follow", between(followed, collected, "before settle")),
+        "collected, settle": ("follow", between(followed, collected, "before settle_batch")),
     }
 
 

@@ -236,6 +236,17 @@ def test_an_old_slug_leads_to_the_new_one(small: Flask, tmp_path: Path) -> None:
     assert product["slug"] == "zoho-crm"
 
 
+def test_old_slugs_are_made_out_only_for_one_that_is_unknown(tmp_path: Path) -> None:
+    """The first call after a poll does not wait for the redirects of all products."""
+    app = app_over(write_data(tmp_path / "data", polls=[answered("A", ["HubSpot"])]))
+    summary = app.extensions["store"].snapshot.summary
+    vars(summary).pop("product_redirects", None)
+    assert used(app, "get_product", slug="hubspot")["structuredContent"]["slug"] == "hubspot"
+    assert "product_redirects" not in vars(summary)
+    told(app, "get_product", slug="hubspt")
+    assert "product_redirects" in vars(summary)
+
+
 def test_history_can_be_of_one_model_and_short(small: Flask) -> None:
     """``model`` and ``limit`` choose the newest polls; ``total`` says how many there are."""
     every = used(small, "get_poll_history", slug="crm-software", limit=2)["structuredContent"]

@@ -164,7 +164,10 @@ def _verify_tree(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
     """Check an exported tree: its files, its dataset, and every answer in it."""
     with _bar("checking files", _size(source)) as progress:
         size = verifying.check_sums(source, progress)
-    published = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
+    try:
+        published = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
+    except ValueError as error:
+        raise Difference(f"{MANIFEST} is no manifest of a tree: {error}") from None
     _check_pictures(published)
     if not (source / DATA / manifest.MANIFEST).is_file():
         raise Difference(f"{DATA}/{manifest.MANIFEST} is not there: the tree has no dataset")

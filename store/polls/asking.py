@@ -162,7 +162,10 @@ def _asked(
 def asked_in_batch(
     assistant: Assistant, asking: Asking, came: Response | Failure, note: str, key: str | None
 ) -> Asked:
-    """What an item of a batch comes to; ``assistant`` has the prices of batches."""
+    """What an item of a batch comes to; ``assistant`` has the prices of batches.
+
+    It has no latency, which would be the queue's, and a cut-off answer is not asked for again.
+    """
     slug, question = asking.slug, asking.question
     try:
         if isinstance(came, Failure):

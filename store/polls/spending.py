@@ -98,8 +98,12 @@ class RunAccount:
         self.spent += micros
         return "this run"
 
-    def settle(self, taken: str | None, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
+    def settle(self, taken: str, reserved: int, spent: int) -> None:  # noqa: ARG002 - one run only
         """Replace what was reserved by what was spent."""
+        self.settle_batch(reserved, spent)
+
+    def settle_batch(self, reserved: int, spent: int) -> None:
+        """Replace what a batch had reserved by what it cost."""
         self.spent += spent - reserved
 
     def left(self) -> int:
@@ -146,19 +150,21 @@ class DailyAccount:
             self._write(_Day(now.day, now.micros + micros))
             return now.day
 
-    def settle(self, taken: str | None, reserved: int, spent: int) -> None:
-        """Replace what was reserved by what was spent; after midnight it weighs on the new day.
+    def settle(self, taken: str, reserved: int, spent: int) -> None:
+        """Replace what was reserved by what was spent; after midnight it weighs on the new day."""
+        with self._locked():
+            now = self._read()
+            self._change(now, spent - (reserved if taken == now.day else 0))
 
-        What a batch holds, for which ``taken`` is ``None``, it holds on each day; on one without
-        a file, for nothing was reserved on it yet, ``spent_on`` knows all of it.
+    def settle_batch(self, reserved: int, spent: int) -> None:
+        """Replace what a batch had reserved, which it holds on each day, by what it cost.
+
+        On a day without a file nothing was reserved yet, and ``spent_on`` knows all of it.
         """
         with self._locked():
             now = self._read()
-            if taken is None and self._held().day != now.day:
-                return
-            back = reserved if taken in (None, now.day) else 0
-            left = now.micros + spent - back
-            self._write(_Day(now.day, max(left, micros(self._spent_on(now.day)))))
+            if self._held().day == now.day:
+                self._change(now, spent - reserved)
 
     def left(self) -> int:
         """What can still be taken today, in micro-dollars."""
@@ -189,6 +195,9 @@ class DailyAccount:
             return _DAYS.decode((self._directory / "spent.json").read_bytes())
         except (FileNotFoundError, ValueError, RecursionError):
             return _Day("", 0)
+
+    def _change(self, now: _Day, by: int) -> None:
+        self._write(_Day(now.day, max(now.micros + by, micros(self._spent_on(now.day)))))
 
     def _write(self, day: _Day) -> None:
         atomic_write(self._directory / "spent.json", msgspec.json.encode(day))

@@ -32,7 +32,10 @@ _MODEL = attrgetter("api", "base_url", "model", "extra")
 
 
 class Standing(Struct, frozen=True):
-    """How many questions the next batch may have, or why none; ``waits`` while the first is out."""
+    """How many questions the next batch may have, or why none.
+
+    ``waits`` while the first is out that shows whether batches work: what is due is kept for them.
+    """
 
     most: int
     why: str | None = None

@@ -111,7 +111,7 @@ def _reserved(batch: Batch, work: BatchWork) -> tuple[Batch, str | None]:
     for number, account in enumerate(accounts):
         if account.reserve(total) is None:
             for taken in accounts[:number]:
-                taken.settle(None, total, 0)
+                taken.settle_batch(total, 0)
             return batch, refusal
     return msgspec.structs.replace(batch, items=tuple(items), reserved=total), None
 

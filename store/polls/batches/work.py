@@ -48,7 +48,7 @@ class BatchWork(Struct, frozen=True, kw_only=True):
     def hold(self, *, was: int, now: int) -> None:
         """Let every cap count another sum for a batch than it did, in micro-dollars."""
         for account in self.polling.accounts:
-            account.settle(None, was, now)
+            account.settle_batch(was, now)
 
     def close(self, batch: Batch, state: str, *, spent: int = 0, **fields: Any) -> None:
         """Write down that a batch is over, then let the caps have what it did not cost.
