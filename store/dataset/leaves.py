@@ -39,12 +39,12 @@ _LINE = re.compile(
 )
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _BREATH = 250
-"""Leaves, a millisecond's, after which a server's other threads have a turn: they wait 5 ms else,
-and of 741,000 leaves again and again for 4 s."""
+"""Leaves, a millisecond's work, after which a server's other threads have a turn; without it each
+turn takes them 5 ms, over and over during the 4 s that 741,000 leaves take."""
 _HASH, _TIME_SIZE = 32, 20
 """Bytes of a leaf's hash, SHA-256, and of a time."""
 _NOTHING = sha256().digest()
-"""Of a file of which nothing is listed."""
+"""The digest kept for a file of which nothing is listed."""
 LISTED = "listed"
 """What follows from the list, in ``.last-good``, sealed with the list that it follows from."""
 RESTORE = "put the folder proof back from a backup; without one, earlier heads prove nothing"
