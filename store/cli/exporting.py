@@ -39,6 +39,7 @@ from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.last_good import FOLDER
 from store.polls.leases import leased, locks_in
+from store.rankings.names import slug as slug_of
 from store.times import rfc3339
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ FEW, SHARE = 20, 1000
 DATA = "/data/"
 """Where the dataset is; its files need no page of their own and change with every version."""
 OBJECTS = f"{DATA}{dataset.OBJECTS}/"
+OF_CATEGORIES, OF_PRODUCTS = ("best",), ("product",)
+"""What stands before the slug of a category, or of a product, in the rules of the application."""
 KEPT = 2
 """Trees that are kept: the current one, and the one that somebody may still be reading."""
 
@@ -167,7 +170,7 @@ def _filled(tree: Tree, even_if: int | None) -> Manifest:
     store: Store = current_app.extensions["store"]
     written_for(store)
     manifest = tree.fill(store.snapshot, app_settings().data_dir / dataset.FOLDER)
-    accepted = set(_paths({"best": store.history.accepted()}))
+    accepted = set(_paths(dict.fromkeys(OF_CATEGORIES, store.history.accepted())))
     published = {
         path
         for path in tree.before.addresses
@@ -376,8 +379,8 @@ def static_paths(snapshot: Snapshot) -> Iterator[str]:
     computed = {experiment.slug for experiment in snapshot.summary.experiments}
     static = Path(current_app.root_path, "store/web/static")
     values = {
-        "best": sorted(snapshot.leaderboards),
-        "product": sorted(snapshot.product_slugs),
+        **dict.fromkeys(OF_CATEGORIES, sorted(snapshot.leaderboards)),
+        **dict.fromkeys(OF_PRODUCTS, sorted(snapshot.product_slugs)),
         "topics": [topic.slug for topic in snapshot.summary.topics],
         "models": sorted(snapshot.summary.model_slugs),
         "labs": sorted(computed | snapshot.catalogue.labs.keys()),
@@ -393,7 +396,11 @@ def static_paths(snapshot: Snapshot) -> Iterator[str]:
 def moved_paths(snapshot: Snapshot) -> Iterator[str]:
     """Every path of an old slug."""
     summary = snapshot.summary
-    values = {"best": summary.category_redirects, "product": summary.product_redirects}
+    values = {
+        **dict.fromkeys(OF_CATEGORIES, summary.category_redirects),
+        **dict.fromkeys(OF_PRODUCTS, summary.product_redirects),
+        "models": {slug_of(name): name for name in snapshot.catalogue.former_names},
+    }
     general = set(_paths({}))
     yield from (path for path in _paths(values) if path not in general)
 
