@@ -19,6 +19,7 @@ from store.polls.batches.work import BatchWork, ProviderLine
 from store.polls.clocks import Clock
 from store.polls.due import Pair, Rounds
 from store.polls.leases import Leases
+from store.polls.providers.batches.queues import QUEUES
 from store.polls.runner import Dependencies
 from store.polls.sending import Limits
 from store.polls.spending import DailyAccount
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
-APIS = ("responses", "chat", "messages", "gemini", "xai")
+APIS = (*QUEUES, "xai")
 ROUNDS = Rounds(7)
 STEPS = range(1, 30)
 """Files are put in place less often than that from sending to collecting."""

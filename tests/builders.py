@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from click.testing import Result
     from flask import Flask
+    from flask.testing import FlaskClient
 
     from store.memory import Store
     from store.rankings.poll_states import PollStates
@@ -191,6 +192,12 @@ def command(directory: Path, *arguments: str, **settings: Any) -> Result:
     with click.Context(click.Command("flask")):
         app = app_over(directory, **settings)
     return app.test_cli_runner().invoke(args=list(arguments))
+
+
+def cache_control(client: FlaskClient, path: str) -> str:
+    """How long the answer at a path may be kept."""
+    with client.head(path) as answer:
+        return answer.headers["Cache-Control"]
 
 
 def prepared(store: Store, held: Snapshot | None = None) -> dict[str, EncodedBody]:

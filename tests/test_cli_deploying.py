@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import servers
-from builders import BASE_URL, answered, app_over, write_data
+from builders import BASE_URL, answered, app_over, cache_control, write_data
 from prometheus_client import CollectorRegistry
 from test_web_health import State
 
@@ -343,6 +343,16 @@ class TestNginxAlone:
                 if path.startswith("/api/"):
                     assert 'rel="license"' in theirs.headers["link"]
                     assert 'rel="service-desc"' in theirs.headers["link"]
+
+    def test_each_file_may_be_kept_as_long_as_from_the_application(
+        self, alone: Alone, client: FlaskClient, tmp_path: Path
+    ) -> None:
+        """Assets and objects of the dataset for good, all else for a minute."""
+        [tree] = tmp_path.glob("the tree*/current/manifest.json")
+        files = json.loads(tree.read_text())["files"]
+        ours = {path: cache_control(client, path) for path in files}
+        assert {path: alone.get(path).headers["cache-control"] for path in files} == ours
+        assert len(set(ours.values())) > 1
 
     def test_readers_who_have_it_get_304(self, alone: Alone) -> None:
         """By tag and by date."""

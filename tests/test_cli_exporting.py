@@ -8,7 +8,16 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import BASE_URL, answered, app_over, append, command, write_data, write_json
+from builders import (
+    BASE_URL,
+    answered,
+    app_over,
+    append,
+    cache_control,
+    command,
+    write_data,
+    write_json,
+)
 
 from store.last_good import FOLDER
 from store.web.pages import pictures
@@ -64,6 +73,18 @@ def test_every_file_is_the_answer_of_the_service(data: Path, tmp_path: Path) -> 
         assert packed.exists() == entry["gzip"]
         if entry["gzip"]:
             assert gzip.decompress(packed.read_bytes()) == answer.data
+
+
+def test_every_file_is_kept_as_long_as_the_answer_of_the_service(
+    data: Path, tmp_path: Path
+) -> None:
+    """What uploads and nginx send as ``Cache-Control`` is what the service would have said."""
+    export(data, tmp_path / "tree")
+    client = app_over(data).test_client()
+    files = manifest(tmp_path / "tree")["files"]
+    said = {path: cache_control(client, path) for path in files}
+    assert {path: exported["cache_control"] for path, exported in files.items()} == said
+    assert len(set(said.values())) > 1
 
 
 def test_what_is_published_outlives_its_files(data: Path, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HTML, JSON = "text/html; charset=utf-8", "application/json"
+KEPT = "public, max-age=60"
 NOW = "2026-11-20T06:00:00Z"
 
 
@@ -65,9 +66,10 @@ def tree(home: Path, **answers: str) -> tuple[Manifest, Path]:
         file = f"{name}.html" if is_page else name
         (home / file).write_text(text)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        files[path] = Exported(file, HTML if is_page else JSON, 0, len(text), digest, gzip=False)
-    headers = {"Cache-Control": {"text/html": "max-age=60", "application/json": "max-age=60"}}
-    return Manifest(files, {"/old": "/new"}, headers), home
+        files[path] = Exported(
+            file, HTML if is_page else JSON, 0, len(text), digest, gzip=False, cache_control=KEPT
+        )
+    return Manifest(files, {"/old": "/new"}, {}), home
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from builders import category
 from replaying import Replaying, answer_text, envelope
 
-from store.polls.asking import Asked, Unready, ask, key_of
+from store.polls.asking import PASTED, PROVIDERS, Asked, Unready, ask, key_of
 from store.polls.due import Pair
 from store.polls.secrets import SHORTEST, poll_without
 from store.polls.sending import Limits, Sender, Skipped
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 11, 2, 6, tzinfo=UTC)
 CANARY = "sk-canary-4f1d"
-APIS = ("responses", "chat", "messages", "gemini")
+APIS = tuple(PROVIDERS)
 
 
 @pytest.fixture(scope="module")
@@ -272,8 +272,16 @@ def test_a_key_is_looked_up_by_its_name() -> None:
     ("environ", "fields", "sentence"),
     [
         ({}, {"key_env": "KEY"}, "A: the environment variable that its key_env names is not set"),
-        ({}, {"base_url": None}, "A: models.json lacks base_url"),
-        ({}, {"base_url": None, "model": None}, "A: models.json lacks base_url and model"),
+        (
+            {},
+            {"base_url": None},
+            "A, models.json: this assistant lacks base_url, which its api needs",
+        ),
+        (
+            {},
+            {"base_url": None, "model": None},
+            "A, models.json: this assistant lacks base_url and model, which its api needs",
+        ),
         (
             {"KEY": "a b"},
             {"key_env": "KEY"},
@@ -292,7 +300,7 @@ def test_a_key_is_looked_up_by_its_name() -> None:
         (
             {},
             {"key_env": "sk_live_9f8a7b6c5d4e3f2a1b0c"},
-            "A: key_env in models.json must name a variable, not a key",
+            f"A, models.json at key_env: {PASTED}",
         ),
     ],
 )

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from batch_desk import NOW, Desk
+from batch_desk import APIS, NOW, Desk
 from dying import CAP
 from msgspec import Struct
 from processes import CANARY, ROOT, call
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Report
-
-APIS = ("responses", "messages", "gemini", "xai")
 
 
 class BatchProvider:

@@ -17,7 +17,7 @@ from raw_provider import RawProvider, raw_provider
 from replaying import answer_text, envelope
 
 from store.history import History
-from store.polls.asking import UNEXPECTED
+from store.polls.asking import PROVIDERS, UNEXPECTED
 from store.polls.clocks import Clock
 from store.polls.due import Pair, Rounds
 from store.polls.leases import Leases
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 CANARY = "sk-canary-4f1d9a"
-APIS = ("responses", "chat", "messages", "gemini")
+APIS = tuple(PROVIDERS)
 TOTAL = 5
 
 

@@ -17,7 +17,7 @@ from slugify import slugify
 
 from store.cli import app_settings, with_data
 from store.cli.dashboards import dashboard
-from store.cli.exporting import DATA, MANIFEST
+from store.cli.exporting import CACHING, DATA, MANIFEST
 from store.copies.trees import Manifest
 from store.files import Files
 from store.settings import NOT_THE_SAMPLE
@@ -292,11 +292,13 @@ def _escaped(instance: str) -> str:
 
 def _manifest(tree: Path, base_url: str) -> Manifest:
     """What an exported tree holds; one that is not there, or for another address, is refused."""
+    current = tree / "current"
     try:
-        manifest = msgspec.json.decode((tree / "current" / MANIFEST).read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode((current / MANIFEST).read_bytes(), type=Manifest)
+        (current / CACHING).stat()
     except (OSError, ValueError):
         raise click.ClickException(
-            f"{tree} holds no exported tree yet; run `flask export {tree}` first."
+            f"{tree} holds no tree of this version; run `flask export {tree}` first."
         ) from None
     links = "".join(manifest.headers.get("Link", {}).values())
     if f"<{base_url}/" not in links:

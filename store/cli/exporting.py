@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import sys
+from collections import Counter
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -49,14 +50,14 @@ if TYPE_CHECKING:
     from store.settings import Settings
     from store.snapshot import Snapshot
 
-MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
+MANIFEST, REDIRECTS, CACHING = "manifest.json", "redirects.map", "cache-control.map"
 LEFT_OUT = ("/best/<slug>/changes",)
 """Rules not worth a file for each category: asked seldom, and mostly with arguments."""
 OF_ONE_ANSWER = (
-    "accept-ranges", "content-disposition", "content-encoding", "content-length", "content-type",
-    "date", "etag", "last-modified", "vary",
+    "accept-ranges", "cache-control", "content-disposition", "content-encoding", "content-length",
+    "content-type", "date", "etag", "last-modified", "vary",
 )  # fmt: skip
-"""Headers that a web server makes from a file itself."""
+"""Headers that a web server makes from a file itself, and one that each file has of its own."""
 BESIDE = ("/badge/", "/embed/", "/cards/", "/feeds/product/")
 """What comes and goes with the page that it belongs to, as CSV does: it is not counted as gone."""
 WANTED = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
@@ -227,12 +228,12 @@ class Tree:
             with ask(path) as answer:
                 if location := answer.headers.get("Location"):
                     redirects[path] = location
-        files |= self._link(data)
-        known = set(shared.by_type)
-        for path, file in files.items():
-            is_object = path.startswith(OBJECTS)
-            if path.startswith(DATA) and not is_object and file.media_type not in known:
-                with ask(path, "HEAD") as answer:
+        of_answers = set(shared.by_type)
+        for path, file in self._link(data).items():
+            with ask(path, "HEAD") as answer:
+                kept = answer.headers["Cache-Control"]
+                files[path] = msgspec.structs.replace(file, cache_control=kept)
+                if file.media_type not in of_answers:
                     shared.meet(answer, file.media_type)
         return Manifest(files, redirects, shared.found())
 
@@ -242,6 +243,7 @@ class Tree:
         listed = "".join(f'"{old}" "{new}";\n' for old, new in sorted(manifest.redirects.items()))
         self._place(MANIFEST, body, None, known=False)
         self._place(REDIRECTS, listed.encode(), None, known=False)
+        self._place(CACHING, _caching(manifest).encode(), None, known=False)
         (self.folder / dataset.SUMS).write_bytes(writing.sums(self._digests))
         tree = self._trees / hashlib.sha256(body).hexdigest()[:16]
         if tree.exists():
@@ -289,6 +291,7 @@ class Tree:
             sha256=hashlib.sha256(body).hexdigest(),
             gzip=gzipped is not None,
             etag=answer.headers["ETag"] if type_ == "image/png" else "",
+            cache_control=answer.headers["Cache-Control"],
         )
         known = self.before.files.get(path) == exported
         self._written += not known
@@ -415,6 +418,14 @@ def _paths(values: Mapping[str, Collection[str]]) -> Iterator[str]:
         word = before.rstrip("/").rpartition("/")[2]
         for value in values.get(word, ()) if variable else ("",):
             yield f"{before}{value}{after.partition('>')[2]}"
+
+
+def _caching(manifest: Manifest) -> str:
+    """What nginx sends as ``Cache-Control``, a ``map`` of files: the usual value, and others."""
+    said = {f"/{each.file}": each.cache_control for each in manifest.files.values()}
+    usual = Counter(said.values()).most_common(1)[0][0]
+    others = "".join(f'"{k}" "{v}";\n' for k, v in sorted(said.items()) if v != usual)
+    return f'default "{usual}";\n{others}'
 
 
 def file_of(path: str, mimetype: str) -> str:

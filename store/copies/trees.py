@@ -1,4 +1,4 @@
-"""What an exported tree holds: the answers by path, old addresses, and headers they share."""
+"""What an exported tree holds: the answers by path, old addresses, and headers of answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from msgspec import Struct
 class Exported(Struct, frozen=True):
     """One file of the tree: ``modified`` in Unix seconds, ``size`` in bytes.
 
-    ``etag`` is that of a picture, by which it need not be drawn again.
+    ``cache_control`` is that of the answer; ``etag`` that of a picture, by which it need not be
+    drawn again.
     """
 
     file: str
@@ -18,6 +19,7 @@ class Exported(Struct, frozen=True):
     sha256: str
     gzip: bool
     etag: str = ""
+    cache_control: str = ""
 
     @property
     def media_type(self) -> str:
@@ -39,7 +41,3 @@ class Manifest(Struct, frozen=True):
     def addresses(self) -> set[str]:
         """Every path that readers can ask for."""
         return {*self.files, *self.redirects}
-
-    def cache_control(self, path: str) -> str:
-        """What caches may do with the answer at a path."""
-        return self.headers.get("Cache-Control", {}).get(self.files[path].media_type, "")

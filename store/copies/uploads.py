@@ -177,7 +177,7 @@ def _phase(manifest: Manifest, path: str) -> int:
 def _head(manifest: Manifest, path: str) -> dict[str, str]:
     """The HTTP headers of an object; there is one, which every reader gets compressed."""
     exported = manifest.files[path]
-    headers = {"Content-Type": exported.type, "Cache-Control": manifest.cache_control(path)}
+    headers = {"Content-Type": exported.type, "Cache-Control": exported.cache_control}
     if exported.gzip:
         headers["Content-Encoding"] = "gzip"
     return {name: value for name, value in headers.items() if value}

@@ -21,7 +21,7 @@ from store.polls.spending import Meter, at_most, believed, usd
 from store.records import Answer, Failure, Poll, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from store.polls.batches.files import Asking
@@ -69,15 +69,14 @@ def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | N
     """An assistant's API key, or ``None`` if it needs none.
 
     Raises:
-        Unready: its model, address or key is missing, or the key cannot be sent in a header.
+        Unready: it has a fault, or its key is missing or cannot be sent in a header.
     """
     name = assistant.name
-    if missing := lacking(assistant):
-        raise Unready(f"{name}: models.json lacks {missing}")
+    for member, fault in faults(assistant):
+        where = f" at {member}" if member else ""
+        raise Unready(f"{name}, models.json{where}: {fault}")
     if not assistant.key_env:
         return None
-    if looks_like_a_key(assistant.key_env):
-        raise Unready(f"{name}: key_env in models.json must name a variable, not a key")
     key = secret(assistant.key_env)
     if not key:
         raise Unready(f"{name}: the environment variable that its key_env names is not set")
@@ -87,6 +86,23 @@ def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | N
             "it has a space, a line break or a letter that is not ASCII"
         )
     return key
+
+
+PASTED = (
+    "this looks like an API key; give the name of an environment variable that holds the key, and "
+    "take this one out of use"
+)
+
+
+def faults(assistant: Assistant) -> Iterator[tuple[str | None, str]]:
+    """What in models.json keeps an assistant from being asked.
+
+    Each is a member, or ``None`` for the whole assistant, and a sentence that quotes no value.
+    """
+    if missing := lacking(assistant):
+        yield None, f"this assistant lacks {missing}, which its api needs"
+    if looks_like_a_key(assistant.key_env):
+        yield "key_env", PASTED
 
 
 def lacking(assistant: Assistant) -> str:

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from store.polls.asking import lacking, looks_like_a_key
+from store.polls.asking import faults, looks_like_a_key
 from store.polls.providers.batches.queues import why_not
 from store.polls.spending import is_priced
 
@@ -57,11 +57,9 @@ def mistakes(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
 
 
 def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[Mistake]:
-    if missing := lacking(assistant):
-        yield None, f"this assistant lacks {missing}, which its api needs", "error"
-    if looks_like_a_key(assistant.key_env):
-        yield "key_env", PASTED, "error"
-    elif doubt := doubtful_key(assistant):
+    for member, fault in faults(assistant):
+        yield member, fault, "error"
+    if not looks_like_a_key(assistant.key_env) and (doubt := doubtful_key(assistant)):
         yield "key_env", doubt, "warning"
     address = urlsplit(assistant.base_url or "")
     is_plain = address.scheme == "http" and address.hostname not in LOOPBACK
@@ -75,12 +73,6 @@ def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[Mistake]:
             "daily_usd of site.json needs"
         )
         yield None, message, "error"
-
-
-PASTED = (
-    "this looks like an API key; give the name of an environment variable that holds the key, and "
-    "take this one out of use"
-)
 
 
 def doubtful_key(assistant: Assistant) -> str | None:
