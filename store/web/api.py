@@ -58,20 +58,25 @@ class Api:
             "getBestInCategory": self.category,
             "getProduct": self.product,
             "getHistory": self.history,
-            "getMentions": self.mentions,
             "getChanges": self.changes,
             "getOpenapi": self._api_docs.openapi_document,
             "getReadme": self._api_docs.readme,
         }
         blueprint = Blueprint("api", __name__)
         for route in ROUTES:
-            document = partial(resolution.document, route.path.removeprefix("/api/v1/"))
+            document = partial(self.document, route.path.removeprefix("/api/v1/"))
             resolve = resolvers.get(route.operation_id, document)
             self._responder.add(blueprint, route.rule, route.operation_id, resolve)
         blueprint.add_url_rule("/healthz", "health", self.health)
         blueprint.add_url_rule("/livez", "live", self.live)
         blueprint.add_url_rule("/readyz", "ready", self.ready)
         return blueprint
+
+    def document(self, name: str, view: SnapshotView) -> Resolved:
+        """What is over everything, in the form asked for if it has several."""
+        has_forms = resolution.DOCUMENTS[name].rows and request.query_string
+        form = alone(request.args, Parameters.format) if has_forms else "json"
+        return resolution.document(name, view, form)
 
     def search(self, view: SnapshotView) -> Resolved:
         """``/api/v1/search``: categories and brands that fit ``q``."""
@@ -120,11 +125,6 @@ class Api:
             address = partial(view.at.history, **given)
             return resolution.no_category(slug, view, address)
         return found
-
-    def mentions(self, view: SnapshotView) -> Resolved:
-        """``/api/v1/mentions.json``, in the form asked for."""
-        form = alone(request.args, Parameters.format) if request.query_string else "json"
-        return resolution.document("mentions.json", view, form)
 
     def changes(self, view: SnapshotView) -> Resolved:
         """``/api/v1/changes.json``: the newest changes, or those before one of them."""

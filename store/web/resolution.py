@@ -38,14 +38,6 @@ JSON = "application/json"
 PER_REQUEST = 1
 """Compression level of what a query asked for: a third of the time of level 6, a tenth longer."""
 
-PAGES = {
-    "changes.json": "changes",
-    "mentions.json": "mentions",
-    "labs.json": "labs",
-    "topics.json": "topics",
-}
-"""The page that shows a document, where it is not the home page."""
-
 _encode = msgspec.json.Encoder().encode
 
 
@@ -64,6 +56,19 @@ class Resource(Struct, frozen=True):
     link: str
     cache_control: str = CACHE_CONTROL
     cursor: str | None = None
+
+
+class Document(Struct, frozen=True):
+    """What is over everything.
+
+    ``fill`` gives what it says, ``page`` is the name of the page that shows the same (empty: the
+    home page). ``rows`` gives the kind of the objects in its list, which are flat, and the objects:
+    what has it can also be had as CSV and JSON Lines.
+    """
+
+    fill: Callable[[SnapshotView], object]
+    page: str = ""
+    rows: Callable[[Any], tuple[type[wire.JsonObject], Sequence[Any]]] | None = None
 
 
 class Part(Struct, frozen=True):
@@ -178,10 +183,10 @@ def record(product: ProductProfile, view: SnapshotView) -> Resource:
 def document(name: str, view: SnapshotView, form: Format = "json") -> Resource:
     """A resource that is over everything, by its path below ``/api/v1/``.
 
-    Only those in ``TABLES`` have another form than JSON.
+    Only those with ``rows`` have another form than JSON.
     """
     path = name if form == "json" else f"{name}?format={form}"
-    return _over_all(name, path, lambda: DOCUMENTS[name](view), form, view)
+    return _over_all(name, path, lambda: DOCUMENTS[name].fill(view), form, view)
 
 
 def changes(part: Part, view: SnapshotView) -> Resource | Absent:
@@ -219,10 +224,14 @@ def _over_all(
     following: str | None = None,
 ) -> Resource:
     """A document, or a part of it, in one of the forms that it has."""
+    about = DOCUMENTS[name]
 
     def make() -> EncodedBody:
         found = shape()
-        body = _encode(found) if form == "json" else rows_as(form, *TABLES[name](found))
+        if form != "json" and about.rows:
+            body = rows_as(form, *about.rows(found))
+        else:
+            body = _encode(found)
         return EncodedBody(body, view.snapshot.modified)
 
     return Resource(
@@ -230,7 +239,7 @@ def _over_all(
         generation=view.snapshot.generations.summary,
         make=make,
         media_type=MEDIA_TYPES[form],
-        link=view.link(view.at.page(PAGES.get(name, "")), following),
+        link=view.link(view.at.page(about.page), following),
     )
 
 
@@ -399,21 +408,20 @@ def absent_category(slug: str, view: SnapshotView) -> Absent:
     )
 
 
-DOCUMENTS: dict[str, Callable[[SnapshotView], object]] = {
-    "categories.json": SnapshotView.category_items,
-    "topics.json": SnapshotView.topic_items,
-    "changes.json": SnapshotView.change_list,
-    "mentions.json": SnapshotView.mention_list,
-    "labs.json": SnapshotView.labs,
+DOCUMENTS = {
+    "categories.json": Document(
+        SnapshotView.category_items, rows=lambda items: (wire.CategoryItem, items)
+    ),
+    "topics.json": Document(SnapshotView.topic_items, page="topics"),
+    "changes.json": Document(
+        SnapshotView.change_list, page="changes", rows=lambda f: (wire.Change, f.changes)
+    ),
+    "mentions.json": Document(
+        SnapshotView.mention_list, page="mentions", rows=lambda f: (wire.Mention, f.products)
+    ),
+    "labs.json": Document(SnapshotView.labs, page="labs"),
 }
 """The resources that are over everything, by their path below ``/api/v1/``."""
-
-TABLES: dict[str, Callable[[Any], tuple[type[wire.JsonObject], Sequence[Any]]]] = {
-    "categories.json": lambda items: (wire.CategoryItem, items),
-    "changes.json": lambda found: (wire.Change, found.changes),
-    "mentions.json": lambda found: (wire.Mention, found.products),
-}
-"""Those that are tables: what a row is, and the rows."""
 
 ALL_CHANGES = Part(MAX_CHANGES)
 """The part of the changes that the document shows."""
