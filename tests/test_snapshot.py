@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import (
+    BASE_URL,
     answered,
     app_over,
     append,
@@ -17,16 +20,26 @@ from builders import (
     write_data,
     write_json,
 )
+from small_world import TOPICS, write_small_world
 
 from store.counting import history_files
+from store.data_file import FOLDERS, SINGLE
 from store.history import History
 from store.rankings import names
 from store.snapshot import last_modified
+from store.times import rfc3339
+from store.web.resolution import DOCUMENTS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from flask import Flask
+    from werkzeug.test import TestResponse
+
     from store.memory import Store
+    from store.records import Poll
+
+    Shown = dict[str, TestResponse]
 
 SLUGS = ("crm-software", "help-desk", "email-tool")
 EVERYTHING = "crm-software help-desk email-tool zoho hubspot zendesk mailer"
@@ -296,3 +309,77 @@ class TestRebuilding:
         path.write_bytes(whole)
         store.reload()
         assert store.snapshot.problems == ()
+
+
+LATER = 1_900_000_000
+EDITS: dict[str, dict[str, Any]] = {
+    "site.json": {"name": "Another name"},
+    "models.json": {"models": [{"name": name, "api": "sample"} for name in "ABC"]},
+    "synonyms.json": {"synonyms": [["CRM", "rolodex"]]},
+    "words.json": {"source": "Ours.", "words": ["keettle"]},
+    "topics.json": {"topics": TOPICS[:1]},
+    "withheld.json": {"withheld": {}},
+    "categories/crm-software.json": {"title": "Best software for sales"},
+    "products/alpha.json": {"name": "Alpha Prime"},
+    "labs/by-hand.json": {"finding": "It is not so."},
+}
+"""An edit of each kind of data file that readers notice: members of the file, with new values."""
+
+
+def test_there_is_an_edit_of_each_kind() -> None:
+    """So that the next test holds for a new kind, too."""
+    assert {name.partition("/")[0] for name in EDITS} == {*SINGLE, *FOLDERS}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_what_an_edit_changes_has_its_time(tmp_path: Path, name: str) -> None:
+    """Or readers who ask by date get 304 for a changed body."""
+    path = write_small_world(tmp_path / "data") / name
+    app = app_over(tmp_path / "data")
+    before = shown(app)
+    said = json.loads(path.read_text()) if path.exists() else {"version": 1}
+    write_json(path, {**said, **EDITS[name]})
+    os.utime(path, (LATER, LATER))
+    app.extensions["store"].reload()
+    assert_times_moved(before, shown(app))
+
+
+@pytest.mark.parametrize(
+    "poll",
+    [
+        answered("A", ["Gamma", "Omega"]),
+        failed("A"),
+        answered("A", ["Omega"], question="Which CRM is the finest?"),
+        answered("Retired", ["Omega"]),
+        failed("Retired"),
+    ],
+    ids=["answer", "failure", "answer to another wording", "retired", "failure of a retired"],
+)
+def test_what_a_poll_changes_has_its_time(tmp_path: Path, poll: Poll) -> None:
+    """Be it one that changes no ranking."""
+    app = app_over(write_small_world(tmp_path / "data"))
+    before, store = shown(app), app.extensions["store"]
+    store.record([poll], rfc3339(datetime.fromtimestamp(LATER, UTC)))
+    store.reload()
+    assert_times_moved(before, shown(app))
+
+
+def assert_times_moved(before: Shown, after: Shown) -> None:
+    """Whatever has another body has a later ``Last-Modified``."""
+    both = before.keys() & after.keys()
+    changed = [path for path in both if after[path].data != before[path].data]
+    assert changed
+    for path in changed:
+        old, new = before[path].last_modified, after[path].last_modified
+        assert old
+        assert new
+        assert new > old, path
+
+
+def shown(app: Flask) -> Shown:
+    """What readers are shown: the API, every page, and searches."""
+    client, store = app.test_client(), app.extensions["store"]
+    pages = re.findall(f"<loc>{BASE_URL}([^<]+)</loc>", client.get("/sitemap.xml").text)
+    documents = [f"/api/v1/{name}" for name in (*prepared(store), *DOCUMENTS)]
+    searches = [f"/api/v1/search?q={query}" for query in ("rolodex", "keettle")]
+    return {path: client.get(path) for path in (*documents, *pages, *searches)}
