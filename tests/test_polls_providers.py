@@ -14,6 +14,7 @@ from store.polls.answer_parsing import read
 from store.polls.asking import PROVIDERS
 from store.polls.prompt import ANSWER_SCHEMA, prompt
 from store.polls.providers import Prompt, Reply, Request, Response, Tokens
+from store.polls.spending import at_most
 from store.records import Answer, Assistant, Failure
 
 REPLIES = Path(__file__).parent / "data" / "replies"
@@ -359,6 +360,14 @@ def built(api: str, key: str | None = "sk-1", **fields: Any) -> Request:
     """The request for an assistant."""
     who = Assistant(name="A", api=api, base_url=BASE, model="m-1", **fields)  # type: ignore[arg-type]
     return PROVIDERS[api].build_request(who, QUESTION, key)
+
+
+@pytest.mark.parametrize("api", PROVIDERS)
+def test_the_limit_on_the_output_is_reserved_for(api: str) -> None:
+    """By whatever name a format calls it: ``extra`` may set a higher one than models.json."""
+    body = built(api, max_output_tokens=4321).body
+    who = Assistant(name="A", api=api, max_output_tokens=1)  # type: ignore[arg-type]
+    assert at_most(who, body).output == 4321
 
 
 def test_chat_request() -> None:
