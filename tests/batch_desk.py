@@ -31,9 +31,15 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 APIS = (*QUEUES, "xai")
+
 ROUNDS = Rounds(7)
 STEPS = range(1, 30)
 """Files are put in place less often than that from sending to collecting."""
+
+
+def apis_but(without: str) -> list[str]:
+    """The formats but one, whose queue knows nothing of what a test is about."""
+    return [api for api in APIS if api != without]
 
 
 class Desk:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from batch_desk import APIS, NOW, STEPS, Desk, poll_of
+from batch_desk import APIS, NOW, STEPS, Desk, apis_but, poll_of
 from batching import Batching, serving
 from builders import category
 from faults import failing_names
@@ -141,7 +141,7 @@ DISTURBED = {
 
 
 @pytest.mark.parametrize("how", DISTURBED)
-@pytest.mark.parametrize("api", ["responses", "messages", "gemini"])
+@pytest.mark.parametrize("api", APIS)
 def test_results_are_matched_by_their_ids_alone(desk: Desk, api: str, how: str) -> None:
     """Shuffled, missing, doubled, differing, foreign: no answer goes to another question."""
     desk.server.tell(**{api: {"results": how}})
@@ -154,7 +154,7 @@ def test_results_are_matched_by_their_ids_alone(desk: Desk, api: str, how: str) 
     assert desk.states() == ["collected"]
 
 
-@pytest.mark.parametrize("api", ["responses", "messages", "xai"])
+@pytest.mark.parametrize("api", apis_but("gemini"))
 def test_results_without_end_are_not_read_for_ever(desk: Desk, api: str) -> None:
     """They are left where they are, with a sentence, and tried again; nothing is recorded."""
     desk.server.tell(**{api: {"results": "endless"}})
@@ -167,10 +167,7 @@ def test_results_without_end_are_not_read_for_ever(desk: Desk, api: str) -> None
     assert len(desk.polls()) == 3
 
 
-ERRORS = {"responses": "rate_limited", "messages": "rate_limited", "gemini": "rate_limited"}
-
-
-@pytest.mark.parametrize("api", ERRORS)
+@pytest.mark.parametrize("api", apis_but("xai"))
 def test_an_item_fails_as_it_would_by_itself(desk: Desk, api: str) -> None:
     """An item's error is a failure of the kind that its status has, and costs nothing."""
     desk.server.tell(**{api: {"errors": 429}})
@@ -189,7 +186,7 @@ def test_a_key_that_went_bad_rests_the_assistant_once(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("end", "failure"), [("expired", "timeout"), ("cancelled", "interrupted")])
-@pytest.mark.parametrize("api", ["responses", "messages", "gemini"])
+@pytest.mark.parametrize("api", apis_but("xai"))
 def test_what_was_answered_before_the_end_is_not_lost(
     desk: Desk, api: str, end: str, failure: str
 ) -> None:
@@ -205,7 +202,7 @@ def test_what_was_answered_before_the_end_is_not_lost(
     )
 
 
-@pytest.mark.parametrize("api", ["responses", "gemini", "xai"])
+@pytest.mark.parametrize("api", apis_but("messages"))
 def test_a_batch_that_failed_before_it_ran_asks_nothing(desk: Desk, api: str) -> None:
     """Its pairs are free again, nothing is recorded or paid, and it is said why."""
     desk.server.tell(**{api: {"end": "failed"}})
@@ -370,7 +367,7 @@ def test_the_first_batch_is_waited_for(desk: Desk) -> None:
     assert standing(assistant, desk.work().files.all(), NOW) == Standing(200)
 
 
-@pytest.mark.parametrize("api", ["responses", "messages", "gemini"])
+@pytest.mark.parametrize("api", apis_but("xai"))
 def test_a_late_batch_is_cancelled_and_collected(desk: Desk, api: str) -> None:
     """After 26 hours it is ended; until it has, nothing of it is free."""
     desk.server.tell(**{api: {"end": "hang", "answered": 1}})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from batch_desk import NOW, Desk
+from batch_desk import APIS, NOW, Desk
 from batching import Batching, serving
 from builders import category
 
@@ -169,7 +169,7 @@ def test_fifty_pages_are_searched(desk: Desk) -> None:
     assert [each.missed_at for each in desk.work().files.all()] == [None, None]
 
 
-@pytest.mark.parametrize("api", ["responses", "messages", "gemini"])
+@pytest.mark.parametrize("api", APIS)
 def test_a_batch_is_found_on_any_page(desk: Desk, api: str) -> None:
     """Others of the same minutes stand before it or behind it."""
     calls = desk.calls(7, api)

@@ -86,14 +86,15 @@ class Drawing(PageMaker):
         if board is None:
             return resolution.no_category(path_slug(slug), view, view.at.card)
         found = resolution.verdict(board, view)
-        page = self.page(view, f"cards/best/{slug}.png", "", dict, about=found)
+        path = f"cards/best/{slug}.png"
+        page = self.page(view, path, "", dict, about=found, media_type=PNG)
 
         def make() -> EncodedBody:
             context = pictures.card(board, self.decoded(found, VERDICTS), view)
             source = self.renderer.render("card.svg", view, **context) + pictures.mark_of(draw)
             return EncodedBody(source, self.responder.body(found).modified, draw=draw)
 
-        return msgspec.structs.replace(page, make=make, media_type=PNG)
+        return msgspec.structs.replace(page, make=make)
 
     def _of_both(
         self,
