@@ -12,7 +12,7 @@ from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
 from builders import answered, app_over, write_data, write_json
 
 from store import json_positions
-from store.data_file import SINGLE, load
+from store.data_file import FOLDERS, SINGLE, load
 from store.files import DataDirectoryError, Files
 from store.history import History
 from store.settings import SHIPPED_DATA
@@ -334,7 +334,7 @@ def test_the_categories_folder_that_goes_is_missed_and_kept_in_use(directory: Pa
     ]
 
 
-@pytest.mark.parametrize("folder", ["categories", "products", "labs"])
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_a_folder_that_is_a_link_or_a_file_is_a_problem(directory: Path, folder: str) -> None:
     """What cannot be looked into is named, and what it last held stays in use."""
     files = Files(directory)

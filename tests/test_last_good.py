@@ -15,6 +15,7 @@ from click import ClickException
 from faults import failing_names
 from processes import started, until
 
+from store.data_file import FOLDERS
 from store.files import CRITICAL, DataDirectoryError, Files
 from store.last_good import FOLDER
 
@@ -143,7 +144,7 @@ def test_what_was_deleted_while_nobody_served_is_deleted(data: Path) -> None:
     assert not (data / FOLDER / "categories/vpn.json").exists()
 
 
-@pytest.mark.parametrize("folder", ["categories", "products", "labs"])
+@pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("way", ["gone", "a file", "a link"])
 def test_a_folder_that_cannot_be_looked_into_counts_as_its_copies(
     data: Path, folder: str, way: str

@@ -349,8 +349,8 @@ def test_what_an_edit_changes_has_its_time(tmp_path: Path, name: str) -> None:
     [
         answered("A", ["Gamma", "Omega"]),
         failed("A"),
-        answered("A", ["Omega"], question="Which CRM is the finest?"),
-        answered("Retired", ["Omega"]),
+        answered("A", ["Omega", "Alpha"], question="Which CRM is the finest?"),
+        answered("Retired", ["Omega", "Alpha"]),
         failed("Retired"),
     ],
     ids=["answer", "failure", "answer to another wording", "retired", "failure of a retired"],
