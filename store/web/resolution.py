@@ -183,7 +183,7 @@ def record(product: ProductProfile, view: SnapshotView) -> Resource:
 def document(name: str, view: SnapshotView, form: Format = "json") -> Resource:
     """A resource that is over everything, by its path below ``/api/v1/``.
 
-    Only those with ``rows`` have another form than JSON.
+    Only those with ``rows`` have another form than JSON; ``make`` raises ValueError for any other.
     """
     path = name if form == "json" else f"{name}?format={form}"
     return _over_all(name, path, lambda: DOCUMENTS[name].fill(view), form, view)
@@ -228,10 +228,12 @@ def _over_all(
 
     def make() -> EncodedBody:
         found = shape()
-        if form != "json" and about.rows:
+        if form == "json":
+            body = _encode(found)
+        elif about.rows:
             body = rows_as(form, *about.rows(found))
         else:
-            body = _encode(found)
+            raise ValueError(f"{name} has no rows to write as {form}")
         return EncodedBody(body, view.snapshot.modified)
 
     return Resource(
