@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -37,6 +38,9 @@ os.environ["FLASK_SKIP_DOTENV"] = "1"
 # Bytecode is kept, or each of a hundred processes would compile the whole service.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell that runs the suite in the background has it ignore Ctrl-C, and so all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux has a file system in memory
 """Where temporary files go if there is room: a tenth of the suite's CPU was the disk's."""
