@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -34,6 +33,7 @@ from store.validation import explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from store.records import Severity
 
@@ -103,11 +103,11 @@ def _offsets(text: str) -> Mapping[json_positions.JsonPath, int]:
     return json_positions.parse(text).offsets
 
 
-def load(path: Path, name: str) -> Loaded | None:
+def load(directory: Path, name: str) -> Loaded | None:
     """Read one file by its relative name, with every problem in it; ``None`` if it just went."""
-    signature = MISSING
+    path, signature = directory / name, MISSING
     try:
-        data, signature = _read(real_path(path, path.parents[name.count("/")]))
+        data, signature = _read(real_path(path, directory))
     except FileNotFoundError:
         if name not in REQUIRED:
             return None
@@ -118,14 +118,19 @@ def load(path: Path, name: str) -> Loaded | None:
         why = _REFUSED.get(error.errno or 0, f"cannot be read: {error.strerror}")
         return unusable(name, signature, why)
     if not may_be_named(name):
-        message = f'the file name "{path.stem}" is no slug; use a-z, 0-9 and single hyphens'
+        message = f'the file name "{slug_of(name)}" is no slug; use a-z, 0-9 and single hyphens'
         return unusable(name, signature, f"{message}, at most 100")
     return understand(name, data, signature)
 
 
 def may_be_named(name: str) -> bool:
     """Whether a file of this name is one that is read."""
-    return name in SINGLE or is_slug(Path(name).stem)
+    return name in SINGLE or is_slug(slug_of(name))
+
+
+def slug_of(name: str) -> str:
+    """The slug of what a file of this name describes."""
+    return name.rpartition("/")[2].removesuffix(".json")
 
 
 def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded:

@@ -8,7 +8,6 @@ server and ``flask check``.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -24,6 +23,7 @@ from store.data_file import (
     load,
     may_be_named,
     problem_in,
+    slug_of,
     understand,
     unusable,
 )
@@ -48,6 +48,7 @@ from store.records import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from store import json_positions
     from store.last_good import Version
@@ -257,7 +258,7 @@ class Files:
         before = self._seen.get(name)
         if before and before.signature == signature:
             return before
-        loaded = load(self._directory / name, name)
+        loaded = load(self._directory, name)
         if loaded is None and name == "withheld.json" and signature == MISSING:
             loaded = unusable(name, MISSING, _WITHHELD_IS_MISSING)
         if loaded is None or (calm and loaded.signature not in (signature, UNREAD)):
@@ -307,7 +308,7 @@ class Files:
 
     def _folder(self, folder: str, kind: type[Record]) -> dict[str, Record]:
         return {
-            Path(name).stem: seen.record
+            slug_of(name): seen.record
             for name, seen in sorted(self._used.items())
             if name.startswith(f"{folder}/") and isinstance(seen.record, kind)
         }

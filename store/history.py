@@ -13,6 +13,7 @@ import fcntl
 import os
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -417,10 +418,9 @@ def _names(identity: str, data: bytes) -> bool:
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
     """Number, offset and text of every line, the newline and empty lines at the end excluded."""
     start = 0
-    whole = data.rstrip(b"\n")
-    for number, line in enumerate(whole.split(b"\n") if whole else (), start=1):
-        yield number, start, line
-        start += len(line) + 1
+    for number, line in enumerate(BytesIO(data.rstrip(b"\n")), start=1):
+        yield number, start, line.removesuffix(b"\n")
+        start += len(line)
 
 
 def damage(slug: str, line: int, why: str) -> Problem:

@@ -109,8 +109,9 @@ class _Rebuild(Struct):
             if not losses:
                 category = self.categories[slug]
                 line_indexes[slug], polls, counted = _in_order(files, stored, self.catalogue)
-                polled[slug] = PollStates.of(polls, category)
                 read[slug] = aggregates.read(slug, category, counted, self.names)
+                ever = read[slug].states if counted is polls else None
+                polled[slug] = PollStates.of(polls, category, ever)
                 continue
             unread.add(slug)
             if not self._stays(slug, files):

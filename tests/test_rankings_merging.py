@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer, counted, merged
 
-from store.rankings.merging import CountedAnswer, ResolvedAnswer, age_in_days, count
+from store.rankings.merging import CountedAnswer, ResolvedAnswer, count, days_before
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,9 +138,9 @@ def test_only_configured_models_count_in_configured_order() -> None:
     assert count(answers, ["Never asked"], 30, 90) == ()
 
 
-def test_age_is_in_days() -> None:
-    """Ages are differences of times, not of dates."""
-    assert age_in_days("2026-02-28T18:00:00Z", "2026-03-01T06:00:00Z") == 0.5
+def test_days_are_counted_in_times() -> None:
+    """Days before a time end at its hour, not at midnight."""
+    assert days_before("2026-03-01T06:00:00Z", 1) == "2026-02-28T06:00:00Z"
 
 
 @given(BOARDS, st.randoms(use_true_random=False))

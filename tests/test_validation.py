@@ -22,7 +22,7 @@ def problems(directory: Path, text: str, name: str = "categories/x.json") -> lis
     path = directory / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    loaded = load(path, name)
+    loaded = load(directory, name)
     assert loaded is not None
     return [str(problem).removeprefix(f"{name}:") for problem in loaded.problems]
 
@@ -160,9 +160,10 @@ def test_whatever_is_refused_is_explained(
     keys = [field.encode_name for field in msgspec.structs.fields(kind)]
     drawn = data.draw(st.dictionaries(st.sampled_from(keys), ANYTHING) | ANYTHING)
     record = {"version": 1, **drawn} if isinstance(drawn, dict) else drawn
-    path = tmp_path_factory.getbasetemp() / "any" / name
+    directory = tmp_path_factory.getbasetemp() / "any"
+    path = directory / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record), encoding="utf-8")
-    loaded = load(path, name)
+    loaded = load(directory, name)
     assert loaded is not None
     assert (loaded.record is None) == bool(loaded.problems)

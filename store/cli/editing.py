@@ -54,7 +54,7 @@ def text_of(directory: Path, name: str) -> str:
     Raises:
         EditError: it is not there or has problems; a file in need of repair is not edited.
     """
-    loaded = load(directory / name, name)
+    loaded = load(directory, name)
     if loaded is None:
         raise EditError(f"{name} is not there.")
     if loaded.problems:

@@ -47,7 +47,7 @@ Use = tuple[bool, FirstUse, "ProductId"]
 """Whether an address only looks like one with a digest, its first use, and whose it is."""
 
 
-class ProductStats(Struct, frozen=True):
+class ProductStats(Struct, frozen=True, gc=False):
     """One product in a category's successful polls: how many rank it, and give each domain."""
 
     mentions: int

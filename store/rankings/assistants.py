@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from store.records import FailureKind, Poll
 
 
-class Service(Struct, frozen=True):
+class Service(Struct, frozen=True, gc=False):
     """A version that a provider said it served; times of its first and last answer."""
 
     version: str | None
@@ -26,7 +26,7 @@ class Service(Struct, frozen=True):
     answers: int
 
 
-class Tally(Struct, frozen=True):
+class Tally(Struct, frozen=True, gc=False):
     """One assistant's polls of one category, or of all; ``services`` oldest first."""
 
     answers: int
@@ -76,15 +76,15 @@ def tallies(polls: Iterable[Poll]) -> dict[str, Tally]:
 
 
 def _tally(polls: Sequence[Poll]) -> Tally:
-    answers = [poll for poll in polls if poll.succeeded]
-    times: dict[str | None, list[str]] = {}
-    for poll in answers:
-        times.setdefault(poll.served_model, []).append(poll.polled_at)
-    return Tally(
-        len(answers),
-        Counter(poll.failure for poll in polls if poll.failure),
-        tuple(Service(version, min(at), max(at), len(at)) for version, at in times.items()),
-    )
+    failures: dict[FailureKind, int] = {}
+    times: defaultdict[str | None, list[str]] = defaultdict(list)
+    for poll in polls:
+        if poll.failure:
+            failures[poll.failure] = failures.get(poll.failure, 0) + 1
+        else:
+            times[poll.served_model].append(poll.polled_at)
+    services = [Service(version, min(at), max(at), len(at)) for version, at in times.items()]
+    return Tally(sum(map(len, times.values())), failures, tuple(services))
 
 
 def total(tallies: Iterable[Tally]) -> Tally:

@@ -79,6 +79,16 @@ class Leaderboard(Struct, frozen=True, dict=True):
         return certainty.assess(self.windows, self.slugs, self.firsts)
 
     @cached_property
+    def ranges(self) -> Mapping[ProductId, tuple[int, int]]:
+        """The best and the worst rank that each product may have; none while not measured.
+
+        Made when first asked for: each of its products' records shows its own.
+        """
+        if self.certainty.level == "unmeasured":
+            return {}
+        return certainty.PointTable(self.answers, self.slugs).ranges
+
+    @cached_property
     def repeatability(self) -> Repeatability | None:
         """How alike answers are; made when first asked for, in about a millisecond."""
         return repeatability.measure(self.windows, self.slugs)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.times import rfc3339
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -20,7 +22,7 @@ PLACES = 5
 """Ranks of an answer that count: the question asks for five picks at most."""
 
 
-# Answers are many and form no cycles, so the collector is spared them.
+# Answers and entries are many and form no cycles, so the collector is spared them.
 class ResolvedAnswer(Struct, frozen=True, gc=False):
     """A model's answer with its names resolved: ``products`` are those of the poll's ranking.
 
@@ -49,7 +51,7 @@ class ResolvedAnswer(Struct, frozen=True, gc=False):
         return self.products[0]
 
 
-class CountedAnswer(Struct, frozen=True):
+class CountedAnswer(Struct, frozen=True, gc=False):
     """An answer that counts towards the ranking; stale when it lags far behind the newest.
 
     ``picks`` are by product, best first; a product named twice keeps its better rank.
@@ -69,7 +71,7 @@ class CountedAnswer(Struct, frozen=True):
         return cls(answered.model, answered, picks, stale)
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """One entry of a merged ranking; ``reason`` is uncut, from a model that ranks it highest."""
 
     rank: int
@@ -81,10 +83,9 @@ class Entry(Struct, frozen=True):
     reason: str | None
 
 
-def age_in_days(earlier: str, later: str) -> float:
-    """Days between two times of history."""
-    span = dt.datetime.fromisoformat(later) - dt.datetime.fromisoformat(earlier)
-    return span / dt.timedelta(days=1)
+def days_before(time: str, days: int) -> str:
+    """The time of history so many days before another; such times compare as text."""
+    return rfc3339(dt.datetime.fromisoformat(time) - dt.timedelta(days))
 
 
 def newest_of(answers: Iterable[ResolvedAnswer], latest: Mapping[str, ResolvedAnswer]) -> str:
@@ -105,12 +106,12 @@ def count(
     if not present:
         return ()
     newest = newest_of(present, latest)
-    lags = [(answered, age_in_days(answered.poll.polled_at, newest)) for answered in present]
+    fresh_since, counted_since = days_before(newest, stale_after), days_before(newest, drop_after)
     return tuple(
         [
-            CountedAnswer.of(answered, stale=lag > stale_after)
-            for answered, lag in lags
-            if lag <= drop_after
+            CountedAnswer.of(answered, stale=answered.poll.polled_at < fresh_since)
+            for answered in present
+            if answered.poll.polled_at >= counted_since
         ]
     )
 

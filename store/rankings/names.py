@@ -153,11 +153,14 @@ def without_nouns(name: str, nouns: Sequence[str]) -> str:
     'Zoho'
     """
     words = name.split()
-    keys = tuple(map(key, words))
     endings = _endings(tuple(nouns))
-    while ending := next((e for e in endings if len(e) < len(keys) and keys[-len(e) :] == e), None):
-        keys = keys[: -len(ending)]
-    return " ".join(words[: len(keys)])
+    while words:
+        alike = endings.get(key(words[-1]), ())
+        ending = next((each for each in alike if _end_in(words, each)), None)
+        if ending is None:
+            break
+        del words[-len(ending) :]
+    return " ".join(words)
 
 
 class Names:
@@ -226,7 +229,7 @@ class Names:
         """By key, the products with a form that ends in a category's nouns, written without."""
         if nouns not in self._short:
             table: defaultdict[str, set[str]] = defaultdict(set)
-            for last in {ending[-1] for ending in _endings(nouns)}:
+            for last in _endings(nouns):
                 for form in self._by_last_word.get(last, ()):
                     rest = without_nouns(form.rest, nouns)
                     if not form.by_maker or _tells_apart(rest):
@@ -250,11 +253,17 @@ def _forms(slug: str, title: str, maker: str | None) -> Iterator[_Form]:
 
 
 @lru_cache(maxsize=10_000)
-def _endings(nouns: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """A category's nouns as the keys of their words, the longest first."""
-    return tuple(
-        sorted({tuple(map(key, noun.split())) for noun in nouns}, key=lambda e: (-len(e), e))
-    )
+def _endings(nouns: tuple[str, ...]) -> Mapping[str, list[tuple[str, ...]]]:
+    """A category's nouns as the keys of their words, by the last one, the longest first."""
+    endings: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for ending in sorted({tuple(map(key, noun.split())) for noun in nouns}, key=len, reverse=True):
+        endings[ending[-1]].append(ending)
+    return dict(endings)
+
+
+def _end_in(words: Sequence[str], ending: Sequence[str]) -> bool:
+    """Whether words end so, and something stands before it."""
+    return len(words) > len(ending) and [*map(key, words[-len(ending) :])] == [*ending]
 
 
 def _tells_apart(rest: str) -> bool:
@@ -264,7 +273,7 @@ def _tells_apart(rest: str) -> bool:
 
 def _plain(name: str) -> str:
     """A name in NFKC with ``+ # &`` as words, without trademark signs and invisible characters."""
-    text = unicodedata.normalize("NFKC", _IGNORED.sub("", name))
+    text = name if name.isascii() else unicodedata.normalize("NFKC", _IGNORED.sub("", name))
     for sign, word in _SPELLED_OUT.items():
         text = text.replace(sign, word)
     return text

@@ -22,7 +22,7 @@ FAILURES = 10
 """Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
 
 
-class PollState(Struct, frozen=True):
+class PollState(Struct, frozen=True, gc=False):
     """One assistant's last poll in one category, and what came before it. Times are RFC 3339.
 
     ``failed_at`` are the times of the failures in a row that the last poll ends, ``answers`` those
@@ -88,9 +88,15 @@ class PollStates(Struct, frozen=True):
         return state.asked if state and state.polled_at[:10] == day else 0
 
     @classmethod
-    def of(cls, polls: Sequence[Poll], category: Category) -> PollStates:
-        """From all polls of a category, oldest first."""
-        ever, question = poll_states(polls), category.question
+    def of(
+        cls,
+        polls: Sequence[Poll],
+        category: Category,
+        ever: Mapping[str, PollState] | None = None,
+    ) -> PollStates:
+        """From all polls of a category, oldest first; ``ever`` is theirs if it is known already."""
+        question = category.question
+        ever = poll_states(polls) if ever is None else ever
         asked_now = [poll for poll in polls if category.wording(poll.question) == question]
         return cls(
             present=ever if len(asked_now) == len(polls) else poll_states(asked_now),

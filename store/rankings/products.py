@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from store.records import Product
 
 
-class ProductProfile(Struct, frozen=True):
+class ProductProfile(Struct, frozen=True, gc=False):
     """A product that a successful poll ranked; ``mentions`` counts such polls.
 
     ``maker`` is the key of the name of the company that makes it, if its file tells.
@@ -53,9 +53,10 @@ def describe(
     uses = [use for stats in product_stats.values() for use in stats.spellings.values()]
     first = min(uses)
     name = file.name if file else first.spelling
-    domains: Counter[str] = Counter()
+    domains: defaultdict[str, int] = defaultdict(int)
     for stats in product_stats.values():
-        domains.update(stats.domains)
+        for domain, polls in stats.domains.items():
+            domains[domain] += polls
     common = min(domains, key=lambda domain: (-domains[domain], domain), default=None)
     return ProductProfile(
         id=product,

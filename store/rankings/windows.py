@@ -15,8 +15,6 @@ from msgspec import Struct
 from store.rankings.merging import PLACES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from store.rankings.merging import ResolvedAnswer
     from store.rankings.names import ProductId
 
@@ -53,7 +51,7 @@ class VersionChange(Struct, frozen=True):
         return cls.of(new.model, old.poll.served_model, new.poll.served_model)
 
 
-class Window(Struct, frozen=True):
+class Window(Struct, frozen=True, gc=False):
     """One assistant's comparable answers, newest first, all by one served ``version``.
 
     ``renewed`` says that the assistant had answered before: a known change of its version is
@@ -70,9 +68,9 @@ class Window(Struct, frozen=True):
         ranks = [a.places.index(product) for a in self.answers if product in a.places]
         return Fraction(sum(PLACES - at for at in ranks), len(self.answers))
 
-    def since(self, is_recent: Callable[[str], bool]) -> Window:
-        """The window without the answers whose times are not recent."""
-        recent = tuple([answer for answer in self.answers if is_recent(answer.polled_at)])
+    def since(self, time: str) -> Window:
+        """The window without the answers from before a time of history."""
+        recent = tuple([answer for answer in self.answers if answer.polled_at >= time])
         whole = len(recent) == len(self.answers)
         return self if whole else Window(recent, self.version, None, renewed=True)
 

@@ -100,16 +100,12 @@ def _current(
     wording: Wording, counted: tuple[merging.CountedAnswer, ...], drop_after: int
 ) -> CurrentWording:
     newest = merging.newest_of([answer.answered for answer in counted], wording.latest)
-    windows = {
-        answer.model: wording.windows[answer.model].since(
-            lambda time: merging.age_in_days(time, newest) <= drop_after
-        )
-        for answer in counted
-    }
+    since = merging.days_before(newest, drop_after)
+    windows = {answer.model: wording.windows[answer.model].since(since) for answer in counted}
     return CurrentWording(wording.question, counted, newest, windows)
 
 
 def _takes_over(wording: Wording, stands: CurrentWording, newest: str | None) -> bool:
     if all(answer.model in wording.latest for answer in stands.counted):
         return True
-    return newest is not None and merging.age_in_days(wording.first_at, newest) >= DAYS
+    return newest is not None and wording.first_at <= merging.days_before(newest, DAYS)

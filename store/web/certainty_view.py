@@ -68,7 +68,7 @@ class CertaintyView:
 
     def range(self, product: ProductId) -> tuple[int, int] | None:
         """The best and the worst rank that a product may have."""
-        return self._table.ranges[product] if self._table else None
+        return self._board.ranges.get(product)
 
     def presence(self, product: ProductId) -> wire.AnswerShare:
         """How often a product is named."""

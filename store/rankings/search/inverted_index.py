@@ -47,7 +47,7 @@ SHORTEST_INITIALS, LONGEST_INITIALS = 3, 6
 """Letters of initials that find a title (CRM); two letters would be too many words."""
 
 
-class Document(Struct, frozen=True):
+class Document(Struct, frozen=True, gc=False):
     """A document: its slug, its title followed by its aliases, and a brand's domain."""
 
     slug: str
