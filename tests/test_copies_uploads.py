@@ -86,8 +86,11 @@ def upload(bucket: Folder, built: tuple[Manifest, Path], who: str = "we", **more
 
 def test_data_comes_before_pages_and_pages_before_lists(bucket: Logged, tmp_path: Path) -> None:
     """Nobody is led to what is not there yet."""
-    upload(bucket, tree(tmp_path / "t", root="home", page="page", api__v1__best__x="data"))
-    assert bucket.written == ["api/v1/best/x", "page", "index.html", "redirects.json"]
+    dataset = {"data__dataset.json": "manifest", "data__objects__ab.parquet": "rows"}
+    answers = {"root": "home", "page": "page", "api__v1__best__x": "data"}
+    upload(bucket, tree(tmp_path / "t", **answers, **dataset))
+    data, lists = ["api/v1/best/x", "data/objects/ab.parquet"], ["index.html", "data/dataset.json"]
+    assert bucket.written == [*data, "page", *lists, "redirects.json"]
 
 
 def test_only_what_changed_is_written(bucket: Logged, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from store.cli import app_settings, refuse, with_data
 from store.cli.dataset import written_for
 from store.copies import uploads
 from store.copies.places import PlaceError, is_cloud, place
-from store.copies.trees import Exported, Manifest
+from store.copies.trees import OBJECTS, Exported, Manifest
 from store.dataset import manifest as dataset
 from store.dataset import metadata, writing
 from store.disk import atomic_write
@@ -63,9 +63,6 @@ BESIDE = ("/badge/", "/embed/", "/cards/", "/feeds/product/")
 WANTED = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
 FEW, SHARE = 20, 1000
 """Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
-DATA = "/data/"
-"""Where the dataset is; its files need no page of their own and change with every version."""
-OBJECTS = f"{DATA}{dataset.OBJECTS}/"
 OF_CATEGORIES, OF_PRODUCTS = ("best",), ("product",)
 """What stands before the slug of a category, or of a product, in the rules of the application."""
 KEPT = 2

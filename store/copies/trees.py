@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from store.dataset import manifest as dataset
+
+DATA = "/data/"
+"""Where the dataset is; its files need no page of their own and change with every version."""
+OBJECTS = f"{DATA}{dataset.OBJECTS}/"
+"""Its files by digest; manifests and lists, which stand beside them, lead to them."""
+
 
 class Exported(Struct, frozen=True):
     """One file of the tree: ``modified`` in Unix seconds, ``size`` in bytes.

@@ -15,15 +15,13 @@ import msgspec
 from msgspec import Struct
 
 from store.copies.places import Item, Place, Replaced
-from store.copies.trees import Manifest
-from store.dataset import manifest as dataset
+from store.copies.trees import DATA, OBJECTS, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.json"
-DATA = f"/{dataset.FOLDER}/"
 LISTS = ("/", "/sitemap.xml", "/api/v1/categories.json", "/llms.txt")
 """What leads to everything else, and so is written after it."""
 JSON = {"Content-Type": "application/json", "Cache-Control": "public, max-age=60"}
@@ -168,7 +166,7 @@ def key(path: str) -> str:
 def _phase(manifest: Manifest, path: str) -> int:
     """0 for data, 1 for pages, 2 for what lists them."""
     if path.startswith(DATA):
-        return 0 if path.startswith(f"{DATA}{dataset.OBJECTS}/") else 2
+        return 0 if path.startswith(OBJECTS) else 2
     if path in LISTS:
         return 2
     return int(manifest.files[path].type.startswith("text/html"))
