@@ -13,7 +13,8 @@ from builders import BASE_URL, answered, app_over, write_data, write_json
 from hostile_texts import HARMLESS, HOSTILE, PAYLOADS
 
 from store.cleaning import clean
-from store.web.pages.rendering import markdown, website
+from store.web.pages.markdown import html
+from store.web.pages.rendering import website
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -188,7 +189,7 @@ def test_a_plain_host_becomes_a_link() -> None:
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_markdown_makes_no_html_of_its_own(payload: str) -> None:
     """An operator's Markdown may format and link to the web; raw HTML stays text."""
-    page = Markup(markdown(f"# One\n\n{payload}\n\n[a](https://a.example/) {payload}"))
+    page = Markup(html(f"# One\n\n{payload}\n\n[a](https://a.example/) {payload}"))
     assert {tag for tag, _ in page.elements} <= {
         "h2", "p", "a", "em", "strong", "code", "pre", "ul", "li", "hr", "blockquote",
     }  # fmt: skip

@@ -5,9 +5,9 @@ Nothing here depends on another category, so a new poll changes one aggregate on
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -185,13 +185,15 @@ def _answers(
 
 
 def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[ProductId, ProductStats]:
-    mentions = Counter(chain.from_iterable({*answered.products} for answered in answers))
+    mentions: defaultdict[ProductId, int] = defaultdict(int)
     domains: defaultdict[ProductId, dict[str, int]] = defaultdict(dict)
-    for (product, domain), polls in Counter(chain.from_iterable(map(_domains, answers))).items():
-        domains[product][domain] = polls
     spellings: defaultdict[ProductId, dict[str, FirstUse]] = defaultdict(dict)
     for answered in answers:
         poll = answered.poll
+        for product in {*answered.products}:
+            mentions[product] += 1
+        for product, domain in _domains(answered):
+            domains[product][domain] = domains[product].get(domain, 0) + 1
         for product, pick in zip(answered.products, poll.ranking, strict=True):
             uses = spellings[product]
             known = uses.get(pick.product)

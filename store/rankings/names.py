@@ -209,7 +209,7 @@ class Names:
 
     def _alike(self, name: str, nouns: tuple[str, ...]) -> set[str]:
         """The products whose names are this one but for a maker or the category's nouns."""
-        keys = (key(name), key(without_nouns(name, nouns)))
+        keys = {key(name), key(without_nouns(name, nouns))}
         tables = (self._forms, self._without_nouns(nouns))
         return {owner for table in tables for each in keys for owner in table.get(each, ())}
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-from markdown_it import MarkdownIt
-from markupsafe import Markup
 
 from store.records import DOMAIN_PATTERN
 from store.snapshot import last_modified
@@ -100,6 +98,8 @@ def page_link(view: SnapshotView, resource: str | None = None) -> str:
 @cache
 def environment() -> Environment:
     """All templates, each read and compiled when it is first used; HTML and XML are escaped."""
+    from store.web.pages.markdown import escaped, html  # noqa: PLC0415 - 20 ms, of use to pages alone
+
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(("html", "xml", "svg"), default_for_string=True),
@@ -110,8 +110,8 @@ def environment() -> Environment:
     )
     templates.filters |= {
         "website": website,
-        "markdown": markdown,
-        "markdown_text": markdown_text,
+        "markdown": html,
+        "markdown_text": escaped,
         "percent": percent,
         "thousands": "{:,}".format,
     }
@@ -129,29 +129,3 @@ def website(domain: str | None) -> str | None:
 def percent(share: float) -> str:
     """A share from 0 to 1 in words: ``52 %``."""
     return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
-
-
-def markdown_text(text: str) -> str:
-    r"""A text as Markdown shows it: whatever has a meaning there is escaped.
-
-    >>> print(markdown_text("A*B [x]"))
-    A\*B \[x\]
-    """
-    return re.sub(r"([\\`*_{}\[\]()<>#+!|~&-])", r"\\\1", text)
-
-
-def markdown(text: str) -> Markup:
-    """An operator's Markdown as HTML: no raw HTML or images, links to the web only, from ``h2``."""
-    reader = _Markdown("commonmark", {"html": False}).enable("table").disable("image")
-    tokens = reader.parse(text)
-    for token in tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(int(token.tag[1]) + 1, 6)}"
-    html = reader.renderer.render(tokens, reader.options, {})
-    return Markup(html)  # noqa: S704 - markdown-it escapes all text while HTML is disabled
-
-
-class _Markdown(MarkdownIt):
-    def validateLink(self, url: str) -> bool:  # noqa: N802 - markdown-it's hook
-        """Whether a link leads to the web; any other is left as the text that it is."""
-        return url.startswith(("https://", "http://", "/", "#")) and not url.startswith("//")
