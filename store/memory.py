@@ -47,17 +47,12 @@ class Store:
     """Holds the current snapshot of one data directory and makes the next.
 
     ``made_at`` is when the current snapshot was made and ``looked_at`` when the files were last
-    found to be what it shows, both in Unix seconds by ``clock``; ``exported_at`` is when they were
-    last published as a tree of files, as far as that was noted. ``warm`` makes what requests may
-    ask for, see :meth:`prepare`.
+    found to be what it shows, both in Unix seconds; ``exported_at`` is when they were last
+    published as a tree of files, as far as that was noted. ``warm`` makes what requests may ask
+    for, see :meth:`prepare`.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        warm: Warm | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, directory: Path, warm: Warm | None = None) -> None:
         self.directory = directory
         self.history = History(directory / "history")
         self.made_at = self.looked_at = 0.0
@@ -65,7 +60,6 @@ class Store:
         self._files = Files(directory)
         self.last_good = LastGood(directory)
         self._warm = warm
-        self._clock = clock
         self._reloading = threading.Lock()
         self._lock = threading.RLock()
         self._signatures: dict[str, Signature | Problem | None] = {}
@@ -126,7 +120,7 @@ class Store:
                 if first:
                     raise
                 self._fault = Problem("history", 1, 1, f"{error}; what it last held stays served")
-            self.looked_at = self._clock()
+            self.looked_at = time.time()
             self.exported_at = self.last_good.exported_at()
             self._tell()
 
@@ -256,7 +250,7 @@ class Store:
 
     def _swap(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self.made_at = self._clock()
+        self.made_at = time.time()
 
     def _is_current(self, snapshot: Snapshot) -> bool:
         return snapshot is self._snapshot

@@ -120,13 +120,17 @@ class Site(DataFile, frozen=True, kw_only=True):
     hosts: tuple[Line, ...] = ()
 
     def __post_init__(self) -> None:
-        """Hold the base URL in ASCII.
+        _hold_ascii_url(self)
 
-        Raises:
-            ValueError: it is no http or https address; msgspec reports it as a bad value.
-        """
-        if self.base_url is not None:
-            force_setattr(self, "base_url", urls.ascii_url(self.base_url))
+
+def _hold_ascii_url(record: Site | Assistant) -> None:
+    """Hold the base URL in ASCII.
+
+    Raises:
+        ValueError: it is no http or https address; msgspec reports it as a bad value.
+    """
+    if record.base_url is not None:
+        force_setattr(record, "base_url", urls.ascii_url(record.base_url))
 
 
 class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -159,13 +163,7 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     extra: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
-        """Hold the base URL in ASCII.
-
-        Raises:
-            ValueError: it is no http or https address; msgspec reports it as a bad value.
-        """
-        if self.base_url is not None:
-            force_setattr(self, "base_url", urls.ascii_url(self.base_url))
+        _hold_ascii_url(self)
 
 
 class Models(DataFile, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from store.disk import atomic_write, locked, make_folder, opened, sync_directory
+from store.disk import atomic_write, locked, make_folder, read_regular, sync_directory
 from store.listing import signature_of
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ class VectorFile:
             VectorsError: the file is damaged, of another model, or cannot be read.
         """
         try:
-            with opened(self._path) as handle, open(handle, "rb", closefd=False) as file:
-                made_by, found = _decoded(file.read())
+            made_by, found = _decoded(read_regular(self._path))
         except FileNotFoundError:
             return {}
         except OSError as error:

@@ -26,17 +26,29 @@ ENTRIES = 100
 def of_all(view: SnapshotView) -> dict[str, Any]:
     """The changes of all categories."""
     return {
-        "items": _newest_items(view),
-        "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
         "id": identity("feed", "changes"),
+        "title": f"{view.site.name}: changes of a #1",
+        "subtitle": "When an assistant’s #1 for a category becomes another product.",  # noqa: RUF001
+        "address": view.at.page("feeds/changes.atom"),
+        "page": view.at.page("changes"),
+        "proof": view.at.page("data/heads.jsonl"),
+        "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
+        "items": _newest_items(view),
     }
 
 
 def of_category(board: Leaderboard, view: SnapshotView) -> dict[str, Any]:
     """The changes of one category."""
     changes = view.snapshot.aggregates[board.slug].changes[-ENTRIES:]
-    items = _items(reversed(changes), view)
-    return {"board": board, "items": items, "id": identity("feed", board.slug)}
+    return {
+        "id": identity("feed", board.slug),
+        "title": f"{board.category.title}: changes of a #1",
+        "subtitle": f"When an assistant’s #1 becomes another product. “{board.question}”",  # noqa: RUF001
+        "address": view.at.feed("best", board.slug),
+        "page": view.at.category_page(board.slug),
+        "updated": board.newest,
+        "items": _items(reversed(changes), view),
+    }
 
 
 def of_product(product: ProductProfile, view: SnapshotView) -> dict[str, Any]:

@@ -258,7 +258,7 @@ class Pages(PageMaker):
             return resolution.no_category(path_slug(slug), view, partial(view.at.feed, "best"))
         path, shown = f"feeds/best/{slug}.atom", partial(feeds.of_category, board, view)
         about = resolution.verdict(board, view)
-        return self.page(view, path, "category.atom.xml", shown, about=about, media_type=ATOM)
+        return self.page(view, path, "feed.atom.xml", shown, about=about, media_type=ATOM)
 
     def product_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/product/<slug>.atom``: the #1s that a product won and lost."""
@@ -319,7 +319,7 @@ class Pages(PageMaker):
                 lambda view: {"places": discovery.site_map(self._labs(view), view)},
                 media_type=XML,
             ),
-            self.general("feeds/changes.atom", "changes.atom.xml", feeds.of_all, media_type=ATOM),
+            self.general("feeds/changes.atom", "feed.atom.xml", feeds.of_all, media_type=ATOM),
         )
 
 
