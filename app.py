@@ -52,7 +52,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     reached_at = _reached_at(settings)
 
     def base_url(catalogue: Catalogue) -> str:
-        return (settings.base_url or catalogue.site.base_url or reached_at).rstrip("/")
+        return settings.address(catalogue.site.base_url) or reached_at
 
     def view(snapshot: Snapshot) -> SnapshotView:
         return SnapshotView(snapshot, base_url(snapshot.catalogue), embeddings)
@@ -145,18 +145,23 @@ def _is_served(settings: Settings) -> bool:
 
 def _is_flask_run() -> bool:
     """Whether this is the process of ``flask run`` that serves, not its reloader's parent."""
-    context = click.get_current_context(silent=True)
-    if context is None or context.info_name != "run":
+    context = _run_context()
+    if context is None:
         return False
     reload = context.params.get("reload")
     reloads = get_debug_flag() if reload is None else reload
     return not reloads or is_running_from_reloader()
 
 
+def _run_context() -> click.Context | None:
+    """The options of ``flask run``; ``None`` in a command, gunicorn or a test's client."""
+    context = click.get_current_context(silent=True)
+    return context if context and context.info_name == "run" else None
+
+
 def _reached_at(settings: Settings) -> str:
     """Where the server listens, as far as it can be known from here."""
-    context = click.get_current_context(silent=True)
-    if context is not None and context.info_name == "run":
+    if context := _run_context():
         scheme = "https" if context.params.get("cert") else "http"
         return hosts.address(context.params["host"], context.params["port"], scheme)
     return settings.listening_at or "http://127.0.0.1:8000"
@@ -171,5 +176,5 @@ def _say_which_data(app: Flask) -> None:
 
 
 def _say_how_it_is_reached(settings: Settings, store: Store, reached_at: str) -> None:
-    if not settings.base_url and not store.snapshot.catalogue.site.base_url:
+    if not settings.address(store.snapshot.catalogue.site.base_url):
         log.warning("BASE_URL is not set: published addresses begin with %s", reached_at)

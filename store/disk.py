@@ -134,6 +134,8 @@ def make_folder(path: Path) -> None:
     Raises:
         OSError: it could not be made.
     """
+    if path.is_dir():
+        return
     path.mkdir(mode=0o750, exist_ok=True)
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

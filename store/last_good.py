@@ -115,15 +115,13 @@ class LastGood:
 
     def locked(self) -> AbstractContextManager[int]:
         """The folder, made if need be, while no other process changes anything in it."""
-        if not self._home.is_dir():
-            make_folder(self._home)
+        make_folder(self._home)
         return locked(self._home)
 
     def place(self, name: str, data: bytes, modified: int | None = None) -> None:
         """Put a file in place whole, with its time if one is given, and in a folder of ours."""
         path = self._home / name
-        if not path.parent.is_dir():
-            make_folder(path.parent)
+        make_folder(path.parent)
         atomic_write(path, data, 0o640, modified)
 
 

@@ -23,12 +23,12 @@ MOST_PICKS = 5
 FIRST_YEAR, LAST_YEAR = "2020", "9000"
 """Years in which a poll can have been made; arithmetic with such times never overflows."""
 
-_DECODER = msgspec.json.Decoder(Poll)
+POLL_DECODER = msgspec.json.Decoder(Poll)
 _DOMAIN = re.compile(DOMAIN_PATTERN)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII)
 _BEFORE_ID = b'{"v":1,'
 _ID_SIZE = 16
-_CRC_SIZE = len(b',"crc":"01234567"}')
+CRC_SIZE = len(b',"crc":"01234567"}')
 _SHOWN = 40
 
 
@@ -56,7 +56,7 @@ def decode_line(line: bytes) -> Poll:
     if b"\r" in line:
         raise ValueError("it holds a carriage return; the line ends of a history are LF alone")
     try:
-        poll = _DECODER.decode(line)
+        poll = POLL_DECODER.decode(line)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
     if not has_valid_checksum(line):
@@ -72,8 +72,8 @@ def decode_line(line: bytes) -> Poll:
 
 def has_valid_checksum(line: bytes) -> bool:
     """Whether a line ends in the checksum of what stands before it."""
-    crc = zlib.crc32(b"}", zlib.crc32(memoryview(line)[:-_CRC_SIZE]))
-    return line[-_CRC_SIZE:] == b',"crc":"%08x"}' % crc
+    crc = zlib.crc32(b"}", zlib.crc32(memoryview(line)[:-CRC_SIZE]))
+    return line[-CRC_SIZE:] == b',"crc":"%08x"}' % crc
 
 
 def id_of(line: bytes) -> str:
@@ -91,7 +91,7 @@ def _is_identified(line: bytes, identity: str) -> bool:
     """Whether a sealed line's id stands in its place and is the start of the line's digest."""
     head = b'%b"id":"%b",' % (_BEFORE_ID, identity.encode())
     digest = hashlib.sha256(_BEFORE_ID)
-    digest.update(memoryview(line)[len(head) : -_CRC_SIZE])  # not copied: all lines come by here
+    digest.update(memoryview(line)[len(head) : -CRC_SIZE])  # not copied: all lines come by here
     digest.update(b"}")
     return line.startswith(head) and digest.hexdigest()[:_ID_SIZE] == identity
 

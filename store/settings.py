@@ -78,6 +78,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         """Whether ``DATA_DIR`` was set, be it to the checkout's own sample."""
         return self.data_dir != SHIPPED_DATA or bool(self.environ.get("DATA_DIR"))
 
+    def address(self, of_site: str | None) -> str | None:
+        """The service's public address, without a slash at its end; ``site.json`` may give one."""
+        found = self.base_url or of_site
+        return found.rstrip("/") if found else None
+
     def __repr__(self) -> str:
         """The data directory only: any other value may hold a key that was pasted there."""
         return f"Settings(data_dir={self.data_dir!r})"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from store.monitoring.metrics import PREFIX
-
 WIDTH, HEIGHT = 12, 8
 """Of a panel, in Grafana's grid of 24 columns: two stand side by side."""
 
@@ -20,23 +18,23 @@ class Panel(NamedTuple):
 
 
 PANELS = (
-    Panel("Polls per hour", "short", "sum by (outcome) (increase({}polls_total{{job}}[1h]))",
-          "{{outcome}}"),
-    Panel("Time since the last answer", "s", "time() - {}last_success_timestamp_seconds{{job}}",
-          "{{assistant}}"),
-    Panel("Polls that are due", "short", "{}due_polls{{job}}", "{{assistant}}"),
-    Panel("Paused", "bool", "{}paused{{job}}", "{{assistant}}"),
-    Panel("Spent today", "currencyUSD", "{}spent_today_usd{{job}}", "spent"),
-    Panel("Problems", "short", "{}problems{{job}}", "{{severity}}"),
-    Panel("Requests per second", "reqps", "sum by (route) (rate({}http_requests_total{{job}}[5m]))",
-          "{{route}}"),
-    Panel("Answers by status", "reqps", "sum by (status) (rate({}http_requests_total{{job}}[5m]))",
-          "{{status}}"),
+    Panel("Polls per hour", "short",
+          "sum by (outcome) (increase(consensus_polls_total{{job}}[1h]))", "{{outcome}}"),
+    Panel("Time since the last answer", "s",
+          "time() - consensus_last_success_timestamp_seconds{{job}}", "{{assistant}}"),
+    Panel("Polls that are due", "short", "consensus_due_polls{{job}}", "{{assistant}}"),
+    Panel("Paused", "bool", "consensus_paused{{job}}", "{{assistant}}"),
+    Panel("Spent today", "currencyUSD", "consensus_spent_today_usd{{job}}", "spent"),
+    Panel("Problems", "short", "consensus_problems{{job}}", "{{severity}}"),
+    Panel("Requests per second", "reqps",
+          "sum by (route) (rate(consensus_http_requests_total{{job}}[5m]))", "{{route}}"),
+    Panel("Answers by status", "reqps",
+          "sum by (status) (rate(consensus_http_requests_total{{job}}[5m]))", "{{status}}"),
     Panel("Time to answer, 99 %", "s",
           "histogram_quantile(0.99, sum by (le, route) "
-          "(rate({}http_request_duration_seconds_bucket{{job}}[5m])))", "{{route}}"),
-    Panel("Time since the files were looked at", "s", "time() - {}looked_timestamp_seconds{{job}}",
-          "looked"),
+          "(rate(consensus_http_request_duration_seconds_bucket{{job}}[5m])))", "{{route}}"),
+    Panel("Time since the files were looked at", "s",
+          "time() - consensus_looked_timestamp_seconds{{job}}", "looked"),
 )  # fmt: skip
 
 
@@ -54,7 +52,7 @@ def dashboard(name: str, job: str) -> dict[str, Any]:
 
 
 def _panel(number: int, panel: Panel, job: str) -> dict[str, Any]:
-    query = panel.query.replace("{}", PREFIX).replace("{{job}}", f'{{job="{job}"}}')
+    query = panel.query.replace("{{job}}", f'{{job="{job}"}}')
     return {
         "id": number + 1,
         "title": panel.title,

@@ -58,14 +58,14 @@ def written_for(store: Store, directory: Path | None = None) -> Written:
     """
     settings = app_settings()
     target = directory or settings.data_dir / FOLDER
-    base_url = settings.base_url or store.snapshot.catalogue.site.base_url
+    base_url = settings.address(store.snapshot.catalogue.site.base_url)
 
     def read() -> Snapshot:
         store.reload()
         _refuse(store.snapshot.unpublishable)
         return store.snapshot
 
-    source = Source(settings.data_dir, read, base_url and base_url.rstrip("/"))
+    source = Source(settings.data_dir, read, base_url)
     if not formats.has_parquet():
         click.echo("warning: without Parquet, which needs: pip install '.[data]'", err=True)
     gc.collect()

@@ -214,7 +214,7 @@ def _values(apps: tuple[str, ...], unit: str | None) -> dict[str, Any]:
     """The variables of every template, ``path`` without a final slash; a site needs an address."""
     settings = app_settings()
     site = Files(settings.data_dir).scan().site
-    base_url = (settings.base_url or site.base_url or "").rstrip("/")
+    base_url = settings.address(site.base_url)
     if not base_url:
         raise click.ClickException(
             "BASE_URL is not set, and the configuration needs the site's address, such as "

@@ -98,7 +98,7 @@ def export(where: str, even_if: int | None, *, take_over: bool) -> None:
         snapshot = store.snapshot
     except (DataDirectoryError, HistoryError) as error:
         raise click.ClickException(f"Nothing was published: {error}") from None
-    if not (app_settings().base_url or snapshot.catalogue.site.base_url):
+    if not app_settings().address(snapshot.catalogue.site.base_url):
         raise click.ClickException(
             "BASE_URL is not set, and every exported address begins with it; set it, or base_url "
             "in site.json."

@@ -9,22 +9,26 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from store.dataset.leaves import Leaf, sealed_lines, stamp_of
 from store.dataset.merkle import leaf_hash
 from store.disk import opened, read_regular
 from store.history import History
-from store.line_codec import decode_line, has_valid_checksum, id_of, redacted
-from store.records import Poll, Withholding
+from store.line_codec import (
+    CRC_SIZE,
+    POLL_DECODER,
+    decode_line,
+    has_valid_checksum,
+    id_of,
+    redacted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from store.records import Poll, Withholding
+
 GONE = b"null"
-_CRC_SIZE = len(b',"crc":"01234567"}')
-_POLL = msgspec.json.Decoder(Poll)
 
 
 def lines(
@@ -66,7 +70,7 @@ def hide(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:
     if identity not in withheld:
         return line
     try:
-        return redacted(_POLL.decode(line), withheld[identity])
+        return redacted(POLL_DECODER.decode(line), withheld[identity])
     except (ValueError, RecursionError):  # a damaged line may say anything: nothing of it is shown
         return GONE
 
@@ -101,14 +105,14 @@ def decode(line: bytes) -> Poll:
     if not is_withheld(line):
         return decode_line(line)
     try:
-        return _POLL.decode(line)
+        return POLL_DECODER.decode(line)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
 
 
 def is_withheld(line: bytes) -> bool:
     """Whether a published line says that its poll is withheld, which no sealed line can."""
-    return line[:-_CRC_SIZE].endswith(b',"withheld":true') and not has_valid_checksum(line)
+    return line[:-CRC_SIZE].endswith(b',"withheld":true') and not has_valid_checksum(line)
 
 
 class PublishedHistory(History):

@@ -104,8 +104,7 @@ class VectorFile:
         Raises:
             OSError: see :func:`store.disk.locked`.
         """
-        if not self._home.is_dir():
-            make_folder(self._home)
+        make_folder(self._home)
         return locked(self._home, wait=False)
 
 

@@ -110,7 +110,7 @@ class Alerts:
 
     def _alert(self, wrong: Mapping[str, str]) -> Alert:
         site = self._store.snapshot.catalogue.site
-        base_url = (self._settings.base_url or site.base_url or "").rstrip("/")
+        base_url = self._settings.address(site.base_url) or ""
         return Alert(
             site=site.name,
             health=f"{base_url}/healthz",

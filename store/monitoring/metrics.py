@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
-PREFIX = "consensus_"
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """Seconds: a kept answer takes some 0.0001, a search 0.001, a past day 0.03."""
 METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})

@@ -12,13 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from store.counting import as_known
+from store.line_codec import POLL_DECODER
 from store.rankings import aggregates, leaderboards
-from store.records import Poll
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from store.rankings.leaderboards import Leaderboard
+    from store.records import Poll
     from store.snapshot import LineIndex, Snapshot
 
     Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
@@ -35,7 +36,6 @@ class Stamp(Struct, rename="camel"):
 
 
 STAMPS = msgspec.json.Decoder(Stamp)
-_POLLS = msgspec.json.Decoder(Poll)
 
 
 def newest_day(snapshot: Snapshot, slug: str) -> str:
@@ -80,7 +80,7 @@ def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[P
     counted = [i for i in range(len(line_index.models)) if i not in line_index.withheld]
     found = lines(line_index, counted)
     until = [line for line in found if STAMPS.decode(line).polled_at[:10] <= day]
-    return as_known(map(_POLLS.decode, until), snapshot.catalogue.former_names)
+    return as_known(map(POLL_DECODER.decode, until), snapshot.catalogue.former_names)
 
 
 def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leaderboard:

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from store.counting import as_known
+from store.line_codec import POLL_DECODER
 from store.rankings import timelines
-from store.records import Category, Pick, Poll
 from store.web.pages.charts import DAYS
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from store.memory import Store
     from store.rankings.products import ProductProfile
     from store.rankings.timelines import Day
+    from store.records import Category, Pick, Poll
     from store.snapshot import Snapshot
 
 FOLLOWED = 5000
@@ -48,7 +49,6 @@ class _PollSummary(Struct, rename="camel"):
     ranking: tuple[_Place, ...]
 
 
-_POLLS = msgspec.json.Decoder(Poll)
 _POLL_SUMMARIES = msgspec.json.Decoder(_PollSummary)
 
 
@@ -71,7 +71,7 @@ class Evidence:
     def days(self, slug: str, last: str | None = None) -> list[Day]:
         """The days of a category's polls, not after the ``last`` if given, oldest first."""
         snapshot = self._snapshot
-        newest_first = (_POLLS.decode(line) for line in self._lines(slug))
+        newest_first = (POLL_DECODER.decode(line) for line in self._lines(slug))
         until = (poll for poll in newest_first if last is None or poll.polled_at[:10] <= last)
         polls = list(islice(until, FOLLOWED))[::-1]
         days = timelines.follow(
@@ -118,7 +118,7 @@ class Evidence:
         for line in self._lines(slug):
             if b"\\" not in line and not any(spelling in line for spelling in spellings):
                 continue  # decoding costs more than looking; an escape may spell a name otherwise
-            [poll] = as_known([_POLLS.decode(line)], self._snapshot.catalogue.former_names)
+            [poll] = as_known([POLL_DECODER.decode(line)], self._snapshot.catalogue.former_names)
             if pick := self._pick(poll.ranking, product, slug):
                 yield ProductMention(slug, poll, aggregate.category, pick)
                 left -= 1
