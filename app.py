@@ -72,7 +72,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     errors.register(app)
     hosts.register(app, host_names)
     crossorigin.register(app)
-    canonical.register(app, lambda: base_url(store.snapshot.catalogue), responder.leads_somewhere)
+    canonical.register(app, lambda: base_url(store.snapshot.catalogue), responder.is_known)
     app.register_blueprint(Api(responder, api_docs).blueprint())
     app.register_blueprint(Mcp(responder).blueprint())
     app.register_blueprint(Pages(responder, renderer, api_docs).blueprint())

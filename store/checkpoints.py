@@ -1,7 +1,7 @@
 """Where each history file ended when it was last read: what is gone since then is missed.
 
 History only grows, so a file that once ended in a certain line holds that line for ever. Servers
-write the marks down, and so whoever reads after a restart misses what went meanwhile.
+write the checkpoints down, and so whoever reads after a restart misses what went meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
-from store.last_good import MARKS
+from store.last_good import CHECKPOINTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 NOTHING = Checkpoint(0, "", "")
-"""The mark of a file that is empty or not there, as somebody accepted."""
+"""The checkpoint of a file that is empty or not there, as somebody accepted."""
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +41,7 @@ _FILES = msgspec.json.Decoder(_File)
 
 
 class Checkpoints:
-    """The marks of one data directory: those written down, and newer ones of this process.
+    """The checkpoints of one data directory: those written down, and newer ones of this process.
 
     ``damaged`` says that some were written down, and neither this process nor the file knows them.
     """
@@ -61,13 +61,13 @@ class Checkpoints:
     def slugs(self, *, accepted: bool = False) -> list[str]:
         """Every history file that held something, or that somebody ``accepted`` to hold nothing."""
         known = self._known.copy()
-        return [slug for slug, mark in known.items() if (mark == NOTHING) is accepted]
+        return [slug for slug, checkpoint in known.items() if (checkpoint == NOTHING) is accepted]
 
-    def see(self, slug: str, mark: Checkpoint) -> None:
+    def see(self, slug: str, checkpoint: Checkpoint) -> None:
         """Take note of where a file ends that holds what was seen in it before."""
         with self._lock:
-            if mark.end > self._known.get(slug, NOTHING).end:
-                self._known[slug] = mark
+            if checkpoint.end > self._known.get(slug, NOTHING).end:
+                self._known[slug] = checkpoint
 
     def refresh(self) -> None:
         """Take in what other processes wrote down; what somebody accepted counts above all.
@@ -89,7 +89,7 @@ class Checkpoints:
                 return
             self._data = data
             try:
-                written = _marks(data)
+                written = _decoded(data)
                 self.damaged = False
             except ValueError:
                 written = {}
@@ -100,7 +100,7 @@ class Checkpoints:
             self._written = written
 
     def write(self) -> None:
-        """Write down the marks of this process, except where another has written meanwhile.
+        """Write down the checkpoints of this process, except where another has written meanwhile.
 
         That one's counts: it has read more of the file, or was told to accept what is there.
         Spoilt ones stay as they are, for a person to see.
@@ -110,44 +110,50 @@ class Checkpoints:
         """
         with self._lock:
             known, written = self._known.copy(), self._written
-        mine = {slug: mark for slug, mark in known.items() if mark != written.get(slug)}
+        mine = {
+            slug: checkpoint
+            for slug, checkpoint in known.items()
+            if checkpoint != written.get(slug)
+        }
 
         def unless_another(there: Mapping[str, Checkpoint]) -> dict[str, Checkpoint]:
-            return {s: mark for s, mark in mine.items() if there.get(s) == written.get(s)}
+            return {
+                s: checkpoint for s, checkpoint in mine.items() if there.get(s) == written.get(s)
+            }
 
         if mine and not self.damaged:
             self._change(unless_another)
 
-    def accept(self, marks: Mapping[str, Checkpoint]) -> None:
-        """Put marks in place whatever was known, on an operator's word.
+    def accept(self, checkpoints: Mapping[str, Checkpoint]) -> None:
+        """Put checkpoints in place whatever was known, on an operator's word.
 
         Raises:
             OSError: they could not be written.
         """
-        self._change(lambda _: marks)
+        self._change(lambda _: checkpoints)
         with self._lock:
-            self._known.update(marks)
+            self._known.update(checkpoints)
 
     def _change(
-        self, marks: Callable[[Mapping[str, Checkpoint]], Mapping[str, Checkpoint]]
+        self, checkpoints: Callable[[Mapping[str, Checkpoint]], Mapping[str, Checkpoint]]
     ) -> None:
-        """Add ``marks`` of those that are there, nobody else writing meanwhile."""
+        """Add ``checkpoints`` of those that are there, nobody else writing meanwhile."""
         with self._last_good.locked():
             try:
-                before = _marks(self._read())
+                before = _decoded(self._read())
             except ValueError:
                 before = None
-            after = {**(before or {}), **marks(before or {})}
+            after = {**(before or {}), **checkpoints(before or {})}
             if after != before:
                 body = msgspec.json.encode(_File(version=1, files=after), order="sorted")
-                self._last_good.place(MARKS, body)
+                self._last_good.place(CHECKPOINTS, body)
         self.refresh()
 
     def _read(self) -> bytes | None:
-        copy = self._last_good.read(MARKS)
+        copy = self._last_good.read(CHECKPOINTS)
         return copy.data if copy else None
 
 
-def _marks(data: bytes | None) -> dict[str, Checkpoint]:
-    """The marks in the bytes of a file; ``ValueError`` if it does not say them any more."""
+def _decoded(data: bytes | None) -> dict[str, Checkpoint]:
+    """The checkpoints in the bytes of a file; ``ValueError`` if it does not say them any more."""
     return {} if data is None else _FILES.decode(data).files

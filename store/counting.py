@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from store.history import History, Log, Stored
     from store.records import Category, Poll
 
-LEEWAY = timedelta(minutes=10)
+CLOCK_TOLERANCE = timedelta(minutes=10)
 """How far two clocks may differ before one of them is taken to be wrong."""
 
 
@@ -51,7 +51,7 @@ def deleted_slugs(catalogue: Catalogue, held: Iterable[str]) -> set[str]:
 
 def latest_time(now: datetime) -> str:
     """The latest time that a poll can bear; one beyond it was made under a wrong clock."""
-    return rfc3339(now + LEEWAY)
+    return rfc3339(now + CLOCK_TOLERANCE)
 
 
 def beyond(polls: Iterable[Stored], withheld: Container[str], now: datetime) -> Iterator[Problem]:

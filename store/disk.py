@@ -41,7 +41,7 @@ def read_regular(path: Path) -> bytes:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[int]:
-    """An open folder, while no other thread or process has it in this way.
+    """A folder's descriptor under an exclusive lock (flock), for threads and processes.
 
     Raises:
         BlockingIOError: another one has it, and nobody was to ``wait``.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from store.files import Files
     from store.json_positions import JsonPath
-    from store.rankings.names import Claim, Names
+    from store.rankings.names import NameClaim, Names
     from store.records import Problem
     from store.snapshot import Snapshot
 
@@ -40,7 +40,7 @@ def tell_edits(before: Snapshot, after: Snapshot) -> None:
         log.warning("an edit moved names to other products: %s%s", told, more)
 
 
-def claimed_at(claim: Claim, names: Names) -> JsonPath:
+def claimed_at(claim: NameClaim, names: Names) -> JsonPath:
     """Where a product file makes a claim: its name, or one of its aliases."""
     product = names.products[claim.slug]
     if claim.title == product.name:

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from store.checkpoints import NOTHING, Checkpoint, Checkpoints
 from store.disk import check_regular, opened, read_regular, sync_directory
-from store.last_good import FOLDER, MARKS, LastGood, unreadable
+from store.last_good import CHECKPOINTS, FOLDER, LastGood, unreadable
 from store.line_codec import decode_line, encode_line, has_valid_checksum
 from store.listing import signature_of
 from store.records import Problem
@@ -117,13 +117,13 @@ class History:
 
         One that has lost what it once held is as one that cannot be read.
         """
-        mark = self._checkpoints.of(slug)
+        checkpoint = self._checkpoints.of(slug)
         try:
             with opened(self.path(slug)) as handle:
                 found = os.fstat(handle)
                 data = os.pread(handle, found.st_size, 0)
         except FileNotFoundError:
-            return self._log_without_file(slug, mark)
+            return self._log_without_file(slug, checkpoint)
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
             return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
@@ -136,8 +136,8 @@ class History:
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
-        if mark and not _holds(polls, mark):
-            return Log(slug, problems=(_lost(slug, mark, "it was cut short or changed"),))
+        if checkpoint and not _holds(polls, checkpoint):
+            return Log(slug, problems=(_lost(slug, checkpoint, "it was cut short or changed"),))
         if polls:
             self._checkpoints.see(slug, _checkpoint(polls[-1]))
         return Log(slug, tuple(polls), tuple(problems), signature_of(found))
@@ -151,7 +151,7 @@ class History:
             "it is broken, so that a loss of history is unseen; put it back from a backup, or "
             f"{_accept('--all')}"
         )
-        return Problem(f"{FOLDER}/{MARKS}", 1, 1, message)
+        return Problem(f"{FOLDER}/{CHECKPOINTS}", 1, 1, message)
 
     def remembered(self) -> list[str]:
         """The slug of every history file that is known to have held something."""
@@ -173,21 +173,21 @@ class History:
         """Take files as they are for all that they should hold, and return that.
 
         Raises:
-            HistoryError: one cannot be read, or the marks cannot be written.
+            HistoryError: one cannot be read, or the checkpoints cannot be written.
         """
-        bare = History(self._directory)  # it knows no marks: they are taken in by a look
+        bare = History(self._directory)  # it knows no checkpoints: they are taken in by a look
         logs = [bare.read(slug) for slug in slugs]
         for log in logs:
             if log.unread:
                 raise HistoryError(str(log.problems[0]))
-        marks = [_checkpoint(log.polls[-1]) if log.polls else NOTHING for log in logs]
+        checkpoints = [_checkpoint(log.polls[-1]) if log.polls else NOTHING for log in logs]
         try:
-            self._checkpoints.accept(dict(zip(slugs, marks, strict=True)))
+            self._checkpoints.accept(dict(zip(slugs, checkpoints, strict=True)))
         except OSError as error:
             raise HistoryError(f".last-good cannot be written: {error.strerror}") from error
         return logs
 
-    def _log_without_file(self, slug: str, mark: Checkpoint | None) -> Log:
+    def _log_without_file(self, slug: str, checkpoint: Checkpoint | None) -> Log:
         """What a file that is not there amounts to: nothing, unless it or all of them were there.
 
         When all are away, as with a disk that is not mounted, no other may be begun. What was
@@ -196,8 +196,8 @@ class History:
         if self._checkpoints.slugs() and not any(self._directory.glob("*.jsonl")):
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Log(slug, problems=(Problem("history", 1, 1, message + _accept("--all")),))
-        if mark and mark.end:
-            return Log(slug, problems=(_lost(slug, mark, "the file is gone"),))
+        if checkpoint and checkpoint.end:
+            return Log(slug, problems=(_lost(slug, checkpoint, "the file is gone"),))
         return Log(slug)
 
     def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -314,14 +314,16 @@ def _checkpoint(last: Stored) -> Checkpoint:
     return Checkpoint(last.end, last.poll.id, last.poll.crc)
 
 
-def _holds(polls: Sequence[Stored], mark: Checkpoint) -> bool:
-    """Whether a file with these polls has the one of a mark, where it was."""
-    there = (each.poll for each in reversed(polls) if each.end == mark.end)
-    return mark.end == 0 or any((poll.id, poll.crc) == (mark.id, mark.crc) for poll in there)
+def _holds(polls: Sequence[Stored], checkpoint: Checkpoint) -> bool:
+    """Whether a file with these polls has the one of a checkpoint, where it was."""
+    there = (each.poll for each in reversed(polls) if each.end == checkpoint.end)
+    return checkpoint.end == 0 or any(
+        (poll.id, poll.crc) == (checkpoint.id, checkpoint.crc) for poll in there
+    )
 
 
-def _lost(slug: str, mark: Checkpoint, what: str) -> Problem:
-    message = f"{what}: it held {mark.end:,} bytes up to the poll {mark.id}; restore it"
+def _lost(slug: str, checkpoint: Checkpoint, what: str) -> Problem:
+    message = f"{what}: it held {checkpoint.end:,} bytes up to the poll {checkpoint.id}; restore it"
     return Problem(f"history/{slug}.jsonl", 1, 1, f"{message}, or {_accept(slug)}")
 
 
@@ -385,7 +387,7 @@ def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -
         start = data.rfind(b"\n", 0, end - 1) + 1
         with suppress(ValueError):
             poll = decode_line(data[start:end].rstrip(b"\n"))
-            repeated = _names(poll.id, data[:start])
+            repeated = _holds_id(poll.id, data[:start])
             if poll.slug in slugs and poll.id not in withheld and not repeated:
                 return poll.polled_at
         end = start
@@ -401,7 +403,7 @@ def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Po
     sealed: list[tuple[Poll, bytes]] = []
     for poll in polls:
         record, line = encode_line(poll, time)
-        while _names(record.id, held):
+        while _holds_id(record.id, held):
             time = rfc3339(datetime.fromisoformat(time) + timedelta(seconds=1))
             record, line = encode_line(poll, time)
         decode_line(line[:-1])
@@ -410,7 +412,7 @@ def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Po
     return sealed
 
 
-def _names(identity: str, data: bytes) -> bool:
+def _holds_id(identity: str, data: bytes) -> bool:
     """Whether a line of a file has this id."""
     return b'"id":"%b"' % identity.encode() in data
 

@@ -11,7 +11,7 @@ from builders import command
 from processes import REAL, write_real
 from replaying import Replaying
 
-from store.polls.suggesting import LONGEST, MOST, read
+from store.polls.suggesting import LONGEST, MAX_SITUATIONS, read
 from store.records import Failure
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def test_an_answer_is_cleaned_and_bounded() -> None:
     """Each situation once, on one line, not too long and not too many; else a failure."""
     texts = ["a b.", "a b", "c\u202e\nd", "", "x" * (LONGEST + 1)]
     assert read(json.dumps({"situations": texts})) == ("a b", "c d")
-    many = read(json.dumps({"situations": [str(number) for number in range(MOST + 5)]}))
+    many = read(json.dumps({"situations": [str(number) for number in range(MAX_SITUATIONS + 5)]}))
     assert isinstance(many, tuple)
-    assert len(many) == MOST
+    assert len(many) == MAX_SITUATIONS
     for wrong in ("[]", '{"situations": "one"}', '{"situations": []}', "", "no"):
         assert isinstance(read(wrong), Failure)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork")  # of a process with th
 
 @pytest.fixture(autouse=True)
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forking, "FEW", 3)
+    monkeypatch.setattr(forking, "IN_ONE_PROCESS", 3)
     monkeypatch.setattr(forking, "CHUNK", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
 

@@ -260,7 +260,7 @@ def test_a_rewritten_history_is_found_against_a_kept_head(tmp_path: Path) -> Non
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compressed file is read up to a limit, and refused beyond it."""
-    monkeypatch.setattr(formats, "MOST", 1000)
+    monkeypatch.setattr(formats, "MAX_UNPACKED", 1000)
     with pytest.raises(ValueError, match="more than 1,000 bytes"):
         formats.unpacked(gzip.compress(bytes(5000)))
     with pytest.raises(ValueError, match="no gzip file"):

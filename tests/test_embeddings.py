@@ -16,7 +16,7 @@ from builders import answered, app_over, command, write_data
 from small_model import SmallModel, embeddings_of, encode_all, model_in
 
 from store.embeddings import model, vectors
-from store.embeddings.comparing import AGAIN, SHARE, Embeddings
+from store.embeddings.comparing import RETRY_AFTER, SHARE, Embeddings
 from store.embeddings.model import ModelError, SentenceModel
 from store.embeddings.vectors import VectorFile, VectorsError, key_of
 from store.rankings.search import Document
@@ -259,7 +259,7 @@ class TestComparing:
         embeddings.prepare(DOCUMENTS)
         broken[0] = False
         assert embeddings.compare("air", DOCUMENTS) == {}
-        now[0] += AGAIN
+        now[0] += RETRY_AFTER
         assert embeddings.compare("air", DOCUMENTS) is None
         settle()
         assert embeddings.compare("air", DOCUMENTS)

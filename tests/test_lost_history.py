@@ -23,7 +23,7 @@ from builders import (
 from small_world import write_small_world
 
 from store.history import History
-from store.last_good import FOLDER, MARKS
+from store.last_good import CHECKPOINTS, FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -447,7 +447,7 @@ def test_a_deleted_categorys_history_is_missed_too(data: Path) -> None:
 def test_marks_that_are_damaged_are_named_and_left(data: Path, damaged: bytes) -> None:
     """Whoever starts then cannot say what is lost, and says that; restored, they count again."""
     serve(data)
-    marks = data / FOLDER / MARKS
+    marks = data / FOLDER / CHECKPOINTS
     known = marks.read_bytes()
     (data / f"history/{SLUG}.jsonl").unlink()
     marks.write_bytes(damaged)
@@ -455,15 +455,18 @@ def test_marks_that_are_damaged_are_named_and_left(data: Path, damaged: bytes) -
     for _ in range(2):
         store.keep()
         (problem,) = store.problems
-        assert (problem.file, problem.severity) == (f"{FOLDER}/{MARKS}", "error")
+        assert (problem.file, problem.severity) == (f"{FOLDER}/{CHECKPOINTS}", "error")
         marks.touch()
         store.reload()
     assert marks.read_bytes() == damaged
     assert app_over(data).test_client().get("/healthz").get_json()["status"] == "degraded"
     done = command(data, "check")
     assert done.exit_code == 1
-    assert f"{FOLDER}/{MARKS}:1:1: it is broken, so that a loss of history is unseen" in done.output
-    assert f"{FOLDER}/{MARKS}:1:1: " in command(data, "poll", "--status").output
+    assert (
+        f"{FOLDER}/{CHECKPOINTS}:1:1: it is broken, so that a loss of history is unseen"
+        in done.output
+    )
+    assert f"{FOLDER}/{CHECKPOINTS}:1:1: " in command(data, "poll", "--status").output
     assert command(data, "poll", "help-desk").exit_code == 0
     assert marks.read_bytes() == damaged
     marks.write_bytes(known)
@@ -478,16 +481,16 @@ def test_damaged_marks_are_written_anew_when_all_is_accepted(
     serve(data)
     for slug in lost:
         (data / f"history/{slug}.jsonl").unlink()
-    (data / FOLDER / MARKS).write_bytes(b"{")
+    (data / FOLDER / CHECKPOINTS).write_bytes(b"{")
     store = store_over(data)
     done = command(data, "check", "--accept-history", "help-desk")
     assert done.exit_code == 1
     assert "flask check --accept-history --all" in done.output
-    assert (data / FOLDER / MARKS).read_bytes() == b"{"
+    assert (data / FOLDER / CHECKPOINTS).read_bytes() == b"{"
     done = command(data, "check", "--accept-history", "--all")
     assert done.exit_code == 0
-    assert done.stdout.splitlines()[-1] == f"{FOLDER}/{MARKS} is written anew."
-    marks = json.loads((data / FOLDER / MARKS).read_bytes())["files"]
+    assert done.stdout.splitlines()[-1] == f"{FOLDER}/{CHECKPOINTS} is written anew."
+    marks = json.loads((data / FOLDER / CHECKPOINTS).read_bytes())["files"]
     assert marks.keys() == {SLUG, "help-desk"} - set(lost)
     store.reload()
     store.keep()
@@ -501,14 +504,14 @@ def test_marks_that_go_while_a_server_runs_are_written_again(
     """Whoever clears the folder away loses nothing that a running server knows."""
     store = serve(data)
     (data / FOLDER / "written-by").unlink(missing_ok=True)  # a note for the next start alone
-    marks, copies = (data / FOLDER / MARKS).read_bytes(), sorted((data / FOLDER).rglob("*"))
+    marks, copies = (data / FOLDER / CHECKPOINTS).read_bytes(), sorted((data / FOLDER).rglob("*"))
     if spoil is None:
         shutil.rmtree(data / FOLDER)
     else:
-        (data / FOLDER / MARKS).write_bytes(spoil)
+        (data / FOLDER / CHECKPOINTS).write_bytes(spoil)
     store.reload()
     store.keep()
-    assert (data / FOLDER / MARKS).read_bytes() == marks
+    assert (data / FOLDER / CHECKPOINTS).read_bytes() == marks
     assert sorted((data / FOLDER).rglob("*")) == copies
     (data / f"history/{SLUG}.jsonl").unlink()
     store.reload()
@@ -551,7 +554,7 @@ def test_servers_on_one_directory_do_not_fight(tmp_path: Path) -> None:
         assert server.exitcode == 0
     store = serve(data)
     last = store.history.read("new").polls[-1]
-    mark = json.loads((data / FOLDER / MARKS).read_bytes())["files"]["new"]
+    mark = json.loads((data / FOLDER / CHECKPOINTS).read_bytes())["files"]["new"]
     assert mark == {"end": last.end, "id": last.poll.id, "crc": last.poll.crc}
 
 

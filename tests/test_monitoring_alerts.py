@@ -15,7 +15,7 @@ import pytest
 from builders import answered, app_over, append, failed, write_data
 from test_web_health import State
 
-from store.monitoring.alerts import CALM, Alerts
+from store.monitoring.alerts import LOOKS_UNTIL_OVER, Alerts
 from store.rankings.poll_states import Pause
 from store.settings import Settings
 
@@ -111,7 +111,7 @@ def test_a_state_is_told_once_and_so_is_its_end(site: Site, hook: type[Hook]) ->
     assert told["health"] == "https://rankings.example/healthz"
     assert told["time"] == "2026-11-10T06:00:00Z"
     site.state = State()
-    site.look(CALM - 1)
+    site.look(LOOKS_UNTIL_OVER - 1)
     assert len(hook.told) == 1, "a pause that ends is often followed by the next"
     site.look(5)
     assert [told["status"] for told in hook.told] == ["degraded", "ok"]
@@ -132,10 +132,10 @@ def test_it_is_over_only_when_the_assistant_answers(site: Site, hook: type[Hook]
     site.state = paused("A")
     site.look()
     site.state = State()
-    site.look(CALM + 2)
+    site.look(LOOKS_UNTIL_OVER + 2)
     assert len(hook.told) == 1
     append(site.data, [answered("A", ["X"], "2026-11-09T14:00:00Z")])
-    site.look(CALM)
+    site.look(LOOKS_UNTIL_OVER)
     assert [told["status"] for told in hook.told] == ["degraded", "ok"]
 
 

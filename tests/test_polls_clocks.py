@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from store.counting import LEEWAY
+from store.counting import CLOCK_TOLERANCE
 from store.polls.clocks import EARLIEST, Clock
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
@@ -41,15 +41,15 @@ def test_a_clock_that_was_never_set_sends_nothing() -> None:
 def test_a_date_ten_minutes_off_is_a_misfit(sign: int) -> None:
     """Ten minutes are forgiven, either way; a second more is not."""
     clock = Hands().clock
-    assert clock.compare(NOW + sign * LEEWAY, NOW) is None
-    assert clock.compare(NOW + sign * (LEEWAY + SECOND), NOW) is not None
+    assert clock.compare(NOW + sign * CLOCK_TOLERANCE, NOW) is None
+    assert clock.compare(NOW + sign * (CLOCK_TOLERANCE + SECOND), NOW) is not None
 
 
 def test_a_date_may_be_from_any_moment_of_the_exchange() -> None:
     """A reply that took five minutes was dated when it began."""
     hands = Hands()
     hands.pass_by(timedelta(minutes=9))
-    assert hands.clock.compare(NOW - LEEWAY, NOW) is None
+    assert hands.clock.compare(NOW - CLOCK_TOLERANCE, NOW) is None
 
 
 def test_after_a_misfit_nothing_is_sent_until_the_clock_agrees() -> None:

@@ -11,7 +11,7 @@ import pytest
 from builders import answered, append, category, failed, question_of, write_data, write_json
 from faults import UnreadableFiles, replace_os
 
-from store.counting import LEEWAY, states_of
+from store.counting import CLOCK_TOLERANCE, states_of
 from store.files import Files
 from store.history import History, HistoryError
 from store.line_codec import encode_line
@@ -102,7 +102,7 @@ def state_after(*steps: str | int) -> PollState:
     return poll_states(polls)["A"]
 
 
-NOW, LATER, WEEK = -LEEWAY, timedelta(hours=6), timedelta(days=7)
+NOW, LATER, WEEK = -CLOCK_TOLERANCE, timedelta(hours=6), timedelta(days=7)
 ONE, THREE, FIRST = Rounds(7), Rounds(7, samples=3, at_first=1), Rounds(7, samples=1, at_first=3)
 
 

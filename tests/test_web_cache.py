@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from builders import answered, app_over, write_data
 
-from store.web.cache import BESIDE, BUDGET, BodyCache, EncodedBody
+from store.web.cache import BUDGET, OVERHEAD, BodyCache, EncodedBody
 
 
 class Maker:
@@ -68,7 +68,7 @@ def test_a_body_of_an_older_generation_replaces_none() -> None:
 
 def test_the_budget_bounds_what_is_kept() -> None:
     """Over budget, what was used longest ago goes first; compressed forms count."""
-    cache, make = BodyCache(budget=2 * (6 * 1024 + 2 * BESIDE)), Maker(4 * 1024)
+    cache, make = BodyCache(budget=2 * (6 * 1024 + 2 * OVERHEAD)), Maker(4 * 1024)
     for path in ("a", "b", "a", "c"):
         cache.get(path, 1, make)
     assert make.made == 3
@@ -117,18 +117,18 @@ def test_all_that_a_kept_body_takes_is_counted() -> None:
 
 def test_so_many_are_kept_however_small() -> None:
     """A stranger who asks for ever new nothings does not make it grow."""
-    cache, make = BodyCache(budget=10 * BESIDE), Maker(0)
+    cache, make = BodyCache(budget=10 * OVERHEAD), Maker(0)
     for number in range(100):
         cache.get(f"{number}", 1, make)
     for number in range(100):
         cache.get(f"{number}", 1, make)
     assert make.made == 200
-    assert cache.size <= 10 * BESIDE
+    assert cache.size <= 10 * OVERHEAD
 
 
 def test_threads_may_ask_at_once() -> None:
     """Eight threads over a small room: every answer is the one for its path."""
-    cache = BodyCache(budget=10 * BESIDE)
+    cache = BodyCache(budget=10 * OVERHEAD)
     wrong: list[bytes] = []
 
     def ask() -> None:

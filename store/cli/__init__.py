@@ -93,7 +93,7 @@ def refuse(what: str, reasons: Iterable[object]) -> None:
         raise click.ClickException(f"{what}:{listed}")
 
 
-def counted(count: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
     """A count and its noun, in the plural unless there is one."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 

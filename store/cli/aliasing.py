@@ -8,7 +8,7 @@ import click
 import msgspec
 from msgspec import Struct
 
-from store.cli import app_settings, counted, with_data
+from store.cli import app_settings, plural, with_data
 from store.cli.editing import Edit, carry_out, text_of, with_item
 from store.cli.poll_runs import PollContext, lack, look_at
 from store.cli.polling import assistants_named, categories_named, context_at
@@ -68,7 +68,7 @@ def suggest(slug: str, model: str) -> None:
     waiting = queued.of(slug)
     new = [text for text in _asked(context, assistant, slug) if text not in waiting]
     queued.put(slug, (*waiting, *new))
-    click.echo(f"{counted(len(new), 'suggestion')} more; `flask aliases queue {slug}` shows them.")
+    click.echo(f"{plural(len(new), 'suggestion')} more; `flask aliases queue {slug}` shows them.")
 
 
 @aliases.command()
@@ -112,7 +112,7 @@ def reject(slug: str, numbers: tuple[int, ...]) -> None:
     queued = Queue(app_settings().data_dir)
     dropped, left = queued.split(slug, numbers)
     queued.put(slug, left)
-    click.echo(f"{counted(len(dropped), 'suggestion')} dropped.")
+    click.echo(f"{plural(len(dropped), 'suggestion')} dropped.")
 
 
 class Queue:

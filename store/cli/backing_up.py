@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from flask.cli import with_appcontext
 
-from store.cli import app_settings, counted, with_data
+from store.cli import app_settings, plural, with_data
 from store.copies import backups
 from store.copies.places import PlaceError, is_cloud, place
 from store.dataset.leaves import LeafList, ProofError
@@ -48,7 +48,7 @@ def backup(where: str) -> None:
         made, new = backups.back_up(settings.data_dir, place(where), rfc3339(now), VERSION)
     lines, root = made.head
     click.echo(
-        f"{counted(len(made.files), 'file')}, {made.size / 1e6:,.1f} MB in {where}; "
+        f"{plural(len(made.files), 'file')}, {made.size / 1e6:,.1f} MB in {where}; "
         f"{new:,} new. Proof: {lines:,} lines, root {root}"
     )
 
@@ -97,7 +97,7 @@ def _get(where: str, *, pull: bool) -> None:
         found, written = backups.restore(directory, place(where), pull=pull)
     lines, root = found.head
     click.echo(
-        f"{counted(len(found.files), 'file')} of {found.made}, made by {found.made_by}; "
+        f"{plural(len(found.files), 'file')} of {found.made}, made by {found.made_by}; "
         f"{written:,} written. Proof: {lines:,} lines, root {root}"
     )
 

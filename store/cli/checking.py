@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from store.cli import alias_checks, app_settings, checks, counted, encoding, name_checks, with_data
+from store.cli import alias_checks, app_settings, checks, encoding, name_checks, plural, with_data
 from store.dataset import leaves, manifest
 from store.disk import read_regular
 from store.edits import name_clashes
@@ -69,7 +69,7 @@ def check(style: str, slugs: tuple[str, ...], *, accept: bool, everything: bool)
         say = _as_text if style == "text" else _as_annotation
         for problem in problems:
             click.echo(say(problem, directory))
-    numbers = (counted(counts[each], each) for each in ("error", "warning", "notice"))
+    numbers = (plural(counts[each], each) for each in ("error", "warning", "notice"))
     click.echo(f"{', '.join(numbers)}.", err=True)
     if counts["error"]:
         raise click.exceptions.Exit(1)
@@ -88,7 +88,7 @@ def _accept(history: History, slugs: Sequence[str]) -> None:
     accepted = [slug for slug in dict.fromkeys(slugs or lost) if slug in lost]
     logs = history.accept(*accepted) if accepted or damaged else []
     for slug, log in zip(accepted, logs, strict=True):
-        polls = counted(len(log.polls), "poll")
+        polls = plural(len(log.polls), "poll")
         click.echo(f"history/{slug}.jsonl counts as it is: {polls}.")
     for slug in dict.fromkeys(slugs):
         if slug not in lost:

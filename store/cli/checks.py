@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from store import counting
-from store.cli import counted
+from store.cli import plural
 from store.polls.asking import cost_at_most
 from store.rankings import wordings
 from store.rankings.sentences import listed
@@ -156,7 +156,7 @@ def _rewording(
             price = f"for at most {sum(filter(None, costs)):.4f} USD"
         message = (
             f"a new question, yet to be answered by {listed([a.name for a in unasked])}: "
-            f"{counted(len(unasked), 'poll')} {price}; the answers to the one before stand "
+            f"{plural(len(unasked), 'poll')} {price}; the answers to the one before stand "
             f"until all have answered, {wordings.DAYS} days after the first at most; if both "
             "mean the same, list the one before in former_questions"
         )

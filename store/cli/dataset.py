@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from flask import current_app
 
-from store.cli import app_settings, counted, refuse, with_data
+from store.cli import app_settings, plural, refuse, with_data
 from store.dataset import formats
 from store.dataset.leaves import ProofError
 from store.dataset.manifest import FOLDER
@@ -42,8 +42,8 @@ def dataset(directory: Path | None) -> None:
     size = sum(file.bytes for file in found.files.values())
     click.echo(
         f"Version {found.version} in {directory or app_settings().data_dir / FOLDER}: "
-        f"{counted(len(found.files), 'file')}, {size / 1e6:,.1f} MB; "
-        f"{counted(written.new, 'new file')}."
+        f"{plural(len(found.files), 'file')}, {size / 1e6:,.1f} MB; "
+        f"{plural(written.new, 'new file')}."
     )
     if written.heads:
         head = written.heads[-1]

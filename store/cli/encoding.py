@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from store.cli import app_settings, counted, with_data
+from store.cli import app_settings, plural, with_data
 from store.embeddings.model import ModelError, SentenceModel, find
 from store.embeddings.vectors import VECTORS, VectorFile, VectorsError, encode, key_of, texts_of
 from store.files import Catalogue, Files
@@ -49,7 +49,7 @@ def meaning() -> None:
         raise click.ClickException("Another `flask meaning` is at work.") from None
     except OSError as error:
         raise click.ClickException(f"{error.filename or VECTORS}: {error.strerror}.") from None
-    click.echo(f"{counted(made, 'text')} encoded; {VECTORS} holds {len(texts):,}.")
+    click.echo(f"{plural(made, 'text')} encoded; {VECTORS} holds {len(texts):,}.")
 
 
 def remarks(directory: Path, folder: Path | None, catalogue: Catalogue) -> Iterator[Problem]:
@@ -67,7 +67,7 @@ def remarks(directory: Path, folder: Path | None, catalogue: Catalogue) -> Itera
     texts = _texts(catalogue)
     if missing := sum(key_of(text) not in known for text in texts):
         message = (
-            f"{missing:,} of {counted(len(texts), 'text')} that search could go by have no vector; "
+            f"{missing:,} of {plural(len(texts), 'text')} that search could go by have no vector; "
             "run `flask meaning`"
         )
         yield Problem(VECTORS, 1, 1, message, "notice")

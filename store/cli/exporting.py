@@ -58,10 +58,10 @@ OF_ONE_ANSWER = (
     "content-type", "date", "etag", "last-modified", "vary",
 )  # fmt: skip
 """Headers that a web server makes from a file itself, and one that each file has of its own."""
-BESIDE = ("/badge/", "/embed/", "/cards/", "/feeds/product/")
+COMPANIONS = ("/badge/", "/embed/", "/cards/", "/feeds/product/")
 """What comes and goes with the page that it belongs to, as CSV does: it is not counted as gone."""
 WANTED = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
-FEW, SHARE = 20, 1000
+MAX_GONE, MAX_GONE_SHARE = 20, 1000
 """Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
 OF_CATEGORIES, OF_PRODUCTS = ("best",), ("product",)
 """What stands before the slug of a category, or of a product, in the rules of the application."""
@@ -172,14 +172,14 @@ def _filled(tree: Tree, even_if: int | None) -> Manifest:
     published = {
         path
         for path in tree.before.addresses
-        if not path.startswith(BESIDE) and not path.endswith(".csv")
+        if not path.startswith(COMPANIONS) and not path.endswith(".csv")
     }
     gone = {
         path
         for path in published - manifest.addresses - accepted
         if not path.startswith(OBJECTS)  # withholding a poll takes files out for good
     }
-    if len(gone) > max(FEW, len(published) // SHARE) and even_if != len(gone):
+    if len(gone) > max(MAX_GONE, len(published) // MAX_GONE_SHARE) and even_if != len(gone):
         shown = ", ".join(sorted(gone)[:3])
         named = "" if even_if is None else f", not {even_if:,}"
         count = f"{len(gone):,} of {len(published):,} published addresses would be gone"

@@ -1,4 +1,4 @@
-"""Much alike work shared out to all processors, by processes forked from this one."""
+"""A function mapped over many items in processes forked from this one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-FEW = 500
+IN_ONE_PROCESS = 500
 """Items that are done in this process: a second or two of work, and forking takes a part of it."""
-MOST = 8
+MAX_PROCESSES = 8
 """Processes at most, for each comes to hold a part of the store of its own."""
 CHUNK = 50
 """Items that a process takes at a time: fewer cost more messages, more leave one working alone."""
@@ -33,8 +33,8 @@ def in_processes(work: Callable[[Item], Result], items: Sequence[Item]) -> Itera
         Exception: ``work`` raised it.
         ChildProcessError: a process was killed.
     """
-    processors = min(os.cpu_count() or 1, MOST)
-    if len(items) <= FEW or processors == 1:
+    processors = min(os.cpu_count() or 1, MAX_PROCESSES)
+    if len(items) <= IN_ONE_PROCESS or processors == 1:
         yield from map(work, items)
         return
     fork = multiprocessing.get_context("fork")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from store.cli import counted
+from store.cli import plural
 from store.counting import deleted_slugs, read_logs
 from store.edits import claimed_at
 from store.rankings import curation
@@ -92,4 +92,4 @@ def _overridden(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 
 def _polls(product: ProductProfile) -> str:
     """How often and where a product is named."""
-    return f"{counted(product.mentions, 'poll')} in {curation.listed(product.categories)}"
+    return f"{plural(product.mentions, 'poll')} in {curation.listed(product.categories)}"

@@ -20,7 +20,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 from werkzeug.utils import import_string
 
-from store.cli import counted
+from store.cli import plural
 from store.cli.downloading import Download, Refused
 from store.cli.exporting import MANIFEST, REDIRECTS, moved_paths, static_paths
 from store.cli.forking import in_processes
@@ -137,12 +137,12 @@ def _verify_data(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
     size = _size(source / "history")
     if (source / leaves.FOLDER).is_dir():
         hashes, heads = verifying.check_proof(source, lines)
-        said = f"{counted(len(lines), 'line')}, {counted(len(heads.closed), 'head')}"
+        said = f"{plural(len(lines), 'line')}, {plural(len(heads.closed), 'head')}"
         unlisted = len(lines) - len(hashes)
         said += f", {unlisted:,} not yet listed" if unlisted else ""
     else:
         hashes, heads = _first_proof(source)
-        said = counted(len(lines), "line")
+        said = plural(len(lines), "line")
     verifying.check_against(kept, hashes)
     if (source / manifest.FOLDER / manifest.MANIFEST).is_file():
         inner, inner_size = _verify_directory(source / manifest.FOLDER, kept)
@@ -177,7 +177,7 @@ def _verify_tree(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
         proved, store = _recompute(source / DATA, rebuilt, kept)
         (rebuilt / manifest.FOLDER).symlink_to((source / DATA).resolve())
         count = _compare_tree(source, published, store, rebuilt)
-    return f"{_counts(proved)}, every table and {counted(count, 'answer')}", size
+    return f"{_counts(proved)}, every table and {plural(count, 'answer')}", size
 
 
 def _check_pictures(published: Manifest) -> None:
@@ -252,7 +252,7 @@ def _verify_server(server: Download, folder: Path, kept: Iterable[Head]) -> tupl
         rebuilt = Path(elsewhere)
         proved, store = _recompute(folder, rebuilt, kept)
         count, day = _compare_server(server, found.base_url, proved, store, rebuilt)
-    as_of = f"{counted(count, 'answer')} as of {day}" if day else "no answer: no day is closed yet"
+    as_of = f"{plural(count, 'answer')} as of {day}" if day else "no answer: no day is closed yet"
     return f"{_counts(proved)}, every table and {as_of}", server.received
 
 
@@ -296,7 +296,7 @@ def _store(folder: Path, name: str, data: bytes) -> None:
 
 
 def _counts(proved: Proved) -> str:
-    found = f"{counted(len(proved.hashes), 'line')}, {counted(len(proved.heads.closed), 'head')}"
+    found = f"{plural(len(proved.hashes), 'line')}, {plural(len(proved.heads.closed), 'head')}"
     kinds = {"damaged": proved.damaged, "withheld": len(proved.withheld), "gone": proved.gone}
     return found + "".join(f", {number:,} {kind}" for kind, number in kinds.items() if number)
 

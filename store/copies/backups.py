@@ -28,8 +28,8 @@ from store.dataset import manifest as dataset
 from store.dataset.leaves import FOLDER as PROOF
 from store.dataset.leaves import Heads, LeafList, parse
 from store.disk import atomic_write, opened
+from store.last_good import CHECKPOINTS
 from store.last_good import FOLDER as LAST_GOOD
-from store.last_good import MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -246,7 +246,7 @@ def _names(directory: Path) -> list[str]:
         folders[:] = [f for f in folders if not f.startswith(".") or (top and f == LAST_GOOD)]
         prefix = "" if top else f"{inside}/"
         found += [f"{prefix}{file}" for file in files if not file.startswith(".")]
-    found = [name for name in found if name != f"{LAST_GOOD}/{MARKS}"]
+    found = [name for name in found if name != f"{LAST_GOOD}/{CHECKPOINTS}"]
     if (directory / SPENT).is_file():
         found.append(SPENT)
     return sorted(found, key=_place_of)

@@ -31,7 +31,7 @@ class UploadError(Exception):
     """A tree cannot be uploaded; the sentence says why."""
 
 
-class Claim(Struct, frozen=True):
+class UploadLease(Struct, frozen=True):
     """An upload under way: who began it and when, and the objects it writes.
 
     ``objects`` has every SHA-256 that an object may have: uploads that died before count too.
@@ -46,7 +46,7 @@ class Published(Manifest, frozen=True):
     """A bucket's manifest; ``withdrawn`` are objects that nothing leads to any more."""
 
     withdrawn: tuple[str, ...] = ()
-    claim: Claim | None = None
+    claim: UploadLease | None = None
 
 
 class Remote(Struct, frozen=True):
@@ -126,7 +126,7 @@ class Uploader:
             return 0
         new = {key(path): (manifest.files[path].sha256,) for path in paths}
         objects = {name: unsure.get(name, ()) + new.get(name, ()) for name in {**unsure, **new}}
-        claim = Claim(self._exporter, now, objects)
+        claim = UploadLease(self._exporter, now, objects)
         self._put(msgspec.structs.replace(before, claim=claim))
         for phase in range(3):
             self._check_ours()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from store.dataset.leaves import Leaf, sealed_lines, stamp_of
+from store.dataset.leaves import Leaf, sealed_lines, sort_key_of
 from store.dataset.merkle import leaf_hash
 from store.disk import opened, read_regular
 from store.history import History
@@ -81,7 +81,7 @@ def polls(published: Sequence[bytes]) -> Iterator[Poll]:
     One by one, for a month takes 120 MB. What is damaged or stood before counts nowhere.
     """
     seen = set[str]()
-    for _, i in sorted((stamp_of(line), i) for i, line in enumerate(published)):
+    for _, i in sorted((sort_key_of(line), i) for i, line in enumerate(published)):
         poll = read(published[i])
         if poll and poll.id not in seen:
             seen.add(poll.id)

@@ -25,7 +25,7 @@ _BATCH = 2_000
 """Rows that are turned at a time: as Python objects they take ten times their room in Arrow."""
 _WORDS = {True: "true", False: "false"}
 """What a CSV has for these; no value is an empty field."""
-MOST = 1 << 30
+MAX_UNPACKED = 1 << 30
 """Bytes that a compressed file may unpack to: 50 times a month of 1,425 categories asked daily."""
 
 
@@ -34,7 +34,7 @@ def has_parquet() -> bool:
     return find_spec("pyarrow") is not None
 
 
-class Files:
+class TableFiles:
     """A table as files that grow with its rows: slim CSV, and Parquet if it is wanted."""
 
     def __init__(self, table: Table, *, parquet: bool) -> None:
@@ -149,11 +149,11 @@ def unpacked(data: bytes) -> bytes:
     """
     reader = zlib.decompressobj(wbits=31)
     try:
-        found = reader.decompress(data, MOST)
+        found = reader.decompress(data, MAX_UNPACKED)
     except zlib.error as error:
         raise ValueError(f"it is no gzip file: {error}") from None
     if not reader.eof or reader.unused_data:
-        raise ValueError(f"it is cut short, or holds more than {MOST:,} bytes")
+        raise ValueError(f"it is cut short, or holds more than {MAX_UNPACKED:,} bytes")
     return found
 
 

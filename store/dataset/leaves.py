@@ -38,7 +38,7 @@ _LINE = re.compile(
     re.ASCII,
 )
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
-_BREATH = 250
+_YIELD_EVERY = 250
 """Leaves, a millisecond's work, after which a server's other threads have a turn; without it each
 turn takes them 5 ms, over and over during the 4 s that 741,000 leaves take."""
 _HASH, _TIME_SIZE = 32, 20
@@ -96,7 +96,7 @@ class Heads(Struct):
         return Head(self.day, self.tree.size, self.tree.root().hex())
 
 
-class Stamp(Struct, rename="camel", order=True):
+class SortKey(Struct, rename="camel", order=True):
     """What the order of leaves and of rows depends on."""
 
     slug: str = ""
@@ -120,15 +120,15 @@ class Listed(Struct, omit_defaults=True):
 
 _HEAD = msgspec.json.Decoder(Head)
 _LISTED = msgspec.json.Decoder(Listed)
-_STAMP = msgspec.json.Decoder(Stamp)
+_SORT_KEY = msgspec.json.Decoder(SortKey)
 
 
-def stamp_of(line: bytes) -> Stamp:
+def sort_key_of(line: bytes) -> SortKey:
     """The stamp of a line, empty if it holds no poll."""
     try:
-        return _STAMP.decode(line)
+        return _SORT_KEY.decode(line)
     except (ValueError, RecursionError):
-        return Stamp()
+        return SortKey()
 
 
 class LeafList:
@@ -205,7 +205,7 @@ class LeafList:
         """What follows from the list, read leaf by leaf."""
         listed = Listed(b"")
         for number, leaf in enumerate(self.leaves()):
-            if number % _BREATH == 0:
+            if number % _YIELD_EVERY == 0:
                 time.sleep(0.0001)
             listed.heads.add(leaf.day, leaf.hash)
             listed.hashes.setdefault(leaf.slug, bytearray()).extend(leaf.hash)
@@ -318,7 +318,7 @@ def in_order(found: Iterable[tuple[str, int, bytes]], day: str, now: datetime) -
 
 
 def _counted_time(line: bytes, latest: str) -> str:
-    time = stamp_of(line).polled_at
+    time = sort_key_of(line).polled_at
     return time if _TIME.fullmatch(time) and time <= latest else ""
 
 
@@ -347,7 +347,7 @@ def _new(name: str, once: Iterable[tuple[int, bytes]], hashes: bytes) -> list[tu
 
     None may stand before listed ones of which one is gone: that one was changed.
     """
-    time.sleep(0.0001)  # as for _BREATH
+    time.sleep(0.0001)  # as for _YIELD_EVERY
     known = {hashes[i : i + _HASH] for i in range(0, len(hashes), _HASH)}
     lines = [(start, line, leaf_hash(line)) for start, line in once]
     new = [(start, line) for start, line, digest in lines if digest not in known]

@@ -225,7 +225,7 @@ def _check_table(
     Bytes of Parquet differ from one version of its writer to the next, so its rows are compared.
     """
     slim, name = table.paths(month)
-    files = formats.Files(table, parquet=False)
+    files = formats.TableFiles(table, parquet=False)
     files.add(rows)
     compare(slim, files.done()[0], (_unpacked if month else _bytes)(directory, slim))
     if name not in found.files or not formats.has_parquet():

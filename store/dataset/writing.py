@@ -87,7 +87,9 @@ def month_files(
     yield manifest.LEAVES.format(month), leaf_text, None
     packed = formats.packed(b"\n".join([*lines, b""]))
     yield manifest.EVIDENCE.format(month), packed, len(lines)
-    every = {formats.Files(table, parquet=parquet): rows for table, rows in tables.MONTHLY.items()}
+    every = {
+        formats.TableFiles(table, parquet=parquet): rows for table, rows in tables.MONTHLY.items()
+    }
     for poll in evidence.polls(lines):
         for files, rows in every.items():
             files.add(rows(poll))
@@ -98,12 +100,12 @@ def month_files(
 def whole_files(snapshot: Snapshot, *, parquet: bool) -> Iterator[Made]:
     """The files of tables that are over the whole history."""
     for table, rows in tables.WHOLE.items():
-        files = formats.Files(table, parquet=parquet)
+        files = formats.TableFiles(table, parquet=parquet)
         files.add(rows(snapshot))
         yield from _made(files)
 
 
-def _made(files: formats.Files, month: str = "") -> Iterator[Made]:
+def _made(files: formats.TableFiles, month: str = "") -> Iterator[Made]:
     slim_name, name = files.table.paths(month)
     slim, body = files.done()
     yield slim_name, formats.packed(slim) if month else slim, files.rows

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AGAIN = 60.0
+RETRY_AFTER = 60.0
 """Seconds after which what could not be read is tried again."""
 SHARE, SAVED = 0.02, 1.0
 """Share of a core that comparing may use, and seconds of that it can save up.
@@ -110,7 +110,7 @@ class Embeddings:
             return self._compared(text, table) if self._may_compare() else None
         except Exception:  # a search has an answer without the model
             log.exception("search goes by words alone: the sentence model failed")
-            self._ready = ready._replace(table=None, until=self._clock() + AGAIN)
+            self._ready = ready._replace(table=None, until=self._clock() + RETRY_AFTER)
             return {}
         finally:
             self._comparing.release()
@@ -143,7 +143,7 @@ class Embeddings:
             known = isinstance(error, ModelError | VectorsError | OSError)
             if str(error) != self._fault:
                 log.warning("search goes by words alone: %s", error, exc_info=not known)
-            self._fault, until = str(error), self._clock() + AGAIN
+            self._fault, until = str(error), self._clock() + RETRY_AFTER
         self._ready = _Ready(documents, signature, table, until)
         self.prepared += 1
 

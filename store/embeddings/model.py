@@ -129,7 +129,7 @@ class SentenceModel:
         return [vector.astype("<f2").tobytes() for vector in self._vectors(texts)]
 
     def table(self, groups: Sequence[Sequence[bytes]]) -> Any:
-        """The vectors of all categories, and for each its own rows, filled up with none's."""
+        """The vectors of all categories, and each one's rows, padded with one past the last."""
         np = self._np
         vectors = np.frombuffer(b"".join(v for group in groups for v in group), "<f2")
         width = len(next(group[0] for group in groups if group)) // 2

@@ -161,7 +161,7 @@ def _make(
 
 
 def _decoded(data: bytes) -> tuple[str, Vectors]:
-    """Which model made the vectors in a file, and they.
+    """The digest of the model that made the vectors of a file, and the vectors.
 
     Raises:
         ValueError: the file is damaged.

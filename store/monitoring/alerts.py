@@ -1,9 +1,9 @@
 """Alerts: one line of JSON to a web hook or a command when what is wrong changes.
 
 What is new is told at once, what is over once the assistant has answered and stayed well for
-:data:`CALM` looks, since a pause that ends is often followed by the next. What was told is kept in
-``.locks/alerts.json``, so that a restart repeats nothing. What stays wrong for another reason is
-not told again; what could not be delivered is, at the next look.
+:data:`LOOKS_UNTIL_OVER` looks, since a pause that ends is often followed by the next. What was
+told is kept in ``.locks/alerts.json``, so that a restart repeats nothing. What stays wrong for
+another reason is not told again; what could not be delivered is, at the next look.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOCK, TOLD = "alerts.lock", "alerts.json"
-PATIENCE = 10.0
+TIMEOUT = 10.0
 """Seconds that a web hook or a command may take; a tick of polling is longer."""
 LOOKS = 4
 """In each tick of polling: with two, an alert could come later than two ticks."""
-CALM = 6
+LOOKS_UNTIL_OVER = 6
 """Looks in a row, a tick and a half, that must be well before all is said to be well: a paused
 assistant is asked again within one tick, and is then well or paused anew."""
 
@@ -103,7 +103,7 @@ class Alerts:
         failing = {one.name for one in found.assistants if one.failures}
         quiet = told - wrong.keys() - failing  # what was told of these may not be over
         self._calm = {subject: self._calm.get(subject, 0) + 1 for subject in quiet}
-        over = {subject for subject, looks in self._calm.items() if looks >= CALM}
+        over = {subject for subject, looks in self._calm.items() if looks >= LOOKS_UNTIL_OVER}
         if (over or wrong.keys() - told) and self._send(self._alert(wrong)):
             told = (told | wrong.keys()) - over
             atomic_write(self._locks / TOLD, msgspec.json.encode(sorted(told)))
@@ -168,7 +168,7 @@ def _post(url: str, line: bytes) -> None:
         session.trust_env = False
         headers = {"Content-Type": "application/json"}
         answer = session.post(
-            url, data=line, headers=headers, timeout=PATIENCE, allow_redirects=False
+            url, data=line, headers=headers, timeout=TIMEOUT, allow_redirects=False
         )
         if not answer.ok or answer.is_redirect:
             raise ValueError(f"ALERT_URL answered {answer.status_code}")
@@ -177,7 +177,7 @@ def _post(url: str, line: bytes) -> None:
 def _call(command: str, line: bytes) -> None:
     """Run a command with the line on its standard input; no shell reads either."""
     subprocess.run(  # noqa: S603 - the operator's own command
-        shlex.split(command), input=line, timeout=PATIENCE, check=True, stdout=subprocess.DEVNULL
+        shlex.split(command), input=line, timeout=TIMEOUT, check=True, stdout=subprocess.DEVNULL
     )
 
 
@@ -188,7 +188,7 @@ def _why(error: Exception) -> str:
     if isinstance(error, subprocess.CalledProcessError):
         return f"ALERT_COMMAND ended with {error.returncode}"
     if isinstance(error, subprocess.TimeoutExpired):
-        return f"ALERT_COMMAND took more than {PATIENCE:g} s"
+        return f"ALERT_COMMAND took more than {TIMEOUT:g} s"
     if isinstance(error, OSError):
         return f"ALERT_COMMAND: {error.strerror}"
     return str(error)

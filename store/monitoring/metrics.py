@@ -37,7 +37,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 """Seconds: a kept answer takes some 0.0001, a search 0.001, a past day 0.03."""
 METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
 """Methods with a label of their own; clients invent others, and each label takes memory."""
-AGAIN = 2.0
+RETRY_AFTER = 2.0
 """Seconds until a port that is taken is tried again: by a worker that is just being replaced."""
 
 
@@ -195,7 +195,7 @@ def _serve(registry: CollectorRegistry, port: int) -> None:
             if not told:
                 log.warning("METRICS_PORT %d cannot be had, and is tried again: %s", port, error)
             told = True
-            time.sleep(AGAIN)
+            time.sleep(RETRY_AFTER)
         else:
             log.info("Metrics: http://%s:%d/metrics", HOST, port)
             return

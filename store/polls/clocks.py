@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from store.counting import LEEWAY
+from store.counting import CLOCK_TOLERANCE
 from store.times import rfc3339
 
 if TYPE_CHECKING:
@@ -53,17 +53,17 @@ class Clock:
             date, at = self._misfit
             passed = self._elapsed() - at
             theirs = date + timedelta(seconds=passed)
-            if abs(now - theirs) <= LEEWAY or passed > ASKED_ANEW:
+            if abs(now - theirs) <= CLOCK_TOLERANCE or passed > ASKED_ANEW:
                 self._misfit = None
                 return None
         return f"{_differ(now, theirs)} Nothing is sent until they agree."
 
     def compare(self, date: datetime, began: datetime) -> str | None:
-        """Remember a reply's ``Date``; a sentence if it lies over ``LEEWAY`` off the attempt."""
+        """Remember a reply's ``Date``; a sentence if it does not fit the time of the attempt."""
         if not EARLIEST <= date < LATEST:  # the provider has no clock, which says nothing of ours
             return None
         now = self.now()
-        fits = began - LEEWAY <= date <= now + LEEWAY
+        fits = began - CLOCK_TOLERANCE <= date <= now + CLOCK_TOLERANCE
         with self._lock:
             self._misfit = None if fits else (date, self._elapsed())
         return None if fits else f"{_differ(now, date)} The answer was not counted."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.counting import LEEWAY
+from store.counting import CLOCK_TOLERANCE
 from store.history import HistoryError
 from store.rankings.poll_states import usd_on
 
@@ -93,7 +93,7 @@ class Rounds(Struct, frozen=True):
         regular = timedelta(days=self.every_days)
         last = datetime.fromisoformat(state.polled_at)
         if state.failure is None and self.lacking(state) > 0:
-            return last - LEEWAY  # a record's time may lie so far ahead
+            return last - CLOCK_TOLERANCE  # a record's time may lie so far ahead
         if state.failure not in RETRIED_SOONER:
             return last + regular
         return last + min(regular, FIRST_RETRY * (1 << min(len(state.failed_at) - 1, 16)))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ASKED_FOR = 20
 """Situations that are asked for. The shipped categories have 16 to 20 each."""
-MOST = 40
+MAX_SITUATIONS = 40
 """Situations of one answer that are kept: a list without end is no answer."""
 LONGEST = 100
 """Characters of a situation; one that is longer describes several, and is left out."""
@@ -85,6 +85,6 @@ def read(text: str) -> tuple[str, ...] | Failure:
         said = msgspec.convert(value, _Said)
     except msgspec.ValidationError as error:
         return Failure("schema", f"The answer does not have the asked-for shape: {error}.")
-    texts = (clean(each).rstrip(".") for each in said.situations[:MOST])
+    texts = (clean(each).rstrip(".") for each in said.situations[:MAX_SITUATIONS])
     found = dict.fromkeys(each for each in texts if each and len(each) <= LONGEST)
     return tuple(found) or Failure("empty", "The model answered without a single situation.")

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from store.rankings.intervals import student, wilson
 from store.rankings.merging import PLACES
-from store.rankings.windows import MOST
+from store.rankings.windows import MAX_ANSWERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Level = Literal["unmeasured", "clear", "open", "contradicted"]
 
-UNIT = lcm(*range(1, MOST + 1))
+UNIT = lcm(*range(1, MAX_ANSWERS + 1))
 """Parts of a point: means of one to five answers are whole numbers of them, so ties are exact."""
 
 LEAST_VARIANCE = 1
@@ -211,7 +211,9 @@ def first_share(
     combinations. ``None`` where an assistant has under three answers, or where no three of each
     can be combined in 1,024 ways.
     """
-    most = max(k for k in range(1, MOST + 1) if k == 1 or k ** len(windows) <= MOST_COMBINATIONS)
+    most = max(
+        k for k in range(1, MAX_ANSWERS + 1) if k == 1 or k ** len(windows) <= MOST_COMBINATIONS
+    )
     newest = [answers[:most] for answers in windows]
     if min(map(len, newest)) < LEAST_ANSWERS:
         return None

@@ -53,7 +53,7 @@ class Resolution(Struct, frozen=True):
     rule: str
 
 
-class Claim(Struct, frozen=True, order=True):
+class NameClaim(Struct, frozen=True, order=True):
     """A key that a product file owns, and the name or alias it comes from."""
 
     key: str
@@ -168,21 +168,21 @@ class Names:
 
     def __init__(self, products: Mapping[str, Product]) -> None:
         self.products = products
-        self._owned: defaultdict[str, set[Claim]] = defaultdict(set)
+        self._owned: defaultdict[str, set[NameClaim]] = defaultdict(set)
         self._forms: defaultdict[str, set[str]] = defaultdict(set)
         self._by_last_word: defaultdict[str, list[_Form]] = defaultdict(list)
         self._by_domain: defaultdict[str, set[str]] = defaultdict(set)
         self._short: dict[tuple[str, ...], Mapping[str, set[str]]] = {}
         for slug_, product in products.items():
             for title in (product.name, *product.aliases):
-                self._owned[key(title)].add(Claim(key(title), slug_, title))
+                self._owned[key(title)].add(NameClaim(key(title), slug_, title))
                 for form in _forms(slug_, title, product.maker):
                     self._forms[key(f"{form.front} {form.rest}")].add(slug_)
                     self._by_last_word[key(form.rest.split()[-1])].append(form)
             if product.domain and product.domain_is_product:
                 self._by_domain[product.domain].add(slug_)
 
-    def contested(self) -> list[tuple[Claim, ...]]:
+    def contested(self) -> list[tuple[NameClaim, ...]]:
         """The keys of names and aliases that several products claim, each with its claims."""
         return [
             tuple(sorted(claims))

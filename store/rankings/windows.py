@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from store.rankings.merging import ResolvedAnswer
     from store.rankings.names import ProductId
 
-MOST = 5
+MAX_ANSWERS = 5
 """Answers of one assistant that are compared: at one a week their window spans a month, and
 five of each find the product that is truly first in 92 of 100 simulated categories of low noise."""
 
@@ -88,7 +88,7 @@ class Windows:
         self._newest[answered.model] = answered
         key = answered.question, answered.model
         if before is None or _version(before) != _version(answered):
-            self._runs[key] = deque(maxlen=MOST), before
+            self._runs[key] = deque(maxlen=MAX_ANSWERS), before
         self._runs[key][0].append(answered)
 
     def of(self, question: str, model: str) -> Window:

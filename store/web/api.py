@@ -14,8 +14,8 @@ from store.web.parameters import (
     Parameters,
     alone,
     asked_day,
+    checked_slug,
     model_names,
-    path_slug,
 )
 from store.web.resolution import Part
 from store.web.routes import (
@@ -102,13 +102,15 @@ class Api:
         day = asked_day(request.args, slug, view.snapshot) if request.query_string else None
         if board := view.snapshot.leaderboards.get(slug):
             return resolution.verdict_as_of(board, day, view, self._store.lines)
-        return resolution.no_category(path_slug(slug), view, partial(view.at.category, as_of=day))
+        return resolution.no_category(
+            checked_slug(slug), view, partial(view.at.category, as_of=day)
+        )
 
     def product(self, view: SnapshotView, slug: str) -> Resolved:
         """``/api/v1/product/{slug}.json``: the record."""
         if product := view.snapshot.product(slug):
             return resolution.record(product, view)
-        return resolution.no_product(path_slug(slug), view, view.at.product)
+        return resolution.no_product(checked_slug(slug), view, view.at.product)
 
     def history(self, view: SnapshotView) -> Resolved:
         """``/api/v1/history``: the newest polls of a category, as they stand in the files."""

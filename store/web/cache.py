@@ -26,11 +26,11 @@ crowding out verdicts: a search answer costs 1.9 ms and takes 11 KB, a verdict t
 made again in 0.14 ms.
 """
 
-BESIDE = 1024
+OVERHEAD = 1024
 """Bytes that a kept body takes beside its key, itself and its compressed form: objects, validator,
 entries in three mappings."""
 
-DRAWN = 80 << 10
+PICTURE_SIZE = 80 << 10
 """Bytes that a drawn picture takes: no card of the shipped data takes more than 76 KB."""
 
 
@@ -40,7 +40,8 @@ class EncodedBody:
     Validator and compressed form are made when they are first sent, and kept. ``level`` is that of
     the compression: 1 for what may never be asked for again. ``is_final`` unless the same request
     may soon have a better answer: then nobody keeps it. What ``draw`` makes of the source is
-    made when it is first sent, too: whoever has the picture of the same source needs no other.
+    made when it is first sent, too: the validator is the source's, so that a reader who has the
+    picture is answered 304 without drawing.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class EncodedBody:
     @property
     def size(self) -> int:
         """Bytes that it may come to take with its compressed form; gzip halves text at least."""
-        return 3 * len(self._source) // 2 + (DRAWN if self._draw else 0)
+        return 3 * len(self._source) // 2 + (PICTURE_SIZE if self._draw else 0)
 
     @cached_property
     def gzipped(self) -> bytes:
@@ -129,7 +130,7 @@ class BodyCache:
                 return None
 
     def _keep(self, path: str, generation: int, body: EncodedBody) -> None:
-        size = sys.getsizeof(path) + body.size + BESIDE
+        size = sys.getsizeof(path) + body.size + OVERHEAD
         with self._lock, suppress(ValueError):  # larger than the whole budget: it is not kept
             kept = self._kept.get(path)
             if kept is None or kept.generation < generation:

@@ -24,9 +24,9 @@ _KEPT = "!$&'()*+,/:;=?@-._~%"
 
 
 def register(
-    app: Flask, base: Callable[[], str], leads_somewhere: Callable[[str, Mapping[str, Any]], bool]
+    app: Flask, base: Callable[[], str], is_known: Callable[[str, Mapping[str, Any]], bool]
 ) -> None:
-    """Redirect other spellings of what ``leads_somewhere``: an endpoint, its rule's variables."""
+    """Redirect other spellings of an address whose endpoint and variables are known."""
 
     @app.before_request
     def redirect_other_spellings() -> Response | None:
@@ -36,14 +36,14 @@ def register(
         sent: str = environ["PATH_INFO"]
         if sent == "/" or not (sent.endswith("/") or sent != sent.lower()):
             return None
-        path = _canonical(sent, leads_somewhere)
+        path = _canonical(sent, is_known)
         if path is None or path == sent:
             return None
         query = quote(request.query_string, safe=_KEPT)
         return moved(f"{base()}{path}{query and f'?{query}'}")
 
 
-def _canonical(sent: str, leads_somewhere: Callable[[str, Mapping[str, Any]], bool]) -> str | None:
+def _canonical(sent: str, is_known: Callable[[str, Mapping[str, Any]], bool]) -> str | None:
     """The path of ours that another spelling stands for; ``None`` if nothing is there."""
     plain = sent.removesuffix("/")
     if sent.startswith("//") or not sent.isascii():
@@ -53,6 +53,6 @@ def _canonical(sent: str, leads_somewhere: Callable[[str, Mapping[str, Any]], bo
         with suppress(HTTPException):
             endpoint, given = routes.match(path, request.method)
             found = {name: value.lower() for name, value in given.items()}
-            if not found or leads_somewhere(endpoint, found):
+            if not found or is_known(endpoint, found):
                 return routes.build(endpoint, found)
     return None

@@ -195,7 +195,7 @@ NO_SLUG = (
 """What is wrong with a malformed slug."""
 
 
-def path_slug(text: str) -> str:
+def checked_slug(text: str) -> str:
     """A slug from a path; raises :class:`BadParameters` when it is none."""
     if not is_slug(text):
         raise BadParameters([ParameterError(parameter="slug", detail=NO_SLUG)])

@@ -302,8 +302,8 @@ def history(
 
     def make() -> EncodedBody:
         found = lines(line_index, shown)
-        stamps = (as_of.STAMPS.decode(line) for line in found)
-        newest = next((stamp.polled_at for stamp in stamps if not stamp.withheld), None)
+        times = (as_of.POLL_TIMES.decode(line) for line in found)
+        newest = next((each.polled_at for each in times if not each.withheld), None)
         modified = snapshot.history_modified(slug, newest)
         array = b"[" + b",".join(found) + b"]"
         body = array if part.form == "json" else polls_as(part.form, found)

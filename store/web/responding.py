@@ -70,7 +70,7 @@ class Responder:
 
         blueprint.add_url_rule(rule, name, respond)
 
-    def leads_somewhere(self, endpoint: str, given: Mapping[str, Any]) -> bool:
+    def is_known(self, endpoint: str, given: Mapping[str, Any]) -> bool:
         """Whether an endpoint has an answer for the variables of its rule.
 
         That something moved, is gone or cannot be shown just now is an answer.

@@ -58,7 +58,7 @@ def standing(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> S
             return Standing(0, "batches rest for a day, for one came late or was cancelled")
         if batch.state in ("void", "lost") and since < REST:
             return Standing(0, f"batches rest for an hour: {batch.why}")
-    return Standing(min(MOST_ITEMS, queue_of(assistant).MOST) if proven else 1)
+    return Standing(min(MOST_ITEMS, queue_of(assistant).MAX_REQUESTS) if proven else 1)
 
 
 def why_none(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> str | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from store.records import FailureKind
     from store.web.snapshot_view import SnapshotView
 
-MOST = 10
+LONG_LIST = 10
 
 FAILURES: Mapping[FailureKind, str] = {
     "network": "its provider could not be reached",
@@ -70,7 +70,7 @@ def assistant(model: str, slug: str, view: SnapshotView) -> dict[str, Any]:
         "failures": [(kind.replace("_", " "), FAILURES[kind], count) for kind, count in kinds],
         "changes": len(changes),
         "confirmed": sum(change.confirmed for change in changes),
-        "flips": list(islice(contexts.pick_changes(changes, snapshot), contexts.FEW)),
+        "flips": list(islice(contexts.pick_changes(changes, snapshot), contexts.SHORT_LIST)),
         "others": next(row for name, _, row in matrix(view) if name == model),
     }
 
@@ -98,4 +98,4 @@ def _top(
     """The most frequent products, by name among equals."""
     found = [(products[id_], count) for id_, count in counts.items() if id_ in products]
     found.sort(key=lambda each: (-each[1], each[0].slug))
-    return found[:MOST]
+    return found[:LONG_LIST]

@@ -10,7 +10,7 @@ from store.web.cache import EncodedBody
 from store.web.pages.evidence import Evidence
 from store.web.pages.making import PageMaker
 from store.web.pages.rendering import page_link
-from store.web.parameters import path_slug
+from store.web.parameters import checked_slug
 from store.web.resolution import Absent, Resolved, Resource
 from store.web.tables import MEDIA_TYPES, table
 
@@ -41,7 +41,7 @@ class ChartData(PageMaker):
         snapshot = view.snapshot
         board = snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.at.ranks_table)
+            return resolution.no_category(checked_slug(slug), view, view.at.ranks_table)
 
         def rows() -> Iterable[Sequence[str | float | None]]:
             for day in Evidence(self.responder.store, snapshot).days(slug):
@@ -56,7 +56,7 @@ class ChartData(PageMaker):
         """``/product/<slug>/mentions.csv``: answers that named a product, by day."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.at.mentions_table)
+            return resolution.no_product(checked_slug(slug), view, view.at.mentions_table)
         columns, path = ("date", "named", "answers"), f"product/{slug}/mentions.csv"
         evidence = Evidence(self.responder.store, view.snapshot)
         about = resolution.record(product, view)
@@ -65,7 +65,7 @@ class ChartData(PageMaker):
     def experiment(self, view: SnapshotView, slug: str) -> Resolved:
         """``/labs/<slug>/chart.csv``: the figures of a computed experiment."""
         experiments = view.snapshot.summary.experiments
-        found = next((e for e in experiments if e.slug == path_slug(slug)), None)
+        found = next((e for e in experiments if e.slug == checked_slug(slug)), None)
         if found is None or found.chart is None:
             why = f'No experiment with a chart has the slug "{slug}". /labs lists them all.'
             return Absent.because(HTTPStatus.NOT_FOUND, why)

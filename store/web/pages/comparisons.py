@@ -31,7 +31,7 @@ MOST_SHARED = 100
 MOST_ALONE = 12
 """Rankings with only one of two products that a page lists; the rest is on the product's page."""
 
-FEW = 10
+LONG_LIST = 10
 RIVALS = 5
 
 _BETWEEN = re.compile(r"\s+(?:vs\.?|versus|or|against|compared (?:to|with))\s+", re.IGNORECASE)
@@ -73,7 +73,7 @@ def named(text: str, snapshot: Snapshot) -> ProductProfile | None:
 
 def _meant(text: str, view: SnapshotView) -> Iterator[ProductProfile]:
     """The products that a text may mean, best first."""
-    for hit in view.snapshot.summary.index.search(text, FEW).brands:
+    for hit in view.snapshot.summary.index.search(text, LONG_LIST).brands:
         if product := view.snapshot.product(hit.slug):
             yield product
 
@@ -114,7 +114,7 @@ def choice(one: Side, other: Side, view: SnapshotView) -> dict[str, Any]:
         "kind": "choice",
         "sides": (("a", one), ("b", other)),
         "models": list(view.snapshot.summary.model_slugs.items()),
-        "mentioned": view.snapshot.summary.mentioned[:FEW],
+        "mentioned": view.snapshot.summary.mentioned[:LONG_LIST],
     }
 
 
@@ -174,7 +174,7 @@ def models(one: str, other: str, view: SnapshotView) -> dict[str, Any]:
     """Two assistants: how alike they are, where they differ, and what each likes best."""
     summary, known = view.snapshot.summary, view.snapshot.products
     slugs = {model: slug for slug, model in summary.model_slugs.items()}
-    found = comparing.pair(summary.ranked, one, other, FEW)
+    found = comparing.pair(summary.ranked, one, other, LONG_LIST)
     profiles = [summary.assistants[model] for model in (one, other)]
 
     def firsts(board: Leaderboard) -> list[ProductProfile | None]:
@@ -184,7 +184,7 @@ def models(one: str, other: str, view: SnapshotView) -> dict[str, Any]:
     favourites = [
         [
             (known[id_], count, profiles[1 - i].firsts[id_])
-            for id_, count in sorted(each.firsts.items(), key=lambda f: (-f[1], f[0]))[:FEW]
+            for id_, count in sorted(each.firsts.items(), key=lambda f: (-f[1], f[0]))[:LONG_LIST]
             if id_ in known
         ]
         for i, each in enumerate(profiles)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from store.snapshot import Snapshot
     from store.web.resources import CategoryVerdict, LabsExperiment, ProductRecord
 
-FEW = 6
-MOST = 10
+SHORT_LIST = 6
+LONG_LIST = 10
 SHOWN_CHANGES = 100
 SHOWN_SINCE = 1000
 
@@ -59,8 +59,8 @@ def home(view: SnapshotView) -> dict[str, Any]:
     snapshot, summary = view.snapshot, view.snapshot.summary
     confirmed = (change for change in summary.changes if change.confirmed)
     return {
-        "confirmed": list(islice(pick_changes(confirmed, snapshot), FEW)),
-        "mentioned": summary.mentioned[:MOST],
+        "confirmed": list(islice(pick_changes(confirmed, snapshot), SHORT_LIST)),
+        "mentioned": summary.mentioned[:LONG_LIST],
         "together": _labelled(summary.ranked, "unanimous", -1, snapshot),
         "apart": _labelled(summary.ranked, "split", 1, snapshot),
         "levels": {level: len(boards) for level, boards in summary.levels.items()},
@@ -76,7 +76,7 @@ def _newest(
     by_slug = sorted(leaderboards, key=attrgetter("slug"))
     order = sorted(by_slug, key=attrgetter("newest"), reverse=True)
     found = ((b, snapshot.products.get(b.certainty.first)) for b in order)
-    return list(islice(((board, top) for board, top in found if top), FEW))
+    return list(islice(((board, top) for board, top in found if top), SHORT_LIST))
 
 
 def categories(view: SnapshotView) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def category(
 
 def _certainty(verdict: CategoryVerdict) -> dict[str, Any]:
     """The pictures of how sure each place is, of the first ten; none while it is unmeasured."""
-    shown = [entry for entry in verdict.combined[:MOST] if entry.range]
+    shown = [entry for entry in verdict.combined[:LONG_LIST] if entry.range]
     lowest = max([2, *(entry.range[1] for entry in shown if entry.range)])
     ticks = dict.fromkeys((1, (1 + lowest) // 2, lowest))
     return {
@@ -320,7 +320,7 @@ def _labelled(
         if (top := snapshot.products.get(board.agreement.product))
     ]
     found.sort(key=lambda row: row[:2])
-    return [row[2] for row in found[:FEW]]
+    return [row[2] for row in found[:SHORT_LIST]]
 
 
 def _fixes_by_product(

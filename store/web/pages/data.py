@@ -36,7 +36,7 @@ EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified, Li
 HEADS_SHOWN = 5
 
 
-class Published(Struct, frozen=True):
+class PublishedDataset(Struct, frozen=True):
     """A dataset on disk: its newest version if any can be read, files by path, newest heads."""
 
     manifest: Manifest | None
@@ -56,10 +56,10 @@ class DataFiles:
 
     def __init__(self, directory: Path) -> None:
         self._home = directory / manifest.FOLDER
-        self._known: Published | None = None
+        self._known: PublishedDataset | None = None
         self._lock = threading.Lock()
 
-    def published(self) -> Published:
+    def published(self) -> PublishedDataset:
         """The dataset as it is now."""
         places = (manifest.MANIFEST, manifest.VERSIONS, manifest.OBJECTS)
         signatures = tuple([_signature(self._home / place) for place in places])
@@ -93,22 +93,22 @@ class DataFiles:
         response.headers["Access-Control-Expose-Headers"] = EXPOSED
         return response
 
-    def _read(self, signatures: tuple[Signature, ...]) -> Published:
+    def _read(self, signatures: tuple[Signature, ...]) -> PublishedDataset:
         if set(signatures) == {MISSING}:
-            return Published(None, {}, (), (), signatures)
+            return PublishedDataset(None, {}, (), (), signatures)
         versions = manifest.versions(self._home)
         problems = tuple(manifest.problems(self._home, older=False))
         for problem in problems:
             log.warning("%s", problem)
         if not versions:
-            return Published(None, {}, (), problems, signatures)
+            return PublishedDataset(None, {}, (), problems, signatures)
         latest = manifest.read(self._home / manifest.MANIFEST)
         if isinstance(latest, str):  # it is damaged, and stands among the versions too
             latest = list(versions.values())[-1]
         heads = manifest.kept(self._home, leaves.HEADS, latest.files[leaves.HEADS]) or b""
         known = leaves.parse_heads(heads, leaves.HEADS)[-HEADS_SHOWN:]
         paths = manifest.published_paths(versions, latest)
-        return Published(latest, paths, tuple(known), problems, signatures)
+        return PublishedDataset(latest, paths, tuple(known), problems, signatures)
 
 
 def _signature(path: Path) -> Signature:
@@ -118,7 +118,7 @@ def _signature(path: Path) -> Signature:
         return MISSING
 
 
-def context(known: Published, view: SnapshotView) -> dict[str, Any]:
+def context(known: PublishedDataset, view: SnapshotView) -> dict[str, Any]:
     """What the page shows: tables with their files, copyable lines, proof and structured data."""
     found, at = known.manifest, view.at.page("data/")
     if found is None:

@@ -12,7 +12,7 @@ from store.web.cache import EncodedBody
 from store.web.pages import pictures
 from store.web.pages.making import PageMaker
 from store.web.pages.pictures import PNG, SVG
-from store.web.parameters import path_slug
+from store.web.parameters import checked_slug
 from store.web.resolution import JSON, Absent, Moved, Resolved, Resource
 from store.web.resources import CategoryVerdict
 
@@ -70,7 +70,7 @@ class Drawing(PageMaker):
         """``/embed/best/<slug>.svg``: a ranking's first places, with their source."""
         board = view.snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.at.ranking_picture)
+            return resolution.no_category(checked_slug(slug), view, view.at.ranking_picture)
         found = resolution.verdict(board, view)
 
         def context() -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Drawing(PageMaker):
         """``/cards/best/<slug>.png``: what sites show beside a link to a ranking."""
         board = view.snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, view.at.card)
+            return resolution.no_category(checked_slug(slug), view, view.at.card)
         found = resolution.verdict(board, view)
         path = f"cards/best/{slug}.png"
         page = self.page(view, path, "", dict, about=found, media_type=PNG)
@@ -120,7 +120,7 @@ def _place(
 ) -> tuple[Leaderboard, ProductProfile] | Moved | Absent:
     """A ranking and a product, where both are known by these slugs."""
     snapshot, summary = view.snapshot, view.snapshot.summary
-    path_slug(slug), path_slug(product)
+    checked_slug(slug), checked_slug(product)
     board, named = snapshot.leaderboards.get(slug), snapshot.product(product)
     if board and named:
         return board, named

@@ -153,5 +153,5 @@ def rasteriser() -> Callable[[bytes], bytes] | None:
 
 @cache
 def mark_of(draw: Callable[[bytes], bytes]) -> bytes:
-    """A comment for what is drawn: another rasteriser or font makes it another picture."""
+    """A digest of rasteriser and font as an SVG comment, for the ETag must change with them."""
     return b"<!-- %b -->" % blake2b(draw(_PROBE % b"A"), digest_size=8).hexdigest().encode()

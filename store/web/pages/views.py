@@ -33,7 +33,7 @@ from store.web.pages.drawing import VERDICTS, Drawing
 from store.web.pages.evidence import Evidence
 from store.web.pages.making import PageMaker, small
 from store.web.pages.rendering import HTML, MEDIA_TYPES, PageRenderer, page_link, version
-from store.web.parameters import Parameters, alone, asked_day, asked_days, path_slug
+from store.web.parameters import Parameters, alone, asked_day, asked_days, checked_slug
 from store.web.resolution import JSON, Absent, Moved, Resolved, Resource
 from store.web.search_view import search_results
 
@@ -125,7 +125,7 @@ class Pages(PageMaker):
         current = snapshot.leaderboards.get(slug)
         if current is None:
             address = partial(view.at.category_page, as_of=day)
-            return resolution.no_category(path_slug(slug), view, address)
+            return resolution.no_category(checked_slug(slug), view, address)
         found = resolution.verdict_as_of(current, day, view, store.lines)
         if isinstance(found, Absent):
             return found
@@ -156,7 +156,7 @@ class Pages(PageMaker):
         current = snapshot.leaderboards.get(slug)
         if current is None:
             address = partial(view.at.differences_page, **days)
-            return resolution.no_category(path_slug(slug), view, address)
+            return resolution.no_category(checked_slug(slug), view, address)
         first, newest = as_of.first_day(snapshot, slug), as_of.newest_day(snapshot, slug)
         early = min(days.values(), default=first)
         if early < first:
@@ -176,7 +176,7 @@ class Pages(PageMaker):
         """``/product/<slug>``: a product on every leaderboard."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.at.product_page)
+            return resolution.no_product(checked_slug(slug), view, view.at.product_page)
         found = resolution.record(product, view)
 
         def context() -> dict[str, Any]:
@@ -190,7 +190,7 @@ class Pages(PageMaker):
         """``/product/<slug>/polls``: the newest polls that named a product."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, view.at.evidence_page)
+            return resolution.no_product(checked_slug(slug), view, view.at.evidence_page)
         evidence = Evidence(self.responder.store, view.snapshot)
 
         def context() -> dict[str, Any]:
@@ -202,7 +202,7 @@ class Pages(PageMaker):
     def experiment(self, view: SnapshotView, slug: str) -> Resolved:
         """``/labs/<slug>``: the write-up of an experiment."""
         experiments = self._labs(view).experiments
-        found = next((e for e in experiments if e.slug == path_slug(slug)), None)
+        found = next((e for e in experiments if e.slug == checked_slug(slug)), None)
         if found is None:
             why = f'No experiment with the slug "{slug}". /labs lists them all.'
             return Absent.because(HTTPStatus.NOT_FOUND, why)
@@ -211,7 +211,7 @@ class Pages(PageMaker):
 
     def topic(self, view: SnapshotView, slug: str) -> Resolved:
         """``/topics/<slug>``: the categories of a topic, part by part."""
-        found = view.snapshot.summary.topic(path_slug(slug))
+        found = view.snapshot.summary.topic(checked_slug(slug))
         if found is None:
             return _no_topic(slug)
         shown = partial(contexts.topic, found, view.snapshot)
@@ -219,7 +219,7 @@ class Pages(PageMaker):
 
     def model(self, view: SnapshotView, slug: str) -> Resolved:
         """``/models/<slug>``: what an assistant recommends, how steadily, how often it fails."""
-        model = view.snapshot.summary.model_slugs.get(path_slug(slug))
+        model = view.snapshot.summary.model_slugs.get(checked_slug(slug))
         if model is None:
             return _no_model(slug, view)
         shown = partial(assistants.assistant, model, slug, view)
@@ -255,7 +255,7 @@ class Pages(PageMaker):
         """``/feeds/best/<slug>.atom``: the changes of one category."""
         board = view.snapshot.leaderboards.get(slug)
         if board is None:
-            return resolution.no_category(path_slug(slug), view, partial(view.at.feed, "best"))
+            return resolution.no_category(checked_slug(slug), view, partial(view.at.feed, "best"))
         path, shown = f"feeds/best/{slug}.atom", partial(feeds.of_category, board, view)
         about = resolution.verdict(board, view)
         return self.page(view, path, "feed.atom.xml", shown, about=about, media_type=ATOM)
@@ -264,14 +264,14 @@ class Pages(PageMaker):
         """``/feeds/product/<slug>.atom``: the #1s that a product won and lost."""
         product = view.snapshot.product(slug)
         if product is None:
-            return resolution.no_product(path_slug(slug), view, partial(view.at.feed, "product"))
+            return resolution.no_product(checked_slug(slug), view, partial(view.at.feed, "product"))
         path, shown = f"feeds/product/{slug}.atom", partial(feeds.of_product, product, view)
         about = resolution.record(product, view)
         return self.page(view, path, "feed.atom.xml", shown, about=about, media_type=ATOM)
 
     def topic_atom(self, view: SnapshotView, slug: str) -> Resolved:
         """``/feeds/topics/<slug>.atom``: the changes of a topic's categories."""
-        topic = view.snapshot.summary.topic(path_slug(slug))
+        topic = view.snapshot.summary.topic(checked_slug(slug))
         if topic is None:
             return _no_topic(slug)
         path, shown = f"feeds/topics/{slug}.atom", partial(feeds.of_topic, topic, view)

@@ -73,7 +73,7 @@ class Page(Struct, frozen=True):
 class Queue:
     """A provider's queue, as one assistant's batches use it; the defaults are what most share."""
 
-    MOST = 50_000
+    MAX_REQUESTS = 50_000
     """Items that one batch may have."""
     LABELLED = True
     """Whether the provider keeps our label, so that a batch can be found by it."""

@@ -33,7 +33,7 @@ DONE = ("succeeded", "errored", "canceled", "expired")
 class AnthropicQueue(Queue):
     """Keeps no label: nothing but its items' ids says whose a batch is."""
 
-    MOST = 100_000
+    MAX_REQUESTS = 100_000
     LABELLED = False
     HOME, AFTER = "messages/batches", "after_id"
     headers = staticmethod(messages.headers)

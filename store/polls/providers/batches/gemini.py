@@ -23,7 +23,7 @@ ENDS = {"SUCCEEDED": "missing", "CANCELLED": "cancelled", "EXPIRED": "expired"}
 class GeminiQueue(Queue):
     """Gives the results with the batch."""
 
-    MOST = 100
+    MAX_REQUESTS = 100
     """Few, so that the results stay small."""
     CANCEL = ":cancel"
     SIZE, AFTER = "pageSize", "pageToken"
