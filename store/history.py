@@ -22,7 +22,7 @@ from store.checkpoints import NOTHING, Checkpoint, Checkpoints
 from store.disk import check_regular, opened, read_regular, sync_directory
 from store.last_good import CHECKPOINTS, FOLDER, LastGood, unreadable
 from store.line_codec import decode_line, encode_line, has_valid_checksum
-from store.listing import signature_of
+from store.listing import signature_at, signature_of
 from store.records import Problem
 from store.times import rfc3339
 
@@ -108,9 +108,7 @@ class History:
 
     def signature(self, slug: str) -> Signature | None:
         """What changes when a file does; ``None`` if there is none, or nobody may look."""
-        with suppress(OSError):
-            return signature_of(self.path(slug).lstat())
-        return None
+        return signature_at(self.path(slug))
 
     def read(self, slug: str) -> Log:
         """Every readable poll of a file, oldest first; a file that is not there is empty.

@@ -44,6 +44,13 @@ def signature_of(stat: os.stat_result) -> Signature:
     return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
 
 
+def signature_at(path: Path) -> Signature | None:
+    """What differs when a file was changed; ``None`` if there is none, or nobody may look."""
+    with suppress(OSError):
+        return signature_of(path.lstat())
+    return None
+
+
 def stable(first: Listing, second: Listing, known: Mapping[str, Signature]) -> Listing:
     """The files that two listings agree on; the others as they were known, if they were."""
     calm: dict[str, Signature] = {}

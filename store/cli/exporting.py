@@ -309,8 +309,7 @@ class Tree:
                 os.link(path, file)
             except OSError:
                 shutil.copy2(path, file)
-            is_object = kept.startswith(dataset.OBJECTS)
-            digest = kept[len(dataset.OBJECTS) + 1 :][:64] if is_object else _digest(path)
+            digest = dataset.digest_of(kept) or _digest(path)
             type_, modified = metadata.content_type(name), int(stat.st_mtime)
             exported = Exported(placed, type_, modified, stat.st_size, digest, gzip=False)
             files[f"/{placed}"] = exported

@@ -38,6 +38,16 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
         return f"{OBJECTS}/{self.sha256}{dot}{extension}"
 
 
+def digest_of(path: str) -> str | None:
+    """The SHA-256 in hex that is in an object's path; ``None`` for what is no object.
+
+    >>> digest_of(File(0, "00" * 32).object("polls.csv")) == "00" * 32, digest_of("dataset.json")
+    (True, None)
+    """
+    folder, _, name = path.rpartition("/")
+    return name.partition(".")[0] if folder == OBJECTS else None
+
+
 class Redaction(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     """A poll whose texts were taken out, since when and why."""
 

@@ -212,8 +212,8 @@ class _Writer:
         paths = manifest.published_paths(versions, made)
         self._clean(paths)
         for name, path in paths.items():
-            if path.startswith(manifest.OBJECTS):
-                digests[name] = path[len(manifest.OBJECTS) + 1 :][:64]
+            if digest := manifest.digest_of(path):
+                digests[name] = digest
         _put(self._target / manifest.SUMS, sums(digests))
         return made
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from store.disk import atomic_write, locked, make_folder, read_regular, sync_directory
-from store.listing import signature_of
+from store.listing import signature_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -62,10 +62,7 @@ class VectorFile:
 
     def signature(self) -> Signature | None:
         """What differs when the file was changed or replaced; ``None`` if there is none."""
-        try:
-            return signature_of(self._path.lstat())
-        except OSError:
-            return None
+        return signature_at(self._path)
 
     def read(self, digest: str) -> Vectors:
         """The vectors that the model with this digest made.

@@ -76,7 +76,7 @@ class DataFiles:
         if path is None:
             why = f'The dataset has no file "{name[:100]}". /data lists them.'
             return ProblemResponse(HTTPStatus.NOT_FOUND, why)
-        digest = path.rpartition("/")[2][:64] if path.startswith(manifest.OBJECTS) else None
+        digest = manifest.digest_of(path)
         try:
             response = send_file(
                 self._home / path,
