@@ -145,6 +145,8 @@ def _wanted(error: Any) -> str:
             wanted = f"one of {', '.join(map(_shown, limit))}"
         case "minimum":
             wanted = f"at least {limit:,}"
+        case "exclusiveMinimum":
+            wanted = f"more than {limit:,}"
         case "maximum":
             wanted = f"at most {limit:,}"
         case "format" if limit == "date":

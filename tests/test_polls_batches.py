@@ -632,6 +632,13 @@ def test_another_batch_of_that_size_is_not_taken_for_ours(desk: Desk) -> None:
     desk.later(minutes=16)
     desk.follow("messages")
     assert desk.states() == ["void"]
+    desk.server.tell()
+    later = Desk(desk.directory.with_name("later"), desk.server)
+    later.keys = (key for key in ["e" * 16])
+    later.submit(later.calls(2, "messages"))
+    desk.follow("messages")
+    (batch,) = desk.work().files.all()
+    assert (batch.state, batch.not_ours) == ("void", ("b1", "b2")), "it is not read at each look"
 
 
 def test_results_of_a_suspect_that_cannot_be_read_prove_nothing(desk: Desk) -> None:

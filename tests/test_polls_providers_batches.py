@@ -20,7 +20,7 @@ from store.polls.providers.batches import (
 from store.polls.providers.batches.anthropic import AnthropicQueue
 from store.polls.providers.batches.gemini import GeminiQueue
 from store.polls.providers.batches.openai import OpenAIQueue
-from store.polls.providers.batches.queues import queue_of
+from store.polls.providers.batches.queues import queue_of, why_not
 from store.polls.providers.batches.xai import XAIQueue
 from store.records import Assistant, Failure
 
@@ -71,6 +71,14 @@ def test_which_queue_an_assistant_has() -> None:
     assert queue_of(Assistant(**chat, base_url="https://api.x.ai/v1")) is XAIQueue
     assert queue_of(Assistant(**chat, base_url="https://nox.ai/v1")) is OpenAIQueue
     assert queue_of(ASSISTANT) is OpenAIQueue
+
+
+@pytest.mark.parametrize("api", ["responses", "messages", "gemini"])
+def test_xais_queue_takes_chat_completions_alone(api: Any) -> None:
+    """It answers in that format whatever was asked; other formats would be paid and unread."""
+    xai: dict[str, Any] = {"name": "A", "model": "m", "base_url": "https://api.x.ai/v1"}
+    assert why_not(Assistant(**xai, api="chat")) is None
+    assert "Chat Completions" in (why_not(Assistant(**xai, api=api)) or "")
 
 
 def read(queue: Any, *lines: Any) -> dict[str, Response | Failure]:

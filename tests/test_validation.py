@@ -68,6 +68,11 @@ def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     ("name", "fields", "sentence"),
     [
         (
+            "models.json",
+            {"models": [{"name": "A", "api": "chat", "batch_price_factor": 0}]},
+            "models[0].batch_price_factor must be more than 0",
+        ),
+        (
             "site.json",
             {"name": "x", "poll_every_days": 0},
             "poll_every_days must be at least 1",

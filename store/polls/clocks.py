@@ -18,7 +18,7 @@ ASKED_ANEW = 3600.0
 
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 LATEST = datetime(9000, 1, 1, tzinfo=UTC)
-"""No record has a time before or after these (store/README.md, Time)."""
+"""What says that it is before or after these is no clock that is set (store/README.md, Time)."""
 
 
 def utc_now() -> datetime:

@@ -37,7 +37,7 @@ SURE = 900.0
 """Seconds between two searches in vain that say that a batch was never made, and for which what was
 cancelled may still turn out to be answered (xAI's did within 20 seconds)."""
 LAGGING = 26 * HOUR
-"""Seconds for which one that was never made is looked for all the same, where its name is kept."""
+"""Seconds for which a batch taken to be never made is still looked for, and adopted if found."""
 EARLY = 600.0
 """Seconds by which a provider's clock may be behind ours."""
 KEPT = 31 * 24 * HOUR
@@ -104,12 +104,15 @@ def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None
             work.hold(was=0, now=batch.reserved)
         return adopted
     now = work.polling.clock.now()
-    if found is None or batch.state == "void":
-        if found is None and batch.is_open and batch.age(now) > LOST:
+    if found is None:
+        if batch.is_open and batch.age(now) > LOST:
             work.close(batch, "lost", why="Its provider did not say whether there is such a batch.")
         return None
-    batch = msgspec.structs.replace(batch, not_ours=found)
-    if batch.missed_at is None:
+    known, batch = batch.not_ours, msgspec.structs.replace(batch, not_ours=found)
+    if batch.state == "void":
+        if found != known:
+            work.files.write(batch)
+    elif batch.missed_at is None:
         work.files.write(msgspec.structs.replace(batch, missed_at=rfc3339(now)))
     elif seconds_since(batch.missed_at, now) >= SURE:
         work.close(batch, "void", why="The provider never got it, so nothing was asked.")

@@ -39,6 +39,8 @@ def why_not(assistant: Assistant) -> str | None:
     """Why an assistant cannot be asked in batches, as far as models.json tells."""
     if assistant.api not in QUEUES:
         return f'no queue takes batches of its api "{assistant.api}"'
+    if queue_of(assistant) is XAIQueue and assistant.api != "chat":
+        return 'xAI answers batches as Chat Completions alone; set its api to "chat"'
     if assistant.web_search:
         return "batches are asked without web_search; set one of the two to false"
     return None
