@@ -81,7 +81,7 @@ class Catalogue(Struct, frozen=True):
     """What the hand-edited files say. Slugs are file names; ``modified`` is in ns per file.
 
     ``without_critical`` are problems of critical files of which no good version is known.
-    ``disputed`` are the category slugs that files claim of which none is used, and theirs.
+    ``disputed`` are category slugs that several unused files claim, and those files' own.
     ``words_from`` is the notice that goes with ``words``.
     """
 

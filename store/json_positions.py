@@ -63,7 +63,7 @@ _GRAMMAR = tuple(
         ("Invalid", r"\\?.", '"{0}" is no escape; a backslash is written \\\\'),
     )
 )
-"""What the decoder's message begins with, the text there, what a curator is told; first fits."""
+"""How the decoder's message begins, a pattern at its place, our message; the first match wins."""
 
 
 class SyntaxIssue(Struct, frozen=True):

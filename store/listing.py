@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-OTHERS = ("batches", "history", "proof", "dataset", "schemas", "LICENSE")
-"""Entries of a data directory that are read elsewhere, or not at all, and cause no warning."""
 _NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
 _LIKE_A_FILE, _LIKE_A_FOLDER = 80, 65
 """Least likeness (of 100) for "did you mean": `withold.json` has 88, `category` 78, `images` 50."""
@@ -120,7 +118,7 @@ def _oddity(
         return f"folders inside {folder} are not read"
     if folder:
         return "is not read: the name of a data file ends in .json" if is_nearly else None
-    if entry.name in (*folders, *OTHERS) or not (is_folder or is_nearly):
+    if entry.name in folders or not (is_folder or is_nearly):
         return None
     known, cutoff = (folders, _LIKE_A_FOLDER) if is_folder else (singles, _LIKE_A_FILE)
     close = process.extractOne(entry.name, list(known), scorer=fuzz.ratio, score_cutoff=cutoff)

@@ -8,7 +8,7 @@ import pytest
 from builders import answered, category, failed
 from msgspec import structs
 
-from store.rankings.poll_states import FAILURES, PollStates, outage, poll_states, usd_on
+from store.rankings.poll_states import OUTAGE_FAILURES, PollStates, outage, poll_states, usd_on
 from store.records import Usage
 
 CATEGORY = category()
@@ -123,7 +123,7 @@ def ago(**ago: float) -> str:
 
 def test_ten_failures_in_a_row_are_an_outage() -> None:
     """Those before the last answer, which other categories hold, are not of the row."""
-    failures = [ago(hours=n) for n in range(1, FAILURES + 1)]
+    failures = [ago(hours=n) for n in range(1, OUTAGE_FAILURES + 1)]
     assert (
         outage(ago(hours=11), failures, 7, NOW, NOW)
         == f"failed in its last 10 polls, since {ago(hours=10)}"

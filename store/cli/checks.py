@@ -157,8 +157,8 @@ def _rewording(
         message = (
             f"a new question, yet to be answered by {listed([a.name for a in unasked])}: "
             f"{plural(len(unasked), 'poll')} {price}; the answers to the one before stand "
-            f"until all have answered, {wordings.DAYS} days after the first at most; if both "
-            "mean the same, list the one before in former_questions"
+            f"until all have answered, {wordings.TAKEOVER_DAYS} days after the first at most; if "
+            "both mean the same, list the one before in former_questions"
         )
         yield files.problem_at(f"categories/{slug}.json", ("question",), message, "notice")
 

@@ -137,10 +137,10 @@ def cost_at_most(assistant: Assistant, category: Category) -> float | None:
 def ask(
     pair: Pair, at: datetime, sender: Sender, budget: Budget, repeat: int = 0
 ) -> Asked | Skipped:
-    """Put a category's question to an assistant; every failure is a poll with a kind.
+    """Ask an assistant a category's question; every failure becomes a poll with its kind.
 
-    So is what nobody thought of: it is logged with its trace, and the poll can be recorded. How
-    often it was asked that day, ``repeat``, has a sample assistant answer otherwise than before.
+    So does an unexpected exception, whose traceback is logged. ``repeat``, the number of earlier
+    polls that day, varies what a sample assistant answers.
     """
     try:
         return _asked(pair, at, sender, budget, repeat)

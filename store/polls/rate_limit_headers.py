@@ -44,7 +44,7 @@ def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def believed(seconds: float) -> float | None:
-    """A wait, unless it is too long to be meant; one that is over is none."""
+    """A wait in seconds, at least 0; ``None`` if it is implausibly long."""
     return max(seconds, 0.0) if seconds <= LONGEST else None
 
 

@@ -105,7 +105,7 @@ class NotAsked(Struct, frozen=True):
 
 
 class Dependencies(Struct, frozen=True, kw_only=True):
-    """What polling touches: history, locks, keys, the line, the clock and the money.
+    """What polling depends on: history, leases, API keys, the network, the clock and the budgets.
 
     ``record`` appends polls to history. ``states_of`` says how polling of a category stands now, or
     raises :class:`HistoryError` where nobody knows. ``under_way`` are the pairs that a batch asks.

@@ -54,7 +54,7 @@ HOUR = 3600.0
 """Seconds without polls when a cap is reached, a key is missing or a poll cannot be recorded: what
 cannot be recorded must not be paid for."""
 UNEXPECTED = "a fault of the program; the log has its trace"
-GOODBYE = 8.0
+STOP_TIMEOUT = 8.0
 """Seconds that a stopping process gives its last polls to be recorded."""
 
 
@@ -70,10 +70,10 @@ def begin(extensions: dict[str, Any], *signals: signal.Signals) -> Schedule:
 class Schedule:
     """Runs the polls of one data directory whenever this process is the one to do it."""
 
-    def __init__(self, store: Store, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._clock = clock or Clock()
+        self._clock = Clock()
         self._begun = self._clock.now()
         self._paused: dict[str, Pause] = {}
         self._due: dict[str, int] = {}
@@ -110,11 +110,11 @@ class Schedule:
         since = rfc3339(self._begun)
         return ScheduleState(alive, self._elected, since, tuple(reasons), pauses, due)
 
-    def stop(self, wait: float = GOODBYE) -> None:
-        """End every wait and poll, and give what is under way so many seconds to be recorded."""
+    def stop(self) -> None:
+        """End every wait and poll, and give what is under way some seconds to be recorded."""
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join(wait)
+            self._thread.join(STOP_TIMEOUT)
 
     def stop_on(self, *signals: signal.Signals) -> None:
         """Stop when one of these signals comes, then do what the process would have done."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Meeting(Struct, frozen=True):
     """A ranking that holds two products; ``places`` are theirs, a tie's best rank for both.
 
-    ``named`` is how many of the assistants' last answers name either.
+    ``named`` says of each product how many of the assistants' last answers name it.
     ``ahead`` is the one that the assistants' last answers put ahead by more than chance; ``None``
     with ``measured`` says that they cannot be told apart.
     """

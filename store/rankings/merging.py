@@ -84,7 +84,7 @@ class Entry(Struct, frozen=True, gc=False):
 
 
 def days_before(time: str, days: int) -> str:
-    """The time of history so many days before another; such times compare as text."""
+    """The time ``days`` days before another, as history writes it; such times compare as text."""
     return rfc3339(dt.datetime.fromisoformat(time) - dt.timedelta(days))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from store.records import Category, FailureKind, Poll
 
-FAILURES = 10
+OUTAGE_FAILURES = 10
 """Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
 
 
@@ -132,7 +132,7 @@ def outage(
     category followed, ``since`` when polling began, for one that was never asked.
     """
     after = sorted(time for time in failed if time > (answered or ""))
-    if len(after) >= FAILURES:
+    if len(after) >= OUTAGE_FAILURES:
         return f"failed in its last {len(after)} polls, since {after[0]}"
     begun = answered or (after[0] if after else None)
     silent = now - (datetime.fromisoformat(begun) if begun else since)

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from store.rankings.names import ProductId
     from store.rankings.windows import VersionChange, Window
 
-QUOTE = 200
+MAX_QUOTE_CHARS = 200
 """Characters of a model's own words in a verdict at most (store/README.md, Figures)."""
 
-NAMED = 4
+MAX_NAMED = 4
 """Contenders that a sentence names before it counts the rest: as many as an ear keeps."""
 
-VERSION = 60
+MAX_VERSION_CHARS = 60
 """Characters of a provider's name for a version that a sentence tells at most."""
 
-EXCERPT = 280
+MAX_EXCERPT_CHARS = 280
 """Characters of a reason in a merged ranking at most; published, ``perModel`` has it uncut."""
 
 _OWN_STOP = re.compile(r"(?<!\.)\.$")
@@ -228,7 +228,7 @@ def source(page: str, site: str, licence: str) -> str:
 
 
 def _versions(change: VersionChange) -> str:
-    return f"from {cut(change.before, VERSION)} to {cut(change.after, VERSION)}"
+    return f"from {cut(change.before, MAX_VERSION_CHARS)} to {cut(change.after, MAX_VERSION_CHARS)}"
 
 
 def _answered_once(once: Sequence[str], windows: Mapping[str, Window]) -> str:
@@ -259,8 +259,8 @@ def _have(models: Sequence[str]) -> str:
 
 def _some(words: Sequence[str]) -> str:
     """Words as a list, of five or more the first four and how many are left."""
-    left = len(words) - NAMED
-    return listed(words) if left <= 0 else f"{', '.join(words[:NAMED])} and {left} more"
+    left = len(words) - MAX_NAMED
+    return listed(words) if left <= 0 else f"{', '.join(words[:MAX_NAMED])} and {left} more"
 
 
 def _unanimity(counted: Sequence[CountedAnswer], configured: int, stale_after: int) -> str:
@@ -295,7 +295,7 @@ def _caveat(counted: Iterable[CountedAnswer], product: ProductId) -> str | None:
 
 def _quoted(text: str) -> str:
     """A model's words inside our sentence, without the full stop that the sentence brings."""
-    return cut(_OWN_STOP.sub("", text), QUOTE)
+    return cut(_OWN_STOP.sub("", text), MAX_QUOTE_CHARS)
 
 
 def _ended(sentence: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from store.records import Site
 
-DAYS = 7
+TAKEOVER_DAYS = 7
 """Days after which a new wording takes over regardless: the default of ``poll_every_days``."""
 
 
@@ -108,4 +108,4 @@ def _current(
 def _takes_over(wording: Wording, stands: CurrentWording, newest: str | None) -> bool:
     if all(answer.model in wording.latest for answer in stands.counted):
         return True
-    return newest is not None and wording.first_at <= merging.days_before(newest, DAYS)
+    return newest is not None and wording.first_at <= merging.days_before(newest, TAKEOVER_DAYS)

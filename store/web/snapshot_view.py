@@ -298,7 +298,9 @@ class SnapshotView:
             appearances=entry.appearances,
             model_ranks=dict(entry.model_ranks),
             tied=entry.tied,
-            reason=sentences.cut(entry.reason, sentences.EXCERPT) if entry.reason else None,
+            reason=sentences.cut(entry.reason, sentences.MAX_EXCERPT_CHARS)
+            if entry.reason
+            else None,
             mean_score=sure.mean_score(entry.product),
             range=sure.range(entry.product),
             presence=sure.presence(entry.product),

@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from store.records import Failure
 
 HOUR = 3600.0
-FALLBACK = 26 * HOUR
+CANCEL_AFTER = 26 * HOUR
 """Seconds after which a batch is cancelled, so that what is left is asked directly: providers
 promise 24 hours, and need a while to put the results together."""
-LOST = 50 * HOUR
+GIVE_UP_AFTER = 50 * HOUR
 """Seconds after which a batch that neither ends nor can be cancelled is given up: Gemini's end
 after 48 hours."""
-SURE = 900.0
+RECHECK_AFTER = 900.0
 """Seconds between two searches in vain that say that a batch was never made, and for which what was
 cancelled may still turn out to be answered (xAI's did within 20 seconds)."""
-LAGGING = 26 * HOUR
+ADOPT_WITHIN = 26 * HOUR
 """Seconds for which a batch taken to be never made is still looked for, and adopted if found."""
-EARLY = 600.0
+CLOCK_SLACK = 600.0
 """Seconds by which a provider's clock may be behind ours."""
-KEPT = 31 * 24 * HOUR
+FORGET_AFTER = 31 * 24 * HOUR
 """Seconds for which a batch that is over is remembered: providers keep results for 30 days."""
 MOST_PAGES = 50
 """Pages of a hundred batches that are searched."""
@@ -72,7 +72,7 @@ def follow(name: str, work: BatchWork) -> Followed:
 def _follow_one(batch: Batch, work: BatchWork, came: Followed) -> None:
     now = work.polling.clock.now()
     if not (batch.is_open or _may_appear(batch, now)):
-        if batch.over_at and seconds_since(batch.over_at, now) > KEPT:
+        if batch.over_at and seconds_since(batch.over_at, now) > FORGET_AFTER:
             work.files.forget(batch)
         return
     if fault := work.polling.clock.fault():
@@ -91,7 +91,7 @@ def _follow_one(batch: Batch, work: BatchWork, came: Followed) -> None:
 def _may_appear(batch: Batch, now: datetime) -> bool:
     """Whether a batch that was not found may still come to light, in a list that lags behind."""
     unseen = batch.state == "void" and batch.remote is None and batch.missed_at is not None
-    return unseen and batch.age(now) < LAGGING
+    return unseen and batch.age(now) < ADOPT_WITHIN
 
 
 def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None:
@@ -105,7 +105,7 @@ def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None
         return adopted
     now = work.polling.clock.now()
     if found is None:
-        if batch.is_open and batch.age(now) > LOST:
+        if batch.is_open and batch.age(now) > GIVE_UP_AFTER:
             work.close(batch, "lost", why="Its provider did not say whether there is such a batch.")
         return None
     known, batch = batch.not_ours, msgspec.structs.replace(batch, not_ours=found)
@@ -114,7 +114,7 @@ def _searched(batch: Batch, work: BatchWork, line: ProviderLine) -> Batch | None
             work.files.write(batch)
     elif batch.missed_at is None:
         work.files.write(msgspec.structs.replace(batch, missed_at=rfc3339(now)))
-    elif seconds_since(batch.missed_at, now) >= SURE:
+    elif seconds_since(batch.missed_at, now) >= RECHECK_AFTER:
         work.close(batch, "void", why="The provider never got it, so nothing was asked.")
     return None
 
@@ -144,7 +144,7 @@ def _find(batch: Batch, work: BatchWork, line: ProviderLine) -> str | tuple[str,
 
 def _listed(batch: Batch, line: ProviderLine) -> list[Remote] | None:
     """The provider's batches since this one was to be made, if they can be listed to the end."""
-    earliest = datetime.fromisoformat(batch.intended_at).timestamp() - EARLY
+    earliest = datetime.fromisoformat(batch.intended_at).timestamp() - CLOCK_SLACK
     found: list[Remote] = []
     after: str | None = None
     for _ in range(MOST_PAGES):
@@ -185,10 +185,13 @@ def _looked_after(batch: Batch, work: BatchWork, line: ProviderLine, came: Follo
 def _is_whole(batch: Batch, remote: Remote, work: BatchWork) -> bool:
     """Whether a batch that ended says where its results are, and says the same tomorrow."""
     now = work.polling.clock.now()
-    if remote.is_settling and batch.age(now) <= LOST:
-        return batch.cancelled_at is not None and seconds_since(batch.cancelled_at, now) >= SURE
+    if remote.is_settling and batch.age(now) <= GIVE_UP_AFTER:
+        return (
+            batch.cancelled_at is not None
+            and seconds_since(batch.cancelled_at, now) >= RECHECK_AFTER
+        )
     has_none = not remote.files and remote.unasked.kind == "http"
-    return not has_none or batch.age(now) > FALLBACK
+    return not has_none or batch.age(now) > CANCEL_AFTER
 
 
 def _wait(
@@ -201,7 +204,7 @@ def _wait(
     if seen != batch:
         work.files.write(seen)
     batch = seen
-    if batch.age(now) > FALLBACK:
+    if batch.age(now) > CANCEL_AFTER:
         came.wrong.append(stuck(batch))
         if not _give_up(batch, "It neither ended nor could be cancelled.", work):
             cancel(batch, work, line)
@@ -209,7 +212,7 @@ def _wait(
 
 def _give_up(batch: Batch, why: str, work: BatchWork) -> bool:
     """Whether a batch is past all hope; then it is lost, and counts as paid."""
-    if batch.age(work.polling.clock.now()) <= LOST:
+    if batch.age(work.polling.clock.now()) <= GIVE_UP_AFTER:
         return False
     work.close(batch, "lost", why=why, late=True)
     return True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.polls.batches.files import seconds_since
-from store.polls.batches.following import FALLBACK, HOUR, stuck
+from store.polls.batches.following import CANCEL_AFTER, HOUR, stuck
 from store.polls.batches.submitting import MOST_ITEMS
 from store.polls.providers.batches.queues import queue_of, why_not
 from store.times import rfc3339
@@ -34,7 +34,7 @@ _MODEL = attrgetter("api", "base_url", "model", "extra")
 class Standing(Struct, frozen=True):
     """How many questions the next batch may have, or why none.
 
-    ``waits`` while the first is out that shows whether batches work: what is due is kept for them.
+    ``waits`` while the trial batch, of one question, is out: due pairs are held back for batches.
     """
 
     most: int
@@ -62,7 +62,7 @@ def standing(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> S
 
 
 def why_none(assistant: Assistant, batches: Sequence[Batch], now: datetime) -> str | None:
-    """Why what is due goes in no batch, where that is wanted and none shows whether it works."""
+    """Why due pairs are asked directly though ``batch`` is set; ``None`` during a trial batch."""
     stand = standing(assistant, batches, now)
     return stand.why if assistant.batch and not stand.waits else None
 
@@ -95,7 +95,7 @@ def open_batches(batches: Sequence[Batch], now: datetime) -> OpenBatches | None:
     if not there:
         return None
     first = min(there, key=lambda batch: batch.intended_at)
-    direct = datetime.fromisoformat(first.intended_at) + timedelta(seconds=FALLBACK)
+    direct = datetime.fromisoformat(first.intended_at) + timedelta(seconds=CANCEL_AFTER)
     return OpenBatches(
         count=len(there),
         asked=sum(len(batch.items) for batch in there),
@@ -109,4 +109,4 @@ def open_batches(batches: Sequence[Batch], now: datetime) -> OpenBatches | None:
 
 def late_ones(batches: Sequence[Batch], now: datetime) -> list[str]:
     """A sentence for each batch that should have ended."""
-    return [stuck(b) for b in batches if b.is_open and b.age(now) > FALLBACK]
+    return [stuck(b) for b in batches if b.is_open and b.age(now) > CANCEL_AFTER]

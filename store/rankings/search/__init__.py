@@ -61,23 +61,23 @@ _title_of = attrgetter("title")
 
 NEAR = 200
 """Categories nearest by words that are looked at; at 40, a model finds 2 of 91 needs fewer in 5."""
-AGREED = 0.6
+MIN_NEARNESS_SHARE = 0.6
 """Share of the nearest category's nearness that a hit needs. At .7, 3 right hits are lost."""
-TOLD_TO_CORRECT, TOLD_TO_FIND, TOLD_TO_BE_LIKELY = 2, 3, 4
+MIN_SHARED_TO_CORRECT, MIN_SHARED_TO_FIND, MIN_SHARED_TO_BE_LIKELY = 2, 3, 4
 """Words, fillers aside, that a text must share with the nearest category to say so much.
 
 At 2 to find, 97 more of 319 everyday negatives are answered; at 4, 6 of 99 needs have no hit. At 3
 to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 """
-LEAD = 1.3
+MIN_LEAD = 1.3
 """How many times nearer than the next a likely match is. At 1.1, 2 more of 14 more are wrong."""
-SQUEEZED = 0.78
+DEMOTED_FROM = 0.78
 """Score from which related ones make room for those that are likely no more."""
-FOUND, FOUND_SURELY = 0.75, 0.85
+NEAREST_SCORE, NEAREST_LIKELY_SCORE = 0.75, 0.85
 """Scores of the nearest category, not sure and likely. At .65 for the first, 2 hits are lost."""
 MOST_RELATED = 5
 
-BEGUN = 0.9
+PREFIX_SCORE = 0.9
 """Least score of a title that begins with what is being typed, and most of any other."""
 
 
@@ -274,23 +274,23 @@ class Index:
 def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
     """Return the hits of the words, none of them exact, corrected by nearness in meaning.
 
-    A hit that shares far fewer words with the text than the nearest category does, is none, and
-    only the nearest is a likely match. A text that shares enough words with the nearest one finds
+    A hit that shares far fewer words with the text than the nearest category is dropped, and only
+    the nearest may be a likely match. A text that shares enough words with the nearest one finds
     it, and those almost as near; it is a likely match where no other comes close.
     """
-    if near.told < TOLD_TO_CORRECT:
+    if near.told < MIN_SHARED_TO_CORRECT:
         return scores
-    agreed = {slug: share for slug, share in near.shares.items() if share >= AGREED}
+    agreed = {slug: share for slug, share in near.shares.items() if share >= MIN_NEARNESS_SHARE}
     corrected = {
         slug: points if agreed[slug] == 1 and points >= LIKELY else _as_related(points)
         for slug, points in scores.items()
         if slug in agreed
     }
-    if near.told < TOLD_TO_FIND:
+    if near.told < MIN_SHARED_TO_FIND:
         return corrected
     for place, (slug, share) in enumerate(agreed.items()):
-        sure = place == 0 and near.told >= TOLD_TO_BE_LIKELY and near.lead >= LEAD
-        found = FOUND_SURELY if sure else round(FOUND * share, 3)
+        sure = place == 0 and near.told >= MIN_SHARED_TO_BE_LIKELY and near.lead >= MIN_LEAD
+        found = NEAREST_LIKELY_SCORE if sure else round(NEAREST_SCORE * share, 3)
         corrected[slug] = max(corrected.get(slug, 0), found)
     return corrected
 
@@ -300,8 +300,8 @@ def _as_related(points: float) -> float:
 
     Another category is nearer in meaning to 3 of 12 wrongly likely hits, and to 10 of 332 right.
     """
-    share = (points - SQUEEZED) / (EXACT - SQUEEZED)
-    return points if share < 0 else round(SQUEEZED + share * (LIKELY - 0.001 - SQUEEZED), 3)
+    share = (points - DEMOTED_FROM) / (EXACT - DEMOTED_FROM)
+    return points if share < 0 else round(DEMOTED_FROM + share * (LIKELY - 0.001 - DEMOTED_FROM), 3)
 
 
 def _ordered(
@@ -312,7 +312,7 @@ def _ordered(
     As many are hits as there were, so that it makes none where words found none. What a title's own
     words score stands: else 5 of 694 right first hits fall behind others.
     """
-    found = {slug: round(FOUND * share, 3) for slug, share in points.items()}
+    found = {slug: round(NEAREST_SCORE * share, 3) for slug, share in points.items()}
     for slug in hits.keys() & titled.keys():
         found[slug] = max(found.get(slug, 0), min(hits[slug], titled[slug]))
     order = sorted(found, key=lambda slug: (-found[slug], slug))
@@ -328,9 +328,9 @@ def _begin(prefix: str, index: InvertedIndex, cut: float) -> dict[str, float]:
     """Return slug → score of the titles that begin with a prefix, and of what a search finds."""
     typed = " ".join(words_of(prefix))
     found = _find(prefix, index, cut)
-    scores = {slug: round(BEGUN * min(points, 1.0), 3) for slug, points in found.items()}
+    scores = {slug: round(PREFIX_SCORE * min(points, 1.0), 3) for slug, points in found.items()}
     for title in index.beginning(typed) if typed else ():
-        points = round(BEGUN + (1 - BEGUN) * len(typed) / len(title.text), 3)
+        points = round(PREFIX_SCORE + (1 - PREFIX_SCORE) * len(typed) / len(title.text), 3)
         scores[title.slug] = max(points, scores.get(title.slug, 0))
     return scores
 

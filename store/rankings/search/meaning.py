@@ -27,7 +27,7 @@ SATURATION, LENGTH = 2.0, 0.75
 """BM25's k1 and b: what a further mention adds, and how far a long bag is discounted."""
 TITLE_MENTIONS, ALIAS_MENTIONS = 3.0, 1.5
 """Mentions in situations and synonyms that one in a title or an alias is worth."""
-FILLER_WEIGHT = 0.5
+BAG_FILLER_WEIGHT = 0.5
 """Share of its weight that a shopping word ("app", "cheap") keeps; function words have none."""
 
 Likeness = Mapping[str, float]
@@ -136,7 +136,7 @@ def _asked(words: Words) -> dict[str, float]:
     {'cheap': 0.5, 'chip': 1.0}
     """
     return {
-        root(word): FILLER_WEIGHT if word in FILLERS else 1.0
+        root(word): BAG_FILLER_WEIGHT if word in FILLERS else 1.0
         for word in words
         if word not in FUNCTION_WORDS
     }

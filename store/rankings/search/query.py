@@ -38,7 +38,7 @@ LIKENESS: Final[dict[TermKind, float]] = {
 PREFIX_LIKENESS = 0.6
 """Least likeness of a word to its first letters, growing to 1. At .4, 2 right hits are lost."""
 
-FILLER_WEIGHT = 0.05
+QUERY_FILLER_WEIGHT = 0.05
 """Share of its weight that a function or shopping word keeps. At .01, 2 right hits are lost."""
 SENTENCE_WORDS = 3
 """Words from which a query is a sentence; with a function word it always is. At 5, 3 hits less."""
@@ -47,7 +47,7 @@ UNPLACED_WEIGHT = 2
 
 A word that is not English may be a brand or a mistake, and weighs 1.
 """
-HEADED = 6
+MAX_WORDS_WITH_HEAD = 6
 """Most words of keywords that have a head noun; more are put in any order.
 
 At 3, 1 right hit of `natural` is lost, and 2 more of 319 everyday negatives are answered.
@@ -119,7 +119,7 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
                 matches.append(Match((i,), postings, meaning.likeness, meaning.guessed))
                 if meaning.likeness > likeness and meaning.kind in ("word", "singular"):
                     likeness, weight = meaning.likeness, index.idf[singular(meaning.term)]
-        weights.append(weight * (FILLER_WEIGHT if word in fillers else 1))
+        weights.append(weight * (QUERY_FILLER_WEIGHT if word in fillers else 1))
     telling = [i for i, word in enumerate(words) if word not in fillers]
     head = _head(words, telling) if index.synonyms else None
     if head is not None and sentence and not index.is_ordinary(words[head]):
@@ -152,7 +152,9 @@ def _head(words: Words, telling: list[int]) -> int | None:
 
     "blade for a table saw" is no table saw. Sentences have none: any word may come first there.
     """
-    if len(words) > HEADED or not FUNCTION_WORDS.isdisjoint(set(words) - PREPOSITIONS - ARTICLES):
+    if len(words) > MAX_WORDS_WITH_HEAD or not FUNCTION_WORDS.isdisjoint(
+        set(words) - PREPOSITIONS - ARTICLES
+    ):
         return None
     end = next((i for i, word in enumerate(words) if i and word in PREPOSITIONS), len(words))
     return max((i for i in telling if i < end), default=None)
