@@ -139,7 +139,7 @@ def _is_served(settings: Settings) -> bool:
     """
     context = click.get_current_context(silent=True)
     if context is None:
-        return "_FLASK_COMPLETE" not in settings.environ
+        return not {"_FLASK_COMPLETE", "_CONSENSUS_COMPLETE"} & settings.environ.keys()
     return context.info_name == "run"
 
 
