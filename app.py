@@ -10,7 +10,7 @@ import click
 from flask.helpers import get_debug_flag
 from werkzeug.serving import is_running_from_reloader
 
-from store import cli, data_format, monitoring
+from store import cli, monitoring
 from store.embeddings.comparing import Embeddings
 from store.files import DataDirectoryError
 from store.history import HistoryError
@@ -22,7 +22,6 @@ from store.web.api import Api
 from store.web.api_docs import ApiDocs
 from store.web.cache import BodyCache
 from store.web.mcp.endpoint import Mcp
-from store.web.openapi import VERSION
 from store.web.pages import headers
 from store.web.pages.rendering import PageRenderer
 from store.web.pages.views import Pages
@@ -81,7 +80,6 @@ def create_app(settings: Settings | None = None) -> Flask:
     if _is_served(settings):
         if settings.poll_enabled and not settings.has_own_data:
             raise click.ClickException(f"POLL_ENABLED is 1, but {NOT_THE_SAMPLE}.")
-        _upgrade(settings)
         _open(store)
         _say_how_it_is_reached(settings, store, reached_at)
         _say_which_data(app)
@@ -107,18 +105,6 @@ def _settings() -> Settings:
         return Settings.from_env()
     except SettingsError as error:
         raise click.ClickException(str(error)) from None
-
-
-def _upgrade(settings: Settings) -> None:
-    """Say which version wrote the data, and refuse what only a newer one knows."""
-    try:
-        told = data_format.check(settings.data_dir, VERSION)
-    except data_format.NewerFormatError as error:
-        raise click.ClickException(f"{error}.") from None
-    if told:
-        log.warning("%s", told)
-    if settings.data_dir.is_dir():
-        data_format.note(settings.data_dir, VERSION)
 
 
 def _open(store: Store) -> None:

@@ -15,7 +15,7 @@ An import may only point down this list, and modules on one line do not import e
     counting
     files | history | rankings
     data_file
-    checkpoints | data_format
+    checkpoints
     validation | last_good | listing | claims
     json_positions
     line_codec

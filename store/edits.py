@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOVES = 10
-"""Names that stand for another product after an edit, of which the log tells one by one."""
-
 
 def tell_edits(before: Snapshot, after: Snapshot) -> None:
     """Log what an edit made of names and questions: warnings, which no server leaves out."""
@@ -34,10 +31,9 @@ def tell_edits(before: Snapshot, after: Snapshot) -> None:
         )
         for each in (before, after)
     ]
-    if moves := curation.moves(*held):
-        told = "; ".join(move.told() for move in moves[:MOVES])
-        more = f"; and {len(moves) - MOVES} more" if len(moves) > MOVES else ""
-        log.warning("an edit moved names to other products: %s%s", told, more)
+    if moved := len(curation.moves(*held)):
+        names = "1 name" if moved == 1 else f"{moved:,} names"
+        log.warning("an edit moved %s to other products; see `flask check`", names)
 
 
 def claimed_at(claim: NameClaim, names: Names) -> JsonPath:

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 COMMANDS = {
-    "aliases accept": "X",
-    "aliases queue": "",
-    "aliases reject": "X",
-    "aliases suggest": "X --model Y",
     "backup": "kept",
     "check": "",
     "dataset": "",

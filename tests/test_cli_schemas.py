@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from broken import KINDS, SLIPS, Broken, write_one_of_each
-from builders import app_over
 from jsonschema import Draft202012Validator, FormatChecker
 
-from store.cli.schemas import documents, editor_settings, schema_of
+from store.cli.schemas import documents, schema_of
 from store.data_file import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
@@ -19,15 +18,12 @@ SEEN = [
     for slip in SLIPS
     if slip.name in {"another version", "misspelt key", "wrong type", "no version", "null"}
 ]
-ROOT = Path(__file__).parent.parent
 
 
 def test_the_shipped_schemas_are_those_of_the_records() -> None:
     """After a change of the records `flask schema` must be run; this fails until it is."""
     shipped = {p.name: p.read_text(encoding="utf-8") for p in SHIPPED_DATA.glob("schemas/*.json")}
     assert shipped == documents()
-    settings = json.loads((ROOT / ".vscode" / "settings.json").read_text(encoding="utf-8"))
-    assert settings["json.schemas"] == editor_settings("data/")
 
 
 def test_every_shipped_file_names_its_schema() -> None:
@@ -59,20 +55,3 @@ def _validator(kind: str) -> Draft202012Validator:
     schema = json.loads(documents()[Path(schema_of(kind)).name])
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema, format_checker=FormatChecker())
-
-
-def test_the_settings_of_an_editor_are_kept(tmp_path: Path) -> None:
-    """Only our own part of an editor's settings is written; others' stay, or it is refused."""
-    directory = write_one_of_each(tmp_path / "data")
-    path = directory / ".vscode" / "settings.json"
-    path.parent.mkdir()
-    path.write_text('{"editor.tabSize": 2, "json.schemas": []}', encoding="utf-8")
-    shell = app_over(directory).test_cli_runner()
-    assert shell.invoke(args=["schema"]).exit_code == 0
-    held = json.loads(path.read_text(encoding="utf-8"))
-    assert held == {"editor.tabSize": 2, "json.schemas": editor_settings("")}
-    path.write_text("{ // mine\n}", encoding="utf-8")
-    done = shell.invoke(args=["schema"])
-    assert done.exit_code == 1
-    assert "was left alone" in done.output
-    assert path.read_text(encoding="utf-8") == "{ // mine\n}"

@@ -11,10 +11,8 @@ from flask import Flask, current_app
 from flask.cli import AppGroup, with_appcontext
 from rapidfuzz import process
 
-from store import data_format
 from store.files import DataDirectoryError, nothing_in
 from store.history import HistoryError
-from store.web.openapi import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,7 +23,6 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 COMMANDS = {
-    "aliases": "store.cli.aliasing:aliases",
     "backup": "store.cli.backing_up:backup",
     "check": "store.cli.checking:check",
     "dataset": "store.cli.dataset:dataset",
@@ -59,9 +56,8 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
         if not data_dir.is_dir():
             raise click.ClickException(f"{nothing_in(data_dir)}.")
         try:
-            data_format.check(data_dir, VERSION)
             return command(*args, **kwargs)
-        except (DataDirectoryError, HistoryError, data_format.NewerFormatError) as error:
+        except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(f"{error}.") from None
         except PermissionError as error:
             raise click.ClickException(f"{error.filename}: {error.strerror}.") from None

@@ -12,10 +12,8 @@ import msgspec
 from store.cli import app_settings, with_data
 from store.data_file import FOLDERS, SINGLE
 from store.disk import atomic_write
-from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -35,7 +33,7 @@ def documents() -> dict[str, str]:
     kinds = dict(SINGLE)
     kinds |= {f"{SCHEMA_NAMES[folder]}.json": kind for folder, kind in FOLDERS.items()}
     return {
-        name: _text({"$schema": DRAFT, **_plain(msgspec.json.schema(kind))}, escaped=True)
+        name: _text({"$schema": DRAFT, **_plain(msgspec.json.schema(kind))})
         for name, kind in kinds.items()
     }
 
@@ -45,8 +43,8 @@ def documents() -> dict[str, str]:
 def schema() -> None:
     """Write the JSON schema of each kind of data file, for completion and red lines in editors.
 
-    They go to schemas/ in the data directory; .vscode/settings.json makes VS Code use them. Both
-    follow from the program; run it again after an update.
+    They go to schemas/ in the data directory and follow from the program; run it again after an
+    update. Every data file names its own in $schema.
     """
     try:
         for path in write(app_settings().data_dir):
@@ -58,40 +56,13 @@ def schema() -> None:
 
 
 def write(directory: Path) -> list[Path]:
-    """Write all schemas of a data directory and VS Code's settings; return what was written.
-
-    The settings of the shipped data are at the top of the checkout, which an editor opens.
-    """
-    texts = {directory / "schemas" / name: text for name, text in documents().items()}
-    top = directory.parent if directory.resolve() == SHIPPED_DATA.resolve() else directory
-    path = top / ".vscode" / "settings.json"
-    prefix = f"{directory.name}/" if top != directory else ""
-    texts[path] = _text(_with_schemas(path, prefix))
-    for each, text in texts.items():
-        each.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(each, text.encode())
-    return list(texts)
-
-
-def editor_settings(prefix: str) -> list[dict[str, Any]]:
-    """Which schema is for which files, as VS Code wants it; paths start at its folder."""
-    matches = {f"{prefix}{name}": name for name in SINGLE}
-    matches |= {f"{prefix}{folder}/*.json": f"{SCHEMA_NAMES[folder]}.json" for folder in FOLDERS}
-    return [
-        {"fileMatch": [f"/{match}"], "url": f"./{prefix}schemas/{name}"}
-        for match, name in matches.items()
-    ]
-
-
-def _with_schemas(path: Path, prefix: str) -> Mapping[str, Any]:
-    """An editor's settings with our schemas, whatever else they hold."""
-    try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        held = {}
-    except ValueError as error:
-        raise click.ClickException(f"{path} is no plain JSON and was left alone: {error}") from None
-    return {**held, "json.schemas": editor_settings(prefix)}
+    """Write all schemas of a data directory; return the files that were written."""
+    folder = directory / "schemas"
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = documents()
+    for name, text in texts.items():
+        atomic_write(folder / name, text.encode())
+    return [folder / name for name in texts]
 
 
 def _plain(value: Any) -> Any:
@@ -106,6 +77,6 @@ def _plain(value: Any) -> Any:
     return [_plain(part) for part in value] if isinstance(value, list) else value
 
 
-def _text(value: object, *, escaped: bool = False) -> str:
-    """Indented JSON; ``escaped`` where it contains invisible characters."""
-    return json.dumps(value, indent=2, ensure_ascii=escaped) + "\n"
+def _text(value: object) -> str:
+    """Indented JSON in ASCII, because patterns contain invisible characters."""
+    return json.dumps(value, indent=2) + "\n"

@@ -23,7 +23,6 @@ from werkzeug.utils import import_string
 from store.cli import plural
 from store.cli.downloading import Download, Refused
 from store.cli.exporting import MANIFEST, REDIRECTS, moved_paths, static_paths
-from store.cli.forking import in_processes
 from store.copies.trees import Manifest
 from store.dataset import leaves, manifest, verifying
 from store.dataset.leaves import Head, Heads
@@ -222,7 +221,7 @@ def _compare_tree(source: Path, published: Manifest, store: Store, rebuilt: Path
 
     expected: set[str | None] = set()
     with _bar("recomputing answers", len(paths)) as progress:
-        for found in in_processes(follows, paths):
+        for found in map(follows, paths):
             progress(1)
             expected.add(found)
     known = {p for p in published.files if not p.startswith((f"/{DATA}/", CARDS))}
