@@ -168,6 +168,12 @@ def write_data(
     return directory
 
 
+def contents(directory: Path) -> dict[str, bytes]:
+    """Return every file below a directory with its bytes; a link's are those it leads to."""
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): path.read_bytes() for path in files}
+
+
 def append(directory: Path, polls: Iterable[Poll]) -> None:
     """Append polls to a data directory's history, each at its own time."""
     history = History(directory / "history")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from builders import answered, failed, write_data
 from werkzeug.serving import make_server
 
-from store.dataset.writing import Source, Written, write
+from store.dataset.writing import MARK, Source, Written, write
 from store.memory import Store
+from store.publishing.directories import Writer, owned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,12 +49,13 @@ def written(directory: Path, base_url: str | None = None, now: datetime = NOW) -
     """The dataset of a data directory, brought up to date."""
     store = Store(directory)
     source = Source(directory, lambda: store.snapshot, base_url)
-    return write(directory / "dataset", source, now)
+    with owned(directory / "dataset", "dataset", Writer(1, "test", "2026-11-20T00:00:00Z")):
+        return write(directory / "dataset", source, now)
 
 
 def copied(directory: Path, to: Path) -> Path:
     """A copy in which files of several names are several files, as a download has them."""
-    return shutil.copytree(directory, to)
+    return shutil.copytree(directory, to, ignore=shutil.ignore_patterns(MARK))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import BASE_URL, app_over, command
+from builders import BASE_URL, app_over, command, contents
 from datasets import copied, running, small_data, written
 from flask import request
 
@@ -228,6 +228,15 @@ def test_a_running_server_is_verified(served: tuple[str, Path], tmp_path: Path) 
     for name in ("rankings.csv", "heads.jsonl"):
         kept = (tmp_path / "kept" / name).read_bytes()
         assert kept == (directory / "dataset" / name).read_bytes()
+
+
+def test_a_stranger_s_dataset_overwrites_nothing(served: tuple[str, Path], tmp_path: Path) -> None:
+    """Whatever its manifest calls its files, what is downloaded goes where nothing was."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/rankings.csv").write_text("mine")
+    done = verify(served[0], "--keep", str(tmp_path / "mine"))
+    assert (done.exit_code, "holds rankings.csv and is not marked" in done.stderr) == (1, True)
+    assert contents(tmp_path / "mine") == {"rankings.csv": b"mine"}
 
 
 def test_a_server_whose_answer_does_not_follow_is_found(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from datasets import NOW, SLUGS, copied, small_data, written
 from store.dataset import formats, manifest, metadata, verifying
 from store.dataset.leaves import Head, LeafList
 from store.dataset.verifying import Difference
-from store.dataset.writing import Source, sums, write
+from store.dataset.writing import MARK, Source, sums, write
 from store.line_codec import encode_line
 from store.memory import Store
 from store.records import Poll
@@ -114,6 +114,8 @@ def test_a_dataset_is_of_one_moment(tmp_path: Path) -> None:
             append(data, [answered("A", ["Late"], at, slug=slug)])
         return read_before
 
+    (data / "dataset").mkdir()
+    (data / "dataset" / MARK).touch()
     for size in (19, 21, 23):
         write(data / "dataset", Source(data, read, None), NOW + timedelta(days=20))
         assert len(check(copied(data / "dataset", tmp_path / str(size))).hashes) == size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from functools import wraps
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -13,6 +15,8 @@ from rapidfuzz import process
 
 from store.files import DataDirectoryError, nothing_in
 from store.history import HistoryError
+from store.publishing.directories import Writer
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -69,6 +73,12 @@ def app_settings() -> Settings:
     """The settings of the app that a command works on."""
     settings: Settings = current_app.extensions["settings"]
     return settings
+
+
+def this_writer() -> Writer:
+    """Return what tells the command that is running from others that write the same directory."""
+    command = click.get_current_context().command_path
+    return Writer(os.getpid(), command, rfc3339(datetime.now(UTC)))
 
 
 def say_data(app: Flask) -> None:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import click
 from flask import current_app
 
-from store.cli import app_settings, plural, refuse, with_data
+from store.cli import app_settings, plural, refuse, this_writer, with_data
 from store.dataset import formats
 from store.dataset.leaves import ProofError
 from store.dataset.manifest import FOLDER
 from store.dataset.writing import DatasetError, Source, Written, write
+from store.publishing.directories import DirectoryError, owned
 
 if TYPE_CHECKING:
     from store.memory import Store
@@ -71,8 +72,9 @@ def written_for(store: Store, directory: Path | None = None) -> Written:
     gc.collect()
     gc.freeze()  # or the collector looks through the snapshot again and again, for a second
     try:
-        return write(target, source, datetime.now(UTC))
-    except (DatasetError, ProofError) as error:
+        with owned(target, "dataset", this_writer()):
+            return write(target, source, datetime.now(UTC))
+    except (DatasetError, DirectoryError, ProofError) as error:
         raise click.ClickException(f"{error}.") from None
     except OSError as error:
         what = f"{error.filename or target} cannot be written: {error.strerror}"

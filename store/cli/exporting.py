@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import re
 import shutil
 import sys
 from collections import Counter
@@ -28,7 +29,7 @@ from werkzeug.http import parse_date
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Response
 
-from store.cli import app_settings, refuse, with_data
+from store.cli import app_settings, refuse, this_writer, with_data
 from store.cli.dataset import written_for
 from store.copies import uploads
 from store.copies.places import PlaceError, is_cloud, place
@@ -40,6 +41,7 @@ from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.last_good import FOLDER
 from store.polls.leases import leased, locks_in
+from store.publishing.directories import DirectoryError, owned
 from store.rankings.names import slug as slug_of
 from store.times import rfc3339
 
@@ -65,6 +67,8 @@ MAX_GONE, MAX_GONE_SHARE = 20, 1000
 """Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
 OF_CATEGORIES, OF_PRODUCTS = ("best",), ("product",)
 """What stands before the slug of a category, or of a product, in the rules of the application."""
+_TREE = re.compile(r"[0-9a-f]{16}")
+"""The name of a tree: digits of the SHA-256 of its manifest. Nothing else is removed."""
 KEPT = 2
 """Trees that are kept: the current one, and the one that somebody may still be reading."""
 
@@ -120,9 +124,14 @@ def export(where: str, even_if: int | None, *, take_over: bool) -> None:
 def _write(directory: Path, even_if: int | None) -> str:
     """Put a new tree in the last one's place in a directory; what came of it."""
     try:
-        with closing(Tree(directory, _manifest_in(directory / "current"))) as tree:
+        with (
+            owned(directory, "export", this_writer()),
+            closing(Tree(directory, _manifest_in(directory / "current"))) as tree,
+        ):
             manifest = _filled(tree, even_if)
             written = tree.publish(manifest)
+    except DirectoryError as error:
+        raise click.ClickException(f"{error}.") from None
     except OSError as error:
         raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
     return f"{_counts(manifest)} in {directory / 'current'}; {written:,} answers changed."
@@ -197,10 +206,6 @@ class Tree:
     def __init__(self, directory: Path, before: Manifest) -> None:
         self._home = directory
         self._trees = directory / "trees"
-        if directory.exists() and any(directory.iterdir()) and not self._trees.is_dir():
-            raise click.ClickException(
-                f"{directory} holds other files; name a new or an exported directory."
-            )
         self.before = before
         self.folder = self._trees / ".new"
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -254,7 +259,8 @@ class Tree:
         link.symlink_to(Path("trees", tree.name))
         link.replace(self._home / "current")
         os.utime(tree)
-        for old in sorted(self._trees.iterdir(), key=lambda path: -path.stat().st_mtime)[KEPT:]:
+        trees = [path for path in self._trees.iterdir() if _TREE.fullmatch(path.name)]
+        for old in sorted(trees, key=lambda path: -path.stat().st_mtime)[KEPT:]:
             shutil.rmtree(old)
         return self._written
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from pathlib import Path
@@ -22,6 +23,9 @@ from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+NAMES = (*FOLDERS, "history", *SINGLE, FOLDER, "schemas")
+"""What a data directory is made of. Where one of these is, nothing is written."""
 
 
 @click.command()
@@ -45,16 +49,19 @@ def init(directory: Path, slugs: tuple[str, ...], *, empty: bool) -> None:
         raise click.UsageError("Say --category or --empty, not both.")
     if directory.resolve() == Path(current_app.root_path):
         raise click.ClickException(f"{directory} is the checkout; name a directory of your own.")
-    names = (*FOLDERS, "history", FOLDER, *SINGLE)
-    if held := [name for name in names if (directory / name).exists()]:
+    if held := [name for name in NAMES if os.path.lexists(directory / name)]:
         raise click.ClickException(
             f"{directory} already holds data ({', '.join(held)}); name an empty directory."
         )
-    before = set(directory.iterdir()) if directory.is_dir() else None
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / NAMES[0]).mkdir()  # of two at once the second ends here
+    except OSError as error:
+        raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
     try:
         _fill(directory, categories)
     except OSError as error:
-        _clear(directory, before)
+        _clear(directory)
         raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
     data_dir = f"DATA_DIR={shlex.quote(str(directory.absolute()))}"
     count = "1 category" if len(categories) == 1 else f"{len(categories):,} categories"
@@ -77,8 +84,8 @@ def _categories(slugs: Sequence[str]) -> list[Path]:
 
 
 def _fill(directory: Path, categories: Sequence[Path]) -> None:
-    for folder in ("categories", "products", "labs", "history"):
-        (directory / folder).mkdir(parents=True)
+    for folder in ("products", "labs", "history"):
+        (directory / folder).mkdir()
     for file in categories:
         shutil.copy2(file, directory / "categories")
     for name in ("synonyms.json", "words.json"):
@@ -102,13 +109,10 @@ def _topics(slugs: Collection[str]) -> Topics | None:
     return replace(shipped, topics=tuple(topics)) if topics else None
 
 
-def _clear(directory: Path, before: set[Path] | None) -> None:
+def _clear(directory: Path) -> None:
     """Take away what was half made, so that ``init`` can be tried again."""
-    if before is None:
-        shutil.rmtree(directory, ignore_errors=True)
-        return
-    for path in set(directory.iterdir()) - before:
+    for path in (directory / name for name in NAMES):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
-            path.unlink()
+            path.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 from werkzeug.utils import import_string
 
-from store.cli import plural
+from store.cli import plural, this_writer
 from store.cli.downloading import Download, Refused
 from store.cli.exporting import MANIFEST, REDIRECTS, moved_paths, static_paths
 from store.copies.trees import Manifest
@@ -28,6 +28,7 @@ from store.dataset import leaves, manifest, verifying
 from store.dataset.leaves import Head, Heads
 from store.dataset.verifying import Difference, Proved, compare
 from store.files import DataDirectoryError
+from store.publishing.directories import DirectoryError, owned
 from store.settings import Settings
 from store.web.pages.pictures import rasteriser
 
@@ -86,12 +87,17 @@ def verify(
     try:
         if source.startswith(("https://", "http://")):
             server = Download(source.rstrip("/"), max_mb << 20, max_minutes * 60)
-            with TemporaryDirectory() as folder:
+            with (
+                TemporaryDirectory() as folder,
+                owned(keep or Path(folder), "verify", this_writer()),
+            ):
                 said, size = _verify_server(server, keep or Path(folder), kept)
         else:
             said, size = _verify_directory(Path(source), kept)
     except (Difference, leaves.ProofError, Refused, DataDirectoryError, ChildProcessError) as error:
         raise click.ClickException(f"not verified: {error}") from None
+    except DirectoryError as error:
+        raise click.ClickException(f"{error}.") from None
     seconds = time.monotonic() - begun
     click.echo(f"verified: {said}; {size:,} bytes in {seconds:,.1f} s")
 

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
 from store.dataset.leaves import Head, Heads, Leaf, check_grown, parse, parse_heads
 from store.dataset.merkle import Tree, leaf_hash
-from store.dataset.writing import sums
+from store.dataset.writing import MARK, sums
 from store.disk import read_regular
 from store.line_codec import decode_line, has_valid_checksum, has_valid_id, id_of
 from store.memory import Store
@@ -88,7 +88,7 @@ def check_sums(directory: Path, progress: Callable[[int], None]) -> int:
     compare(manifest.SUMS, sums(listed), written)
     there = {
         path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
-    } - {manifest.SUMS}
+    } - {manifest.SUMS, MARK}
     for name in sorted(there ^ listed.keys()):
         which = "is there and is not listed" if name in there else "is listed and is not there"
         raise Difference(f"{name} {which} in {manifest.SUMS}")

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
 from store.dataset.leaves import Head, LeafList, ProofError
 from store.dataset.manifest import File, Manifest, Redaction
-from store.disk import atomic_write, locked
+from store.disk import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from store.snapshot import Snapshot
 
+MARK = ".written-by-flask-dataset"
+"""What marks the directory as the command's own (store.publishing.directories)."""
 FORMAT = b"1"
 """Raised when the files of a month would be others from the same lines."""
 
@@ -69,15 +71,14 @@ def write(target: Path, source: Source, now: datetime) -> Written:
         OSError: it could not be written.
     """
     target.mkdir(parents=True, exist_ok=True)
-    with locked(target.resolve()):
-        older = manifest.versions(target)
-        for path in (target / manifest.VERSIONS).glob("*.json"):
-            if f"{manifest.VERSIONS}/{path.name}" not in older:
-                raise DatasetError(
-                    f"{path} is no manifest; put it back from a backup, or remove it, and that "
-                    "version is gone"
-                )
-        return _Writer(target, source, older).write(now)
+    older = manifest.versions(target)
+    for path in (target / manifest.VERSIONS).glob("*.json"):
+        if f"{manifest.VERSIONS}/{path.name}" not in older:
+            raise DatasetError(
+                f"{path} is no manifest; put it back from a backup, or remove it, and that "
+                "version is gone"
+            )
+    return _Writer(target, source, older).write(now)
 
 
 def month_files(
@@ -280,7 +281,8 @@ class _Writer:
     def _clean(self, paths: Mapping[str, str]) -> None:
         """Take away what no version names, and show the newest files under their names."""
         for path in [path for path in self._target.rglob("*") if path.is_file()]:
-            if path.relative_to(self._target).as_posix() not in paths:
+            name = path.relative_to(self._target).as_posix()
+            if name not in paths and name != MARK:
                 path.unlink()
         for name, kept in paths.items():
             if name != kept:

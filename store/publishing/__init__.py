@@ -1,0 +1,1 @@
+"""What is published as files: an exported tree, a bucket, the dataset."""

@@ -1,0 +1,146 @@
+"""No command deletes or overwrites what this service did not write, nor writes beside another."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import answered, command, contents, write_data
+from processes import ROOT
+
+from store.data_file import SINGLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HOLD = """
+import sys
+from pathlib import Path
+from store.publishing.directories import Writer, owned
+
+with owned(Path(sys.argv[1]), sys.argv[2], Writer(4711, "flask slow", "2026-11-20T06:00:00Z")):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+COMMANDS = ("export", "dataset")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_data(tmp_path / "data", polls=[answered(model, ["X", "Y"]) for model in "ABCD"])
+
+
+@pytest.fixture(params=COMMANDS)
+def writing(request: pytest.FixtureRequest) -> str:
+    """A command that fills a directory."""
+    name: str = request.param
+    return name
+
+
+@pytest.mark.parametrize("names", [["letter"], [".ssh/id"], ["trees/elm", "trees/ash"],
+                                   ["dataset.json", "objects/a.csv"]])  # fmt: skip
+def test_a_directory_of_somebody_else_is_left_alone(
+    data: Path, tmp_path: Path, writing: str, names: list[str]
+) -> None:
+    """Whatever it holds, be it hidden or named as ours are: not a byte goes, and exit is 1."""
+    for name in names:
+        (tmp_path / "home" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "home" / name).write_text("Dear")
+    before = contents(tmp_path / "home")
+    done = command(data, writing, str(tmp_path / "home"))
+    assert done.exit_code == 1
+    first = min(names).partition("/")[0]
+    assert f"holds {first} and is not marked as written by `flask {writing}`" in done.output
+    assert contents(tmp_path / "home") == before
+
+
+def test_a_data_directory_is_left_alone(data: Path, writing: str) -> None:
+    """``flask dataset "$DATA_DIR"`` costs nobody their history."""
+    before = contents(data)
+    assert command(data, writing, str(data)).exit_code == 1
+    assert before.items() <= contents(data).items()
+
+
+def test_a_directory_of_the_other_command_is_left_alone(data: Path, tmp_path: Path) -> None:
+    """An exported site is not replaced by a dataset, nor the other way round."""
+    for name, other in (COMMANDS, COMMANDS[::-1]):
+        home = tmp_path / name
+        assert command(data, name, str(home)).exit_code == 0
+        before = contents(home)
+        assert command(data, other, str(home)).exit_code == 1
+        assert contents(home) == before
+
+
+def test_what_somebody_put_beside_our_trees_stays(data: Path, tmp_path: Path) -> None:
+    """Old trees are removed by their names; notes among them are not trees."""
+    home = tmp_path / "tree"
+    assert command(data, "export", str(home)).exit_code == 0
+    (home / "trees/elm").mkdir()
+    (home / "trees/elm/leaf").write_text("green")
+    for day in (9, 16, 23):
+        write_data(data, polls=[answered("A", [f"P{day}"], f"2026-11-{day:02}T06:00:00Z")])
+        assert command(data, "export", str(home)).exit_code == 0
+    assert (home / "trees/elm/leaf").read_text() == "green"
+
+
+@pytest.fixture
+def holder(tmp_path: Path, writing: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that writes the directory ``home``."""
+    run = [sys.executable, "-c", HOLD, str(tmp_path / "home"), writing]
+    with subprocess.Popen(
+        run, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_of_two_at_once_the_second_says_who_writes(
+    data: Path, tmp_path: Path, writing: str, holder: subprocess.Popen[str]
+) -> None:
+    """It names process, command and time, writes nothing, exits 1; the killed hold nothing."""
+    home = tmp_path / "home"
+    before = contents(home)
+    done = command(data, writing, str(home))
+    assert done.exit_code == 1
+    said = f"process 4711 (flask slow, since 2026-11-20T06:00:00Z) is writing {home}; try again"
+    assert said in done.output
+    assert contents(home) == before
+    holder.kill()
+    holder.wait()
+    assert command(data, writing, str(home)).exit_code == 0
+
+
+def test_init_writes_nothing_where_a_name_of_its_own_is(data: Path, tmp_path: Path) -> None:
+    """Schemas that are there are somebody's, as data files are."""
+    for name in (*SINGLE, "categories", "history", "schemas"):
+        home = tmp_path / f"with-{name}"
+        (home / name).mkdir(parents=True)
+        (home / name / "settings.json").write_text(json.dumps({"mine": 1}))
+        before = contents(home)
+        done = command(data, "init", str(home), "--empty")
+        assert (done.exit_code, contents(home)) == (1, before)
+        assert f"already holds data ({name})" in done.output
+
+
+def test_init_that_fails_takes_away_only_what_it_made(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was there before, or came meanwhile from somebody else, stays."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "notes").write_text("mine")
+
+    def fail(directory: Path) -> None:
+        (directory / "meanwhile").write_text("theirs")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("store.cli.schemas.write", fail)
+    done = command(data, "init", str(home), "--empty")
+    assert (done.exit_code, done.output.count("No space left on device")) == (1, 1)
+    assert contents(home) == {"notes": b"mine", "meanwhile": b"theirs"}
