@@ -73,6 +73,8 @@ MAX_SAMPLES = 5
 """Answers that one round may take: no figure looks at more than an assistant's newest five."""
 Samples = Annotated[int, Meta(ge=1, le=MAX_SAMPLES)]
 Price = Annotated[float, Meta(ge=0, le=1_000_000)]
+MOST_USD = 1e9
+"""The most that one poll is said to have cost, whatever its provider states: sums stay finite."""
 Variable = Annotated[
     str,
     Meta(
@@ -156,7 +158,7 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rpm: Count = 60
     usd_per_million_input: Price | None = None
     usd_per_million_output: Price | None = None
-    usd_per_thousand_searches: Price = 0
+    usd_per_thousand_searches: Price | None = None
     web_search: bool = False
     batch: bool = False
     batch_price_factor: Annotated[float, Meta(gt=0, le=1)] = 0.5
@@ -314,7 +316,7 @@ class Usage(Struct, frozen=True, rename="camel"):
 
     input_tokens: Natural
     output_tokens: Natural
-    usd: Price | None
+    usd: Annotated[float, Meta(ge=0, le=MOST_USD)] | None
 
 
 class Answer(Struct, frozen=True):

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from store.polls.assistant_checks import doubtful_key
+from store.polls.spending import missing_prices
 from store.records import Assistant, Models
 
 
@@ -58,7 +59,9 @@ def test_a_key_that_goes_where_it_belongs_is_not(key_env: str | None, base_url: 
 
 
 def test_the_assistants_of_a_new_data_directory_are_beyond_doubt() -> None:
-    """What `flask init` writes brings no warning about a key."""
+    """What `flask init` writes brings no warning about a key, and gives every price."""
     template = Path(__file__).parent.parent / "templates" / "init" / "models.json"
     models = msgspec.json.decode(template.read_bytes(), type=Models).models
     assert [doubtful_key(each) for each in models] == [None] * len(models)
+    searching = [msgspec.structs.replace(each, web_search=True) for each in models]
+    assert [missing_prices(each) for each in searching] == [[]] * len(models)

@@ -431,7 +431,7 @@ def test_a_file_of_an_earlier_version_is_read(tmp_path: Path) -> None:
         "is asked already; restore it, or delete it if what it asked may be asked and paid for "
         "again"
     )
-    file.write_text(SEALED % "045df4c9")
+    file.write_text(SEALED % "1500abe3")
     assert [each.key for each in Batches(tmp_path).all()] == ["00000000000000aa"]
 
 

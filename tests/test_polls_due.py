@@ -184,16 +184,21 @@ def test_a_state_tells_the_last_poll_and_the_last_success() -> None:
     assert msgspec.to_builtins(poll_states(polls)["A"]) == {
         "polled_at": at(days=1, hours=1),
         "failure": "auth",
-        "error": "It failed: auth.",
-        "cooldown_until": "2026-11-03T13:00:00Z",
+        "cooldown": {
+            "since": at(days=1, hours=1),
+            "until": "2026-11-03T13:00:00Z",
+            "why": "It failed: auth.",
+            "stated": False,
+        },
         "failed_at": (at(days=1, hours=1),),
         "answers": (at(), at(days=1)),
+        "sent_at": None,
         "of_version": 2,
         "asked": 2,
         "usd": 0.25,
     }
     never = poll_states([failed("A")])["A"]
-    assert (never.answered_at, len(never.failed_at), never.cooldown_until) == (None, 1, None)
+    assert (never.answered_at, len(never.failed_at), never.cooldown) == (None, 1, None)
 
 
 # ---------------------------------------------------------------- what is due

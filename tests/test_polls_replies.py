@@ -23,7 +23,7 @@ from store.polls.due import Pair, Rounds
 from store.polls.leases import Leases
 from store.polls.runner import Dependencies, run
 from store.polls.sending import Limits
-from store.polls.spending import UNBELIEVABLE, RunAccount
+from store.polls.spending import RunAccount, micros
 from store.rankings.poll_states import poll_states
 from store.records import Assistant
 
@@ -74,7 +74,10 @@ class Desk:
         assert not log.problems
         [stored] = log.polls
         assert CANARY.encode() not in self.history.path(slug).read_bytes()
-        assert 0 <= account.spent <= 10 * 1e6
+        if stored.poll.usage:
+            assert account.spent >= micros(stored.poll.usage.usd or 0)
+        else:
+            assert 0 <= account.spent <= 10 * 1e6
         assert stored.poll.latency_ms is None or stored.poll.latency_ms < 1000 * (TOTAL + 5)
         assert stored.poll.failure != "interrupted"
         Rounds(7).due_at(poll_states([stored.poll])["A"])
@@ -145,22 +148,29 @@ def test_a_reset_that_is_a_time_is_no_weeks_pause(desk: Desk, unit: int) -> None
     assert summary.rest == 300
 
 
-@pytest.mark.parametrize(("digits", "failure"), [(15, None), (400, None), (5000, "http")])
-def test_counts_that_nobody_can_believe_are_left_out(
-    desk: Desk, digits: int, failure: str | None
-) -> None:
-    """Neither a billion dollars nor a number without end is booked; the record says so."""
-    poll, _ = desk.poll("chat", http(spent(7, 7).replace(b"7", b"9" * digits)))
-    assert (poll.usage, poll.failure) == (None, failure)
-    assert (UNBELIEVABLE in poll.notes) is (failure is None)
+@pytest.mark.parametrize(("digits", "usd"), [(9, 11_999.999988), (15, 1e9), (400, 1e9)])
+def test_counts_that_are_far_too_large_are_charged(desk: Desk, digits: int, usd: float) -> None:
+    """The record says what it cost, a billion dollars at most, and its assistant is paused."""
+    body = http(spent(7, 7).replace(b"7", b"9" * digits))
+    poll, summary = desk.poll("chat", body)
+    assert (poll.usage and poll.usage.usd, poll.failure, summary.rest) == (usd, None, 21_600)
+    assert summary.paused is not None
+    assert summary.paused.endswith("are the prices and limits in models.json right?")
+
+
+def test_a_count_without_end_is_no_answer(desk: Desk) -> None:
+    """What no program could read is neither booked nor believed."""
+    poll, _ = desk.poll("chat", http(spent(7, 7).replace(b"7", b"9" * 5000)))
+    assert (poll.usage, poll.failure) == (None, "http")
 
 
 def test_what_cost_more_than_was_reserved_is_noted(desk: Desk) -> None:
     """A count that can be true is paid, and the record says that it was not foreseen."""
-    poll, _ = desk.poll("chat", http(spent(5000, 4000)))
+    poll, summary = desk.poll("chat", http(spent(5000, 4000)))
     assert poll.usage is not None
     assert poll.usage.usd == 0.05
     assert [note.partition(" USD; ")[0] for note in poll.notes] == ["it cost 0.05"]
+    assert summary.paused is None
 
 
 @pytest.mark.parametrize("depth", [340, 900, 5000])
@@ -261,7 +271,8 @@ def is_one_record(desk: Desk, draw: Random) -> None:
     assert summary.rest is None or 0 <= summary.rest <= 7 * 86_400
     assert (poll.pick is None) == (poll.failure is not None) == (poll.error is not None)
     assert poll.error != UNEXPECTED.error, reply
-    assert poll.usage is None or (poll.usage.usd or 0) < 1
+    usd = poll.usage.usd or 0 if poll.usage else 0
+    assert usd < 0.1 or summary.rest is not None, "what costs over twice the reserve pauses"
 
 
 DRAWS = st.randoms(use_true_random=True)

@@ -15,17 +15,16 @@ from processes import ROOT, until
 
 from store.polls.providers import Reply, Tokens
 from store.polls.spending import (
-    MOST_USD,
-    UNBELIEVABLE,
+    UNCOUNTED,
     Budget,
     DailyAccount,
     Meter,
     RunAccount,
     at_most,
-    is_priced,
+    missing_prices,
     usd,
 )
-from store.records import Assistant
+from store.records import MOST_USD, Assistant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,12 +61,22 @@ def test_what_tokens_cost() -> None:
         assert usd(assistant(**{unknown: None}), Tokens(1, 1)) is None
 
 
-def test_which_assistants_are_priced() -> None:
-    """Both prices are needed; a sample assistant costs nothing."""
-    assert is_priced(assistant())
-    assert not is_priced(assistant(usd_per_million_input=None))
-    assert not is_priced(assistant(usd_per_million_output=None))
-    assert is_priced(Assistant(name="A", api="sample"))
+@pytest.mark.parametrize(
+    ("member", "web_search"),
+    [
+        ("usd_per_million_input", False),
+        ("usd_per_million_output", False),
+        ("usd_per_thousand_searches", True),
+    ],
+)
+def test_which_prices_are_missing(member: str, *, web_search: bool) -> None:
+    """Both prices of tokens are needed, that of searches by who searches; samples cost nothing."""
+    assert missing_prices(assistant(web_search=True)) == []
+    assert missing_prices(assistant(**{member: None, "web_search": web_search})) == [member]
+    assert missing_prices(assistant(**{member: None}, web_search=True)) == [member]
+    assert missing_prices(assistant(usd_per_thousand_searches=None)) == []
+    assert missing_prices(assistant(usd_per_thousand_searches=0, web_search=True)) == []
+    assert missing_prices(Assistant(name="A", api="sample", web_search=True)) == []
 
 
 def test_a_run_stops_before_its_cap() -> None:
@@ -135,22 +144,34 @@ def test_no_price_is_beyond_counting() -> None:
 def counted(given: int, made: int, searches: int = 0) -> Reply:
     """What becomes of counts in the reply to a request that may use one token and 100."""
     reply = Reply(outcome="", tokens=Tokens(given, made, searches), notes=("as before",))
-    return meter(RunAccount(1)).believed(reply)
+    return meter(RunAccount(1)).checked(reply)
 
 
-def test_counts_are_believed_up_to_ten_times_the_reservation() -> None:
-    """What a request can have used is believed, and noted where it was not reserved."""
+def test_what_is_stated_is_charged_however_large() -> None:
+    """More than was reserved is noted; over twice as much is the assistant's last for a while."""
     assert counted(1, 100).notes == ("as before",)
-    assert counted(2, 100).notes == (
-        "as before",
-        "it cost 0.001004 USD; 0.001002 USD were reserved",
-    )
-    assert counted(10, 1000, 50).tokens == Tokens(10, 1000, 50)
-    for unbelievable in ((0, 0), (11, 1), (1, 1001), (1, 1, 51), (10**400, 1)):
-        reply = counted(*unbelievable)
-        assert (reply.tokens, reply.notes) == (None, ("as before", UNBELIEVABLE))
+    over = "0.001002 USD were reserved"
+    assert counted(2, 100).notes == ("as before", f"it cost 0.001004 USD; {over}")
+    assert not counted(2, 200).lasting
+    for read, made, searches, cost in (
+        (3, 200, 0, "0.002006"),
+        (1, 1001, 0, "0.010012"),
+        (1, 1, 51, "0.510012"),
+        (10**15, 10**15, 0, "1e+09"),
+    ):
+        reply = counted(read, made, searches)
+        assert reply.tokens == Tokens(read, made, searches)
+        assert reply.lasting
+        why = f"it cost {cost} USD; {over}; are the prices and limits in models.json right?"
+        assert reply.notes == ("as before", why)
+
+
+def test_counts_without_input_are_none() -> None:
+    """A request has input: what was reserved is charged, as where nothing is stated."""
+    reply = counted(0, 7)
+    assert (reply.tokens, reply.notes) == (None, ("as before", UNCOUNTED))
     silent = Reply(outcome="")
-    assert meter(RunAccount(1)).believed(silent) is silent
+    assert meter(RunAccount(1)).checked(silent) is silent
 
 
 class LineIndex(RunAccount):
@@ -307,16 +328,35 @@ def test_what_was_reserved_before_midnight_and_never_counted_stays_with_its_day(
         b'{"day": "2026-11-21", "micros": 1e9}',
         b'{"day": "2026-11-21", "micros": %s}' % (b"9" * 19),
         b'{"day": "2026-11-21", "micros": %s}' % (b"9" * 400),
-        b'{"day": "2026-11-21", "micros": 0}',
-        b'{"day": "2099-01-01", "micros": 5}',
+        b'{"day": "", "micros": 5}',
     ],
 )  # fmt: skip
-def test_a_damaged_sum_is_read_from_history(tmp_path: Path, found: bytes) -> None:
-    """The small file is a cache: without a good one the history decides."""
+def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, found: bytes) -> None:
+    """Nobody knows what was reserved: no poll is paid for until a person has deleted the file."""
+    path = tmp_path / "locks" / "spent.json"
+    path.parent.mkdir()
+    path.write_bytes(found)
     day = Day()
     day.spent = 0.0009
-    (tmp_path / "spent.json").write_bytes(found)
-    account = day.account(tmp_path)
+    account = day.account(path.parent)
+    why = meter(account).reserve()
+    assert why is not None
+    assert "cannot be kept: locks/spent.json is damaged. Delete it, and what history" in why
+    assert why in (account.fault() or "")
+    assert path.read_bytes() == found
+    path.unlink()
+    assert account.fault() is None
+    assert account.reserve(101) is None
+    assert account.reserve(100) is not None
+
+
+@pytest.mark.parametrize("day", ["2026-11-21", "2026-11-20"])
+def test_a_sum_is_never_less_than_what_history_has(tmp_path: Path, day: str) -> None:
+    """Though the file says that nothing was spent, or is of another day."""
+    calendar = Day()
+    calendar.spent = 0.0009
+    (tmp_path / "spent.json").write_text(f'{{"day": "{day}", "micros": 0}}')
+    account = calendar.account(tmp_path)
     assert account.reserve(101) is None
     assert account.reserve(100) is not None
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, category, failed
 from msgspec import structs
 
-from store.rankings.poll_states import OUTAGE_FAILURES, PollStates, outage, poll_states, usd_on
+from store.rankings.poll_states import (
+    OUTAGE_FAILURES,
+    PollStates,
+    outage,
+    poll_states,
+    recorded_pause,
+    usd_on,
+)
 from store.records import Usage
+
+if TYPE_CHECKING:
+    from store.records import Poll
 
 CATEGORY = category()
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
@@ -74,11 +85,38 @@ def test_polls_are_counted_by_utc_day() -> None:
     assert (asked, states.asked_on("2026-11-02", "B")) == ([0, 3, 0], 0)
 
 
-def test_a_last_failure_may_call_for_a_cooldown() -> None:
-    """It is over with the next poll, whatever comes of that one."""
-    paused = failed("A", "quota", at(1), cooldown_until=at(7))
-    assert poll_states([paused])["A"].cooldown_until == at(7)
-    assert poll_states([paused, failed("A", at=at(8))])["A"].cooldown_until is None
+def pause_at(hour: int, *polls: Poll) -> str | None:
+    """The pause of an assistant after these polls at an hour of the same day."""
+    states = [poll_states([poll for poll in polls if poll.slug == slug]) for slug in ("a", "b")]
+    moment = datetime(2026, 11, 2, hour, tzinfo=UTC)
+    pause = recorded_pause([state["A"] for state in states if "A" in state], moment)
+    return str(pause) if pause else None
+
+
+def test_only_a_later_requests_answer_ends_a_pause() -> None:
+    """Neither another failure, nor what was on its way, nor a batch's answer, sent before."""
+    begun = failed("A", "quota", at(1), slug="a", cooldown_until=at(7))
+    said = f"until {at(7)}: It failed: quota."
+    assert [pause_at(hour, begun) for hour in (1, 6, 7)] == [said, said, None]
+    assert pause_at(6, begun, failed("A", "timeout", at(2), slug="a")) == said
+    for slug, latency, after in (
+        ("a", None, said),
+        ("b", 3_600_000, said),
+        ("b", 3_599_999, None),
+        ("a", 10, None),
+    ):
+        answer = structs.replace(answered("A", ["X"], at(2), slug=slug), latency_ms=latency)
+        assert pause_at(6, begun, answer) == after, (slug, latency)
+    again = failed("A", "auth", at(4), slug="b", cooldown_until=at(5))
+    answer = structs.replace(answered("A", ["X"], at(3), slug="a"), latency_ms=10)
+    assert pause_at(4, begun, answer, again) == f"until {at(5)}: It failed: auth."
+    assert pause_at(4, begun, again) == said, "the longer one"
+
+
+def test_an_answer_that_cost_far_too_much_pauses_by_its_note() -> None:
+    """It is the answer itself that began the pause, and does not end it."""
+    dear = answered("A", ["X"], at(1), slug="a", notes=("it cost 9 USD",), cooldown_until=at(7))
+    assert pause_at(2, structs.replace(dear, latency_ms=10)) == f"until {at(7)}: it cost 9 USD"
 
 
 def test_another_wording_is_asked_ever_but_not_presently() -> None:

@@ -24,7 +24,8 @@ from store.polls.due import DuePolls, Pair, Rounds, look
 from store.polls.leases import Leases, locks_in
 from store.polls.runner import ANSWERED, LEFT, Dependencies, Record, RunSummary, run
 from store.polls.schedule import other_owner
-from store.polls.spending import Account, DailyAccount, RunAccount, daily_account, is_priced
+from store.polls.spending import Account, DailyAccount, RunAccount, daily_account, missing_prices
+from store.rankings.sentences import listed
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -112,6 +113,53 @@ def look_at(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[
     return stands, sentences
 
 
+def past_pauses(
+    context: PollContext, order: Order, stands: DuePolls, *, through: bool
+) -> tuple[Order, bool]:
+    """Return the order without the calls of assistants that are paused, and whether none is left.
+
+    With ``through`` those whose pause the provider did not set itself are asked one question, and
+    all others once it is answered, which ends the pause for everybody.
+    """
+    now = context.clock.now()
+    pauses = {a.name: stands.pause_of(a.name, now) for a in order.assistants}
+    left = {name: p for name, p in pauses.items() if p and not (through and not p.stated)}
+    for name, pause in left.items():
+        way = f'; `flask poll --due --model "{name}"` asks one question first'
+        click.echo(f"{name} is paused {pause}{'' if pause.stated else way}", err=True)
+    calls = [pair for pair in order.calls if pair.assistant.name not in left]
+    first: dict[str, Pair] = {}
+    for pair in calls:
+        if pauses[pair.assistant.name]:
+            first.setdefault(pair.assistant.name, pair)
+    return Order(
+        calls=calls,
+        record=order.record,
+        rounds=order.rounds,
+        passes=_tried(context, order, list(first.values())) if first else order.passes,
+        nothing="Nothing was asked." if left else order.nothing,
+        closing=order.closing,
+    ), not left
+
+
+def _tried(
+    context: PollContext, order: Order, first: Sequence[Pair]
+) -> Callable[[Sequence[Pair]], Iterator[Sequence[Pair]]]:
+    """Return the order's passes behind one that asks ``first``, without who is paused after it."""
+
+    def passes(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
+        tried = [pair for pair in first if pair in pairs]
+        yield tried
+        others = list(pairs)
+        for pair in tried:
+            others.remove(pair)
+        stands, _ = look(context.catalogue.categories, context.states_of)
+        now = context.clock.now()
+        yield from order.passes([p for p in others if not stands.pause_of(p.assistant.name, now)])
+
+    return passes
+
+
 def _check_writable(settings: Settings) -> None:
     """Refuse what could not be recorded or used, before anything is sent."""
     if name := other_owner(settings):
@@ -143,10 +191,10 @@ def lack(settings: Settings, assistant: Assistant, accounts: Sequence[Account] =
         key_of(assistant, settings.secret)
     except (Unready, SettingsError) as error:
         return f"{error}."
-    if accounts and not is_priced(assistant):
+    if accounts and (missing := missing_prices(assistant)):
         return (
             f"{accounts[0].name} cannot be kept: models.json gives no price for "
-            f"{assistant.name} (usd_per_million_input and usd_per_million_output)."
+            f"{assistant.name} ({listed(missing)})."
         )
     return None
 
@@ -228,4 +276,5 @@ def summarise(summaries: dict[str, RunSummary]) -> bool:
     answered = any(summary.outcomes[ANSWERED] for summary in summaries.values())
     polled = any(summary.polled for summary in summaries.values())
     reasons = {reason for summary in summaries.values() for reason in summary.reasons}
-    return (answered or not polled) and reasons.isdisjoint(OF_NO_USE)
+    resting = any(summary.rest is not None for summary in summaries.values())
+    return (answered or not polled) and not resting and reasons.isdisjoint(OF_NO_USE)

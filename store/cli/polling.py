@@ -13,7 +13,7 @@ import msgspec
 from flask import current_app
 
 from store.cli import app_settings, batching, refuse, unknown_category, with_data
-from store.cli.poll_runs import Order, PollContext, ask, lack, look_at
+from store.cli.poll_runs import Order, PollContext, ask, lack, look_at, past_pauses
 from store.data_file import REQUIRED
 from store.files import Catalogue, Files
 from store.history import History
@@ -133,9 +133,9 @@ def poll(  # noqa: PLR0913 - a command's options
 
     Exits with 0 when all is fine, with 1 when something is wrong that needs a person, and with 2
     when the command is called in a wrong way. Wrong is: a key or a price is missing, refused or
-    out of money; no poll brought an answer; the clock is wrong; a history cannot be read; and,
-    with --status, an assistant that is paused, failed ten times in a row, or has not answered for
-    twice as long as polls should be apart.
+    out of money; an assistant is paused; no poll brought an answer; the clock is wrong; a history
+    cannot be read or written; and, with --status, an assistant failed ten times in a row, or has
+    not answered for twice as long as polls should be apart.
     """
     _check_call(click.get_current_context().params)
     context = context_at(at)
@@ -153,14 +153,14 @@ def poll(  # noqa: PLR0913 - a command's options
         chosen = batching.batched(chosen, named=bool(models))
     categories = categories_named(context.catalogue, slugs)
     pairs = [Pair(slug, each, a) for slug, each in categories.items() for a in chosen]
-    adds_up = context.catalogue.site.daily_usd is not None  # over what all cost today
-    read = context.catalogue.categories if adds_up else dict.fromkeys(pair.slug for pair in pairs)
-    stands, unread = look_at(context, read)
+    stands, unread = look_at(context, context.catalogue.categories)
     for sentence in unread:
         click.echo(sentence, err=True)
     known = stands.known(pairs)
     order = _order(context, known, stands, samples, until_clear, due=due)
-    well = len(known) == len(pairs)
+    named = bool(slugs or models)
+    order, awake = past_pauses(context, order, stands, through=named and not batch)
+    well = awake and len(known) == len(pairs)
     if not order.calls:
         click.echo(order.nothing)
     elif dry_run:

@@ -17,7 +17,7 @@ from store.polls import answer_parsing, sample, secrets
 from store.polls.prompt import prompt
 from store.polls.providers import Reply, chat, gemini, messages, responses
 from store.polls.sending import Limits, Sent, Skipped
-from store.polls.spending import Meter, at_most, believed, usd
+from store.polls.spending import Meter, at_most, checked, usd
 from store.records import Answer, Failure, Poll, Usage
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def asked_in_batch(
         else:
             reply = PROVIDERS[assistant.api].read_reply(came)
         most = at_most(assistant, request_for(assistant, question).body)
-        reply = believed(assistant, most, reply)
+        reply = checked(assistant, most, reply)
         poll = _recordable(key, _poll(assistant, slug, question, reply, (note,), key))
         return Asked(poll, Limits().rest if reply.lasting else None)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from store.polls.asking import faults, looks_like_a_key
 from store.polls.providers.batches.queues import why_not
-from store.polls.spending import is_priced
+from store.polls.spending import missing_prices
+from store.rankings.sentences import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,11 +68,8 @@ def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[Mistake]:
         yield "base_url", "the key would travel unencrypted; use https", "warning"
     if assistant.batch and (why := why_not(assistant)):
         yield "batch", why, "error"
-    if site.daily_usd is not None and not is_priced(assistant):
-        message = (
-            "this assistant has no usd_per_million_input and usd_per_million_output, which "
-            "daily_usd of site.json needs"
-        )
+    if site.daily_usd is not None and (missing := missing_prices(assistant)):
+        message = f"this assistant has no {listed(missing)}, which daily_usd of site.json needs"
         yield None, message, "error"
 
 

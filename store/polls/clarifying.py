@@ -88,7 +88,7 @@ def passes(
             asked[pair.key] += 1
             if state is None or state.failure or state == before.of(pair):
                 asked[pair.key] = most
-            if state and state.cooldown_until:
+            if state and state.cooldown and state.cooldown.since == state.polled_at:
                 resting.add(pair.assistant.name)
 
 

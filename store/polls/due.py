@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from store.counting import CLOCK_TOLERANCE
 from store.history import HistoryError
-from store.rankings.poll_states import usd_on
+from store.rankings.poll_states import recorded_pause, usd_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from store.rankings.poll_states import PollState, PollStates
+    from store.rankings.poll_states import Pause, PollState, PollStates
     from store.records import Assistant, Category, Site
 
 RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota", "auth"})
@@ -112,6 +112,10 @@ class DuePolls(Struct, frozen=True):
     def of_model(self, model: str) -> list[PollState]:
         """How an assistant's pairs stand with whatever question, those that were ever polled."""
         return [held.ever[model] for held in self.states.values() if model in held.ever]
+
+    def pause_of(self, model: str, now: datetime) -> Pause | None:
+        """Return the pause that an assistant's polls call for, if one lasts."""
+        return recorded_pause(self.of_model(model), now)
 
     def usd_on(self, day: str) -> float:
         """What the polls of a UTC day cost; see :func:`store.rankings.poll_states.usd_on`."""

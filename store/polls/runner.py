@@ -21,6 +21,7 @@ from store.history import HistoryError
 from store.polls.asking import Asked, ask, key_of
 from store.polls.sending import Limits, Sender, Skipped
 from store.polls.spending import Budget
+from store.rankings.poll_states import pause_reason
 from store.records import Poll
 from store.times import rfc3339
 
@@ -69,7 +70,8 @@ class RunSummary(Struct):
             outcome, reason = poll.failure or ANSWERED, poll.error
             self.usd += (poll.usage.usd or 0) if poll.usage else 0
             if came.rest is not None:
-                self.paused = self.paused or poll.error
+                if self.rest is None:
+                    self.paused = pause_reason(poll)
                 self.rest = max(self.rest or 0, came.rest)
         self.outcomes[outcome] += 1
         if reason:

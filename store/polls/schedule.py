@@ -27,7 +27,7 @@ from store.polls.batches.files import Batches, under_way
 from store.polls.batches.scheduling import BatchSchedule, not_under_way
 from store.polls.batches.work import BatchWork
 from store.polls.clocks import Clock
-from store.polls.due import Pair, Rounds, look
+from store.polls.due import DuePolls, Pair, Rounds, look
 from store.polls.leases import Leases, leased, locks_in
 from store.polls.proof import DailyProof
 from store.polls.runner import Dependencies, run
@@ -76,6 +76,7 @@ class Schedule:
         self._clock = Clock()
         self._begun = self._clock.now()
         self._paused: dict[str, Pause] = {}
+        self._recorded: dict[str, Pause] = {}
         self._due: dict[str, int] = {}
         self._unlocked: str | None = None
         self._locks = locks_in(settings)
@@ -93,10 +94,7 @@ class Schedule:
     def status(self) -> ScheduleState:
         """How the schedule stands, for :mod:`store.web.health`."""
         pauses = self._pauses()
-        reasons = [
-            f"{name} is paused until {rfc3339(pause.until)}: {pause.why}"
-            for name, pause in sorted(pauses.items())
-        ]
+        reasons = [f"{name} is paused {pause}" for name, pause in sorted(pauses.items())]
         reasons += self._batches.reasons()
         reasons += [self._proof.reason] if self._proof.reason else []
         if self._unlocked:
@@ -189,10 +187,9 @@ class Schedule:
         running = {job.id for job in scheduler.get_jobs()}
         for name in running - wanted:
             scheduler.remove_job(name)
-        for name in self._paused.keys() - wanted:
-            del self._paused[name]
-        for name in self._due.keys() - wanted:
-            del self._due[name]
+        for by_name in (self._paused, self._recorded, self._due):
+            for name in by_name.keys() - wanted:
+                del by_name[name]
         for name in sorted(wanted - running):
             scheduler.add_job(
                 self._poll,
@@ -233,10 +230,8 @@ class Schedule:
             reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))
             level = logging.WARNING if reasons else logging.INFO
             log.log(level, "%s: %d asked, %s%s", name, summary.polled, summary, reasons)
-        if summary.paused or summary.rest is not None:
-            seconds = HOUR if summary.rest is None else summary.rest
-            why = summary.paused or ""
-            self._rest(name, seconds, why, why)
+        if summary.paused and summary.rest is None:
+            self._rest(name, HOUR, summary.paused, summary.paused)
 
     def _work(self, catalogue: Catalogue) -> BatchWork:
         store, files = self._store, self._batches.files
@@ -268,23 +263,37 @@ class Schedule:
         free = not_under_way(pairs, self._batches.files, catalogue)
         due: Sequence[Pair] = stands.due(free, rounds, self._clock.now())
         self._due[assistant.name] = len(due)
+        self._heed(assistant.name, stands)
         if assistant.name in self._pauses():
             return None
         if assistant.batch:
             due = self._batches.left_to_ask(due, stands, rounds, work)
         share = math.ceil(len(pairs) * rounds.most * self._settings.poll_tick / DAY)
-        return run(due[:share], deps, rounds).get(assistant.name)
+        summary = run(due[:share], deps, rounds).get(assistant.name)
+        if summary and summary.rest is not None:
+            self._heed(assistant.name, look(catalogue.categories, deps.states_of)[0])
+        return summary
+
+    def _heed(self, name: str, stands: DuePolls) -> None:
+        """Take in the pause that an assistant's polls call for, or that there is none any more."""
+        pause = stands.pause_of(name, self._clock.now())
+        if pause is None:
+            self._recorded.pop(name, None)
+        elif pause != self._recorded.get(name):
+            self._recorded[name] = pause
+            log.warning("%s is paused %s", name, pause)
 
     def _rest(self, name: str, seconds: float, reason: str, public: str) -> None:
         """Leave an assistant alone for a while; say why in the log, and ``public`` to anybody."""
         until = self._clock.now() + timedelta(seconds=seconds)
         self._paused[name] = Pause(until, public)
-        log.warning("%s is paused until %s: %s", name, rfc3339(until), reason)
+        log.warning("%s is paused %s", name, Pause(until, reason))
 
     def _pauses(self) -> dict[str, Pause]:
         """The pauses that are not over, by assistant."""
         now = self._clock.now()
-        return {name: pause for name, pause in self._paused.copy().items() if pause.until > now}
+        pauses = self._paused.copy() | self._recorded
+        return {name: pause for name, pause in pauses.items() if pause.until > now}
 
 
 def _unsettled(catalogue: Catalogue) -> Problem | None:

@@ -197,7 +197,7 @@ class Sender:
         why = self._clock.compare(date, began) if date else None
         if why:
             reply = msgspec.structs.replace(reply, outcome=Failure("http", why))
-        reply = meter.believed(reply)
+        reply = meter.checked(reply)
         meter.settle(reply.tokens, free=is_free)
         verdict = _Verdict() if why else self._verdict(came, reply, attempt)
         self._resting = self._resting or verdict.rest is not None

@@ -1,11 +1,13 @@
 """Money: what a poll may cost at most, what it did cost, and caps that are never exceeded.
 
 What an attempt may cost is reserved before it is sent and settled when its tokens are counted; if
-they are not, or not believably, it stays. Amounts are whole micro-dollars: sums are exact.
+they are not, it stays. What a provider states is charged, however large. Amounts are whole
+micro-dollars: sums are exact.
 """
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import threading
@@ -19,6 +21,7 @@ from store.disk import atomic_write
 from store.polls.batches.files import Batches, with_reserves
 from store.polls.leases import leased, locks_in
 from store.polls.providers import MAX_SEARCHES, Tokens
+from store.records import MOST_USD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,11 +35,8 @@ if TYPE_CHECKING:
     from store.records import Assistant
     from store.settings import Settings
 
-MOST_USD = 1e9
-"""No amount is more, whatever the prices, so that sums stay finite."""
-
-BELIEVED = 10
-"""A provider's counts are believed up to so many times what was reserved for them."""
+TOLERATED = 2
+"""Times what was reserved that an answer may cost before its assistant is paused."""
 
 OUTPUT_LIMITS = frozenset(
     {"max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"}
@@ -48,10 +48,18 @@ SEARCH_TOKENS = 10_000
 """Input tokens reserved for what one web search brings in."""
 
 
-def is_priced(assistant: Assistant) -> bool:
-    """Whether the assistant's cost is known; sample assistants cost nothing."""
-    prices = (assistant.usd_per_million_input, assistant.usd_per_million_output)
-    return assistant.api == "sample" or None not in prices
+PRICES = ("usd_per_million_input", "usd_per_million_output", "usd_per_thousand_searches")
+
+
+def missing_prices(assistant: Assistant) -> list[str]:
+    """Return the members of models.json without which the assistant's cost is unknown.
+
+    Sample assistants cost nothing, and one that does not search needs no price of searches.
+    """
+    if assistant.api == "sample":
+        return []
+    needed = PRICES if assistant.web_search else PRICES[:2]
+    return [member for member in needed if getattr(assistant, member) is None]
 
 
 def at_most(assistant: Assistant, body: Mapping[str, Any]) -> Tokens:
@@ -78,7 +86,7 @@ def usd(assistant: Assistant, tokens: Tokens) -> float | None:
     amount = (
         tokens.input * assistant.usd_per_million_input / 1e6
         + tokens.output * assistant.usd_per_million_output / 1e6
-        + tokens.searches * assistant.usd_per_thousand_searches / 1e3
+        + tokens.searches * (assistant.usd_per_thousand_searches or 0) / 1e3
     )
     return round(min(amount, MOST_USD), 6)
 
@@ -114,18 +122,33 @@ class RunAccount:
 class _Day(Struct):
     """The file's content: a UTC date, and what was spent or reserved on it."""
 
-    day: str
+    day: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$")]
     micros: Annotated[int, Meta(ge=0, le=10**18)]
 
 
 _DAYS = msgspec.json.Decoder(_Day)
 
 
+class DamagedSumError(OSError):
+    """The file of the day's sum is damaged: nobody knows what calls on their way may have cost."""
+
+    def __init__(self, path: Path) -> None:
+        sentence = (
+            f"{path.parent.name}/{path.name} is damaged. Delete it, and what history has for today "
+            "counts as spent; calls that brought no answer are not in that"
+        )
+        super().__init__(errno.EIO, sentence)
+
+    def __str__(self) -> str:
+        return self.strerror or ""
+
+
 class DailyAccount:
     """What all processes on a data directory may spend in one UTC day.
 
     The sum stands in a file, changed under a lock, and is never taken to be less than what history
-    has for the day (``spent_on``). What a killed process had reserved stays taken that day.
+    has for the day (``spent_on``). What a killed process had reserved stays taken that day. While
+    the file is damaged, nothing can be taken: :class:`DamagedSumError`.
     """
 
     def __init__(
@@ -180,6 +203,10 @@ class DailyAccount:
             path = self._directory / name
             if path.exists() and (path.is_dir() != is_folder or not os.access(path, os.W_OK)):
                 return f"{self.name} cannot be kept, for {path.name} cannot be written."
+        try:
+            self._held()
+        except OSError as error:
+            return f"{self.name} cannot be kept: {error.strerror}."
         return None
 
     def _locked(self) -> AbstractContextManager[bool]:
@@ -191,10 +218,13 @@ class DailyAccount:
         return _Day(today, max(found.micros if found.day == today else 0, known))
 
     def _held(self) -> _Day:
+        path = self._directory / "spent.json"
         try:
-            return _DAYS.decode((self._directory / "spent.json").read_bytes())
-        except (FileNotFoundError, ValueError, RecursionError):
-            return _Day("", 0)
+            return _DAYS.decode(path.read_bytes())
+        except FileNotFoundError:
+            return _Day("0000-00-00", 0)
+        except (ValueError, RecursionError):
+            raise DamagedSumError(path) from None
 
     def _change(self, now: _Day, by: int) -> None:
         self._write(_Day(now.day, max(now.micros + by, micros(self._spent_on(now.day)))))
@@ -268,25 +298,29 @@ class Budget:
                 account.settle(when, reserved, spent)
 
 
-UNBELIEVABLE = "the provider's token counts cannot be true and were left out"
+UNCOUNTED = "the provider counted no input tokens; the most that it may have cost is charged"
 
 
-def believed(assistant: Assistant, most: Tokens, reply: Reply) -> Reply:
-    """The reply without counts that nobody can believe; a note says so, or if it cost more."""
+def checked(assistant: Assistant, most: Tokens, reply: Reply) -> Reply:
+    """Return the reply with a note if it cost more than ``most``, what was reserved.
+
+    One that cost over ``TOLERATED`` times as much is ``lasting``: its assistant is paused, since
+    every other may cost as much. Counts without input are left out, as if there were none.
+    """
     if reply.tokens is None:
         return reply
-    is_believable = (
-        0 < reply.tokens.input <= BELIEVED * most.input
-        and reply.tokens.output <= BELIEVED * most.output
-        and reply.tokens.searches <= BELIEVED * max(most.searches, MAX_SEARCHES)
-    )
-    if not is_believable:
-        return msgspec.structs.replace(reply, tokens=None, notes=(*reply.notes, UNBELIEVABLE))
+    if reply.tokens.input == 0:
+        return msgspec.structs.replace(reply, tokens=None, notes=(*reply.notes, UNCOUNTED))
     spent, reserved = (micros(usd(assistant, each) or 0) for each in (reply.tokens, most))
     if spent <= reserved:
         return reply
     note = f"it cost {spent / 1e6:g} USD; {reserved / 1e6:g} USD were reserved"
-    return msgspec.structs.replace(reply, notes=(*reply.notes, note))
+    is_dear = spent > TOLERATED * reserved
+    if is_dear:
+        note += "; are the prices and limits in models.json right?"
+    return msgspec.structs.replace(
+        reply, notes=(*reply.notes, note), lasting=reply.lasting or is_dear
+    )
 
 
 def at_batch_price(assistant: Assistant) -> Assistant:
@@ -324,9 +358,9 @@ class Meter:
         self._taken = taken
         return None
 
-    def believed(self, reply: Reply) -> Reply:
-        """The reply without counts that nobody can believe; see :func:`believed`."""
-        return believed(self._assistant, self._most, reply)
+    def checked(self, reply: Reply) -> Reply:
+        """Return the reply with a note if it cost more than was reserved; see :func:`checked`."""
+        return checked(self._assistant, self._most, reply)
 
     def settle(self, tokens: Tokens | None, *, free: bool) -> None:
         """Replace what was reserved by the cost, nothing if ``free``; unknown, it stays taken."""

@@ -96,10 +96,7 @@ def status(  # noqa: PLR0913 - what is known of an assistant
     """How an assistant's pairs stand; those in its ``batches`` on their way are not ``free``."""
     name = assistant.name
     states = stands.of_model(name)
-    newest = max(states, key=lambda s: (s.polled_at, s.cooldown_until or ""), default=None)
-    paused = capped
-    if newest and newest.cooldown_until and newest.cooldown_until > now.isoformat():
-        paused = f"until {newest.cooldown_until}: {newest.error}"
+    pause = stands.pause_of(name, now)
     answered = max((s.answered_at for s in states if s.answered_at), default=None)
     failed = [time for state in states for time in state.failed_at]
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
@@ -113,7 +110,7 @@ def status(  # noqa: PLR0913 - what is known of an assistant
         open_answers=sum(taken for taken, _ in under_way),
         open_wanted=sum(taken + lacking for taken, lacking in under_way),
         running=running,
-        paused=paused,
+        paused=str(pause) if pause else capped,
         batches=batches,
         no_batches=no_batches,
         usd_today=round(sum(s.usd for s in states if s.polled_at[:10] == today), 6),

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 
 from store.records import MAX_SAMPLES
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,21 +24,34 @@ OUTAGE_FAILURES = 10
 """Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
 
 
+class Cooldown(Struct, frozen=True, gc=False):
+    """What a poll says of its assistant: to be left alone from its time on, until when, and why.
+
+    ``stated`` if the provider itself set the time. Times are RFC 3339.
+    """
+
+    since: str
+    until: str
+    why: str
+    stated: bool
+
+
 class PollState(Struct, frozen=True, gc=False):
     """One assistant's last poll in one category, and what came before it. Times are RFC 3339.
 
     ``failed_at`` are the times of the failures in a row that the last poll ends, ``answers`` those
     of the newest successes, five at most and oldest first; the last ``of_version`` of them are of
-    one served model in a row. ``cooldown_until`` is set where the last poll has its assistant left
-    alone. On the UTC day of the last poll there were ``asked`` polls, which cost ``usd``.
+    one served model in a row. The newest was an answer to a request of ``sent_at``, if that is
+    known. ``cooldown`` is the newest that a poll called for. On the UTC day of the last poll there
+    were ``asked`` polls, which cost ``usd``.
     """
 
     polled_at: str
     failure: FailureKind | None
-    error: str | None
-    cooldown_until: str | None
+    cooldown: Cooldown | None
     failed_at: tuple[str, ...]
     answers: tuple[str, ...]
+    sent_at: datetime | None
     of_version: int
     asked: int
     usd: float
@@ -52,6 +67,11 @@ class Pause(Struct, frozen=True):
 
     until: datetime
     why: str
+    stated: bool = False
+
+    def __str__(self) -> str:
+        """The end of a sentence on who is paused."""
+        return f"until {rfc3339(self.until)}: {self.why}"
 
 
 class ScheduleState(Struct, frozen=True):
@@ -123,6 +143,29 @@ def usd_on(day: str, states: Iterable[PollStates]) -> float:
     )
 
 
+def recorded_pause(states: Sequence[PollState], now: datetime) -> Pause | None:
+    """Return the longest pause of an assistant that its polls call for, by where each stands.
+
+    An answer to a request that was sent after a pause had begun ends it, whoever asked.
+    """
+    sent_at = max((state.sent_at for state in states if state.sent_at), default=None)
+    lasting = [
+        state.cooldown
+        for state in states
+        if state.cooldown
+        and not (sent_at and sent_at > datetime.fromisoformat(state.cooldown.since))
+    ]
+    longest = max(lasting, key=attrgetter("until"), default=None)
+    if longest is None or longest.until <= rfc3339(now):
+        return None
+    return Pause(datetime.fromisoformat(longest.until), longest.why, longest.stated)
+
+
+def pause_reason(poll: Poll) -> str:
+    """Return why a poll has its assistant left alone: its error, or what is noted of its cost."""
+    return poll.error or "; ".join(poll.notes)
+
+
 def outage(
     answered: str | None, failed: Sequence[str], every_days: int, since: datetime, now: datetime
 ) -> str | None:
@@ -150,11 +193,26 @@ def _state(polls: Sequence[Poll]) -> PollState:
     return PollState(
         polled_at=last.polled_at,
         failure=last.failure,
-        error=last.error,
-        cooldown_until=None if last.cooldown_until is UNSET else last.cooldown_until,
+        cooldown=next(filter(None, map(_cooldown, reversed(polls))), None),
         failed_at=tuple(poll.polled_at for poll in reversed(failures)),
         answers=tuple(poll.polled_at for poll in reversed(answers)),
+        sent_at=_sent_at(answers[0]) if answers else None,
         of_version=sum(1 for _ in version),
         asked=len(that_day),
         usd=sum(poll.usage.usd or 0 for poll in that_day if poll.usage),
     )
+
+
+def _cooldown(poll: Poll) -> Cooldown | None:
+    """What a poll calls for, if it does; only a rate limit's time is the provider's own."""
+    if poll.cooldown_until is UNSET:
+        return None
+    stated = poll.failure == "rate_limited"
+    return Cooldown(poll.polled_at, poll.cooldown_until, pause_reason(poll), stated)
+
+
+def _sent_at(poll: Poll) -> datetime | None:
+    """When the request for an answer was sent; of a batch's nobody knows."""
+    if poll.latency_ms is None:
+        return None
+    return datetime.fromisoformat(poll.polled_at) - timedelta(milliseconds=poll.latency_ms)

@@ -65,7 +65,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     """A provider's envelope, opened: the model's text or the failure, and what is known beside.
 
     ``passing`` failures may pass when asked again soon, after ``wait`` seconds if the body says
-    so; ``lasting`` ones (a bad key, spent money, a model that is gone) meet every other poll too.
+    so; ``lasting`` ones (a bad key, spent money, a model that is gone) meet every other poll too,
+    as may an answer that cost far more than was reserved for it.
     ``notes`` are for the record.
     """
 

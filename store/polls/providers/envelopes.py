@@ -43,6 +43,8 @@ STATUS_OF = {
 """The status that an error code stands for when it comes with HTTP 200."""
 
 MAX_ID = 200
+MOST_TOKENS = 10**15
+"""A count above this is taken for this: every reader of JSON can hold it."""
 
 
 CUT_OFF = Failure("truncated", "The answer was cut off at the output limit.")
@@ -168,7 +170,7 @@ def _total(value: Any) -> int | None:
     """A count, or the sum of those counts in a list that are there."""
     counts = value if isinstance(value, list) else [value]
     there = [n for n in counts if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
-    return sum(there) if there else None
+    return min(sum(there), MOST_TOKENS) if there else None
 
 
 def _codes(error: Mapping[str, Any]) -> Iterable[str]:

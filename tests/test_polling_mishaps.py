@@ -1,0 +1,181 @@
+"""What befalls an unlucky operator who polls: real commands and servers, and an unkind provider."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import append, failed
+from processes import call, flask_here, polls, provider, served, until, write_real
+from replaying import answer_text, envelope
+
+from store.times import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from processes import Provider
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Provider]:
+    """The provider's process."""
+    with provider() as process:
+        yield process
+
+
+def data_of(tmp_path: Path, asked: Provider, count: int, **fields: Any) -> Path:
+    """A data directory of so many categories that Grok is asked about, one at a time."""
+    asked.follow({})
+    slugs = [f"c-{n}" for n in range(count)]
+    fields = {"names": ["Grok"], "concurrency": 1, **fields}
+    return write_real(tmp_path / "data", asked.url, slugs, **fields)
+
+
+# ------------------------------------------------------------------ money
+
+
+def stating(given: int, made: int) -> dict[str, Any]:
+    """A step of the provider: a good answer that is said to have taken so many tokens."""
+    body = envelope("chat", answer_text(["Alpha"]), "grok")
+    return {"body": body | {"usage": {"prompt_tokens": given, "completion_tokens": made}}}
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["sum kept", "sum deleted"])
+def test_what_a_provider_states_is_charged_and_pauses_it(
+    tmp_path: Path, asked: Provider, *, kept: bool
+) -> None:
+    """Forty times the reserve is spent, whatever the cap: it is said, and nothing more is asked."""
+    data = data_of(tmp_path, asked, 4, daily_usd=0.5)
+    asked.follow({"grok": [stating(50_000, 150_000)]})
+    before = len(asked.seen())
+    done = flask_here(data, "poll", "--all")
+    assert (done.exit_code, len(asked.seen()) - before) == (1, 1)
+    assert "Grok: 1 answered, 3 left for next time, 1.6000 USD" in done.output
+    assert "Grok was paused: it cost 1.6 USD; 0.04" in done.output
+    assert [poll.usage and poll.usage.usd for poll in polls(data)] == [1.6]
+    if not kept:
+        (data / ".locks" / "spent.json").unlink()
+    status = flask_here(data, "poll", "--status")
+    assert status.exit_code == 1
+    assert "paused until 20" in status.output
+    assert ": it cost 1.6 USD; 0.04" in status.output
+    assert "Spent today: 1.60 of 0.5 USD." in status.output
+    assert flask_here(data, "poll", "c-3").output.endswith("leaves too little for another poll\n")
+    assert len(asked.seen()) - before == 1
+
+
+def test_twice_what_was_reserved_pauses_nobody(tmp_path: Path, asked: Provider) -> None:
+    """Reserves are guesses: the answer is charged and noted, and the others are asked."""
+    data = data_of(tmp_path, asked, 4, daily_usd=0.5)
+    asked.follow({"grok": [stating(2_500, 7_500)]})
+    done = flask_here(data, "poll", "--all")
+    assert done.exit_code == 0
+    assert "Grok: 4 answered, 0.3200 USD" in done.output
+    assert flask_here(data, "poll", "--status").exit_code == 0
+
+
+def test_a_damaged_sum_asks_nothing_until_it_is_mended(tmp_path: Path, asked: Provider) -> None:
+    """Command and status say which file to delete; then what history has of today counts."""
+    data = data_of(tmp_path, asked, 2, daily_usd=0.05)
+    assert flask_here(data, "poll", "c-0").exit_code == 0
+    before, spent = len(asked.seen()), data / ".locks" / "spent.json"
+    spent.write_text('{"day": "20')
+    why = "daily_usd 0.05 of site.json cannot be kept: .locks/spent.json is damaged. Delete it, and"
+    for arguments in (["c-1"], ["--due"], ["--status"]):
+        done = flask_here(data, "poll", *arguments)
+        assert (done.exit_code, why in done.output) == (1, True), arguments
+    assert len(asked.seen()) == before
+    spent.unlink()
+    assert flask_here(data, "poll", "c-1").exit_code == 0
+    today = datetime.now(UTC).date().isoformat()
+    assert json.loads(spent.read_text()) == {"day": today, "micros": 8800}
+
+
+@pytest.mark.parametrize("price", [None, 0, 5])
+def test_searches_without_a_price_are_refused_under_a_cap(
+    tmp_path: Path, asked: Provider, price: float | None
+) -> None:
+    """Else they would bill as free: `check` names the member, and nothing is asked."""
+    fields = {"web_search": True, "usd_per_thousand_searches": price}
+    given = {key: value for key, value in fields.items() if value is not None}
+    data = data_of(tmp_path, asked, 1, daily_usd=1, **given)
+    before, check = len(asked.seen()), flask_here(data, "check")
+    done = flask_here(data, "poll", "--all")
+    if price is None:
+        said = "has no usd_per_thousand_searches, which daily_usd of site.json needs"
+        assert (check.exit_code, said in check.output) == (1, True)
+        assert (done.exit_code, said in done.output) == (1, True)
+        assert len(asked.seen()) == before
+    else:
+        assert (check.exit_code, done.exit_code) == (0, 0), check.output + done.output
+
+
+# ------------------------------------------------------------------ pauses
+
+FAST = {"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.1"}
+
+
+def reasons(url: str) -> str:
+    """Why a server is degraded."""
+    return " ".join(call(f"{url}/healthz")["reasons"])
+
+
+def test_a_pause_outlives_the_process_and_ends_with_an_answer(
+    tmp_path: Path, asked: Provider
+) -> None:
+    """A server that is started again heeds it; an answer to anybody ends it in that server."""
+    data = data_of(tmp_path, asked, 3)
+    append(data, [failed("Grok", "auth", ago(1), slug="c-0", cooldown_until=ago(-5))])
+    before = len(asked.seen())
+    with served(data, **FAST) as (url, _):
+        until(lambda: "Grok is paused until 20" in reasons(url))
+        done = flask_here(data, "poll", "--due")
+        assert (done.exit_code, done.stdout) == (1, "Nothing was asked.\n")
+        assert '; `flask poll --due --model "Grok"` asks one question first\n' in done.stderr
+        assert len(asked.seen()) == before
+        done = flask_here(data, "poll", "--due", "--model", "Grok")
+        assert (done.exit_code, "Grok: 2 answered" in done.output) == (0, True), done.output
+        until(lambda: call(f"{url}/healthz")["status"] == "ok")
+        assert len(polls(data)) == 3, "the failed one is due in six hours"
+
+
+@pytest.mark.parametrize("arguments", [("--all", "--model", "Grok"), ("c-0", "c-1", "c-2")])
+@pytest.mark.parametrize(("step", "code", "sent"), [({"status": 401}, 1, 1), ({}, 0, 3)])
+def test_one_question_goes_through_a_pause(
+    tmp_path: Path,
+    asked: Provider,
+    arguments: tuple[str, ...],
+    step: dict[str, Any],
+    code: int,
+    sent: int,
+) -> None:
+    """Though more could be asked at once: its answer lets the others go, its failure none."""
+    data = data_of(tmp_path, asked, 3, concurrency=4)
+    append(data, [failed("Grok", "auth", ago(1), slug="c-0", cooldown_until=ago(-5))])
+    asked.follow({"grok": [step]} if step else {})
+    before = len(asked.seen())
+    done = flask_here(data, "poll", *arguments)
+    assert (done.exit_code, len(asked.seen()) - before) == (code, sent), done.output
+
+
+def test_no_question_goes_through_a_wait_that_the_provider_set(
+    tmp_path: Path, asked: Provider
+) -> None:
+    """It said when to come again; whoever is named otherwise is asked."""
+    data = data_of(tmp_path, asked, 1, names=["Grok", "GPT"])
+    end = ago(-1)
+    append(data, [failed("Grok", "rate_limited", ago(1), slug="c-0", cooldown_until=end)])
+    before = len(asked.seen())
+    done = flask_here(data, "poll", "c-0", "--model", "Grok", "--model", "GPT")
+    assert (done.exit_code, len(asked.seen()) - before) == (1, 1)
+    assert f"Grok is paused until {end}: It failed: rate_limited.\n" in done.stderr
+    assert "GPT: 1 answered" in done.output
+
+
+def ago(hours: float) -> str:
+    """The time so many hours ago."""
+    return rfc3339(datetime.now(UTC) - timedelta(hours=hours))
