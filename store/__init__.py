@@ -7,8 +7,8 @@ An import may only point down this list, and modules on one line do not import e
     monitoring
     web | polls
     embeddings
-    tuning | watcher | copies | publishing
-    dataset
+    tuning | watcher | copies
+    publishing
     memory
     edits | rebuilding
     snapshot

@@ -5,8 +5,8 @@ Other commands read it, and write only what protects: ``flask withhold`` its wit
 
 It holds a plain copy of every good hand-edited file under its own relative name and with its
 modification time, so that an operator can compare it and copy it back, ``history.json``, which
-says where each history file ended, and what :mod:`store.dataset.leaves` keeps of the proof. Nothing
-in it is needed while all is well.
+says where each history file ended, and what :mod:`store.publishing.leaves` keeps of the proof.
+Nothing in it is needed while all is well.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from builders import answered, failed, write_data
 from werkzeug.serving import make_server
 
-from store.dataset.writing import MARK, Source, Written, write
 from store.memory import Store
+from store.publishing.dataset import MARK, Source, Written, write
 from store.publishing.directories import Writer, owned
 
 if TYPE_CHECKING:

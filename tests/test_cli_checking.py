@@ -18,8 +18,8 @@ from builders import answered, app_over, append, command, write_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.dataset.leaves import LeafList
 from store.files import CRITICAL, Files
+from store.publishing.leaves import LeafList
 from store.records import Problem
 
 if TYPE_CHECKING:

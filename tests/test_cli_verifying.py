@@ -16,7 +16,7 @@ from flask import request
 
 from store.cli import verifying
 from store.cli.downloading import Download, Refused
-from store.dataset.writing import sums
+from store.publishing.dataset import sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from test_copies_backups import contents
 
 from store.copies import uploads
 from store.copies.places import Folder, Item, PlaceError, Read, _reason, place
-from store.copies.trees import Exported, Manifest
+from store.publishing.trees import Exported, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -9,8 +9,8 @@ import pytest
 from builders import answered, append
 from datasets import DAYS, small_data
 
-from store.dataset.leaves import LeafList, first_listing
 from store.polls.proof import DailyProof
+from store.publishing.leaves import LeafList, first_listing
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 from builders import answered, app_over, append, command, write_json
 from datasets import small_data, written
 
-from store.dataset import formats
+from store.publishing import formats
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,9 +14,9 @@ from flask.cli import with_appcontext
 from store.cli import app_settings, plural, with_data
 from store.copies import backups
 from store.copies.places import PlaceError, is_cloud, place
-from store.dataset.leaves import LeafList, ProofError
 from store.polls.leases import held, locks_in
 from store.polls.schedule import LOCK, other_owner
+from store.publishing.leaves import LeafList, ProofError
 from store.times import rfc3339
 from store.web.openapi import VERSION
 

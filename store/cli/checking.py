@@ -14,12 +14,12 @@ import click
 import msgspec
 
 from store.cli import alias_checks, app_settings, checks, encoding, name_checks, plural, with_data
-from store.dataset import leaves, manifest
 from store.disk import read_regular
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
 from store.polls.assistant_checks import mistakes
+from store.publishing import leaves, manifest
 from store.rankings.names import Names
 from store.records import Problem
 

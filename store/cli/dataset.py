@@ -12,11 +12,11 @@ import click
 from flask import current_app
 
 from store.cli import app_settings, plural, refuse, this_writer, with_data
-from store.dataset import formats
-from store.dataset.leaves import ProofError
-from store.dataset.manifest import FOLDER
-from store.dataset.writing import DatasetError, Source, Written, write
+from store.publishing import formats
+from store.publishing.dataset import DatasetError, Source, Written, write
 from store.publishing.directories import DirectoryError, owned
+from store.publishing.leaves import ProofError
+from store.publishing.manifest import FOLDER
 
 if TYPE_CHECKING:
     from store.memory import Store

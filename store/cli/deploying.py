@@ -18,8 +18,8 @@ from slugify import slugify
 from store.cli import app_settings, with_data
 from store.cli.dashboards import dashboard
 from store.cli.exporting import CACHING, MANIFEST
-from store.copies.trees import DATA, Manifest
 from store.files import Files
+from store.publishing.trees import DATA, Manifest
 from store.settings import NOT_THE_SAMPLE
 from store.web.hosts import host_name, host_of, is_ip
 from store.web.pages.rendering import environment

@@ -33,15 +33,16 @@ from store.cli import app_settings, refuse, this_writer, with_data
 from store.cli.dataset import written_for
 from store.copies import uploads
 from store.copies.places import PlaceError, is_cloud, place
-from store.copies.trees import OBJECTS, Exported, Manifest
-from store.dataset import manifest as dataset
-from store.dataset import metadata, writing
 from store.disk import atomic_write
 from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.last_good import FOLDER
 from store.polls.leases import leased, locks_in
+from store.publishing import manifest as dataset
+from store.publishing import metadata
+from store.publishing.dataset import sums
 from store.publishing.directories import DirectoryError, owned
+from store.publishing.trees import OBJECTS, Exported, Manifest
 from store.rankings.names import slug as slug_of
 from store.times import rfc3339
 
@@ -246,7 +247,7 @@ class Tree:
         self._place(MANIFEST, body, None, known=False)
         self._place(REDIRECTS, listed.encode(), None, known=False)
         self._place(CACHING, _caching(manifest).encode(), None, known=False)
-        (self.folder / dataset.SUMS).write_bytes(writing.sums(self._digests))
+        (self.folder / dataset.SUMS).write_bytes(sums(self._digests))
         tree = self._trees / hashlib.sha256(body).hexdigest()[:16]
         if tree.exists():
             shutil.rmtree(self.folder)

@@ -23,12 +23,12 @@ from werkzeug.utils import import_string
 from store.cli import plural, this_writer
 from store.cli.downloading import Download, Refused
 from store.cli.exporting import MANIFEST, REDIRECTS, moved_paths, static_paths
-from store.copies.trees import Manifest
-from store.dataset import leaves, manifest, verifying
-from store.dataset.leaves import Head, Heads
-from store.dataset.verifying import Difference, Proved, compare
 from store.files import DataDirectoryError
+from store.publishing import leaves, manifest, verifying
 from store.publishing.directories import DirectoryError, owned
+from store.publishing.leaves import Head, Heads
+from store.publishing.trees import Manifest
+from store.publishing.verifying import Difference, Proved, compare
 from store.settings import Settings
 from store.web.pages.pictures import rasteriser
 

@@ -24,12 +24,12 @@ import msgspec
 from msgspec import Struct
 
 from store.copies.places import AT_ONCE, Item, Place, Read, Replaced
-from store.dataset import manifest as dataset
-from store.dataset.leaves import FOLDER as PROOF
-from store.dataset.leaves import Heads, LeafList, parse
 from store.disk import atomic_write, opened
 from store.last_good import CHECKPOINTS
 from store.last_good import FOLDER as LAST_GOOD
+from store.publishing import manifest as dataset
+from store.publishing.leaves import FOLDER as PROOF
+from store.publishing.leaves import Heads, LeafList, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from store.copies.places import Item, Place, Replaced
-from store.copies.trees import DATA, OBJECTS, Manifest
+from store.publishing.trees import DATA, OBJECTS, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
 """The proof, kept by the server that polls: what history holds is listed once each UTC day.
 
 It is done at the day's first poll, which closes the day before, and by ``flask dataset``. A kill
-leaves at most a torn line, which the next run writes again (:mod:`store.dataset.leaves`).
+leaves at most a torn line, which the next run writes again (:mod:`store.publishing.leaves`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
-from store.dataset.leaves import FOLDER, LeafList, ProofError
+from store.publishing.leaves import FOLDER, LeafList, ProofError
 from store.times import rfc3339
 
 if TYPE_CHECKING:

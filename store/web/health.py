@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.counting import latest_time
-from store.dataset import manifest
+from store.publishing import manifest
 from store.rankings.poll_states import PollState, ScheduleState, outage, usd_on
 from store.records import Problem, Severity
 from store.times import rfc3339

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from flask import Response, send_file
 from msgspec import Struct
 
-from store.dataset import leaves, manifest, metadata, tables
 from store.listing import MISSING, Signature, signature_of
+from store.publishing import leaves, manifest, metadata, tables
 from store.snapshot import last_modified
 from store.web.errors import ProblemResponse
 from store.web.http_responses import CACHE_CONTROL, FOR_GOOD
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from store.dataset.leaves import Head
-    from store.dataset.manifest import Manifest
+    from store.publishing.leaves import Head
+    from store.publishing.manifest import Manifest
     from store.records import Problem
     from store.web.snapshot_view import SnapshotView
 

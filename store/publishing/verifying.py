@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct, field
 
-from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
-from store.dataset.leaves import Head, Heads, Leaf, check_grown, parse, parse_heads
-from store.dataset.merkle import Tree, leaf_hash
-from store.dataset.writing import MARK, sums
 from store.disk import read_regular
 from store.line_codec import decode_line, has_valid_checksum, has_valid_id, id_of
 from store.memory import Store
+from store.publishing import catalogue, evidence, formats, leaves, manifest, metadata, tables
+from store.publishing.dataset import MARK, sums
+from store.publishing.leaves import Head, Heads, Leaf, check_grown, parse, parse_heads
+from store.publishing.merkle import Tree, leaf_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from store.dataset.manifest import Manifest
+    from store.publishing.manifest import Manifest
 
 _AROUND = 30
 """Bytes shown on both sides of a difference."""

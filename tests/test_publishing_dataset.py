@@ -16,12 +16,12 @@ from broken import write_one_of_each
 from builders import answered, append, write_json
 from datasets import NOW, SLUGS, small_data, written
 
-from store.dataset import formats, tables
-from store.dataset.leaves import LeafList, ProofError
-from store.dataset.manifest import problems, versions
-from store.dataset.writing import MARK, DatasetError
 from store.files import Files
 from store.history import History
+from store.publishing import formats, tables
+from store.publishing.dataset import MARK, DatasetError
+from store.publishing.leaves import LeafList, ProofError
+from store.publishing.manifest import problems, versions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -228,7 +228,7 @@ def test_nothing_of_an_operators_own_is_published(data: Path) -> None:
 
 def test_a_published_catalogue_is_the_catalogue(tmp_path: Path) -> None:
     """Restored, its files say what the operator's say, whatever their kind."""
-    from store.dataset import catalogue  # noqa: PLC0415
+    from store.publishing import catalogue  # noqa: PLC0415
 
     data = write_one_of_each(tmp_path / "data")
     found = Files(data).scan()
@@ -243,7 +243,7 @@ def test_a_published_catalogue_is_the_catalogue(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", ["../evil.json", "history/x.jsonl", "categories/../x.json", "x"])
 def test_a_published_catalogue_writes_nowhere_else(tmp_path: Path, file: str) -> None:
     """Whatever a stranger's catalogue calls its files."""
-    from store.dataset import catalogue  # noqa: PLC0415
+    from store.publishing import catalogue  # noqa: PLC0415
 
     line = json.dumps({"file": file, "says": {}}).encode()
     with pytest.raises(ValueError, match="is no data file"):

@@ -18,10 +18,10 @@ import pytest
 from builders import answered, append
 from datasets import DAYS, NOW, SLUGS, small_data
 
-from store.dataset.leaves import LeafList, ProofError, first_listing
-from store.dataset.merkle import Tree, leaf_hash
 from store.history import HistoryError
 from store.line_codec import decode_line, encode_line
+from store.publishing.leaves import LeafList, ProofError, first_listing
+from store.publishing.merkle import Tree, leaf_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable

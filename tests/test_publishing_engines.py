@@ -15,8 +15,8 @@ import pytest
 from builders import app_over
 from datasets import NOW, running
 
-from store.dataset.writing import Source, write
 from store.memory import Store
+from store.publishing.dataset import Source, write
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from store.dataset.leaves import Leaf, sealed_lines, sort_key_of
-from store.dataset.merkle import leaf_hash
 from store.disk import opened, read_regular
 from store.history import History
 from store.line_codec import (
@@ -21,6 +19,8 @@ from store.line_codec import (
     id_of,
     redacted,
 )
+from store.publishing.leaves import Leaf, sealed_lines, sort_key_of
+from store.publishing.merkle import leaf_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from store.dataset.leaves import HEADS
+from store.publishing.leaves import HEADS
 from store.records import Problem
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from store.dataset.tables import MONTHLY, NESTED, WHOLE, Column, Table
+from store.publishing.tables import MONTHLY, NESTED, WHOLE, Column, Table
 from store.urls import LICENCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from store.dataset.manifest import File, Manifest
+    from store.publishing.manifest import File, Manifest
 
 NAMES = ("datapackage.json", "croissant.json", "CITATION.cff", "LICENSE")
 """The files that describe a version."""

@@ -17,10 +17,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.dataset import catalogue, evidence, formats, leaves, manifest, metadata, tables
-from store.dataset.leaves import Head, LeafList, ProofError
-from store.dataset.manifest import File, Manifest, Redaction
 from store.disk import atomic_write
+from store.publishing import catalogue, evidence, formats, leaves, manifest, metadata, tables
+from store.publishing.leaves import Head, LeafList, ProofError
+from store.publishing.manifest import File, Manifest, Redaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

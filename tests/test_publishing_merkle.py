@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from store.dataset.merkle import Tree, leaf_hash
+from store.publishing.merkle import Tree, leaf_hash
 
 
 def by_definition(leaves: list[bytes]) -> bytes:

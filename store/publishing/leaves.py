@@ -22,10 +22,10 @@ import msgspec
 from msgspec import Struct, field
 
 from store.counting import latest_time
-from store.dataset.merkle import Tree, leaf_hash
 from store.disk import locked, read_regular
 from store.last_good import LastGood
 from store.line_codec import has_valid_checksum
+from store.publishing.merkle import Tree, leaf_hash
 from store.records import is_slug
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from store.dataset import manifest as dataset
+from store.publishing import manifest as dataset
 
 DATA = "/data/"
 """Where the dataset is; its files need no page of their own and change with every version."""

@@ -16,12 +16,12 @@ import pytest
 from builders import answered, append, write_json
 from datasets import NOW, SLUGS, copied, small_data, written
 
-from store.dataset import formats, manifest, metadata, verifying
-from store.dataset.leaves import Head, LeafList
-from store.dataset.verifying import Difference
-from store.dataset.writing import MARK, Source, sums, write
 from store.line_codec import encode_line
 from store.memory import Store
+from store.publishing import formats, manifest, metadata, verifying
+from store.publishing.dataset import MARK, Source, sums, write
+from store.publishing.leaves import Head, LeafList
+from store.publishing.verifying import Difference
 from store.records import Poll
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from store.dataset.tables import Column, Row, Table
+    from store.publishing.tables import Column, Row, Table
 
 ROW_GROUP = 20_000
 """Rows read together: 0.5 MB of polls, so that one category costs little and statistics are few."""

@@ -1,1 +1,0 @@
-"""The open dataset: tables and evidence as files, the proof over them, and how both are checked."""
