@@ -15,10 +15,10 @@ An import may only point down this list, and modules on one line do not import e
     counting
     files | history | rankings
     data_file
-    checkpoints
+    proof
     validation | last_good | listing | claims
     json_positions
-    line_codec
+    line_codec | ledger
     records | settings
     urls | cleaning | times | disk
 

@@ -68,25 +68,50 @@ def beyond(polls: Iterable[Stored], withheld: Container[str], now: datetime) -> 
             yield Problem(f"history/{stored.file}.jsonl", stored.line, 1, message)
 
 
-def records(logs: Sequence[Log]) -> tuple[list[Stored], list[Problem]]:
-    """The polls that count, file by file as listed, and all damage in a category's files.
+def records(
+    logs: Sequence[Log], withheld: Container[str] = ()
+) -> tuple[list[Stored], list[Problem]]:
+    """Return the polls that count, file by file as listed, and all damage in a category's files.
 
-    Beside what cannot be read, a line is damage that is another category's or whose id stood
-    before, in this file or in one listed earlier.
+    Beside what cannot be read, a line is damage that is another category's, whose id stood before,
+    in this file or in one listed earlier, or whose time is before that of the nearest earlier line
+    which is neither damage nor ``withheld``: nobody can add an answer to the past.
     """
     problems = [problem for log in logs for problem in log.problems]
     files = [log.file for log in logs]
     counted: dict[str, Stored] = {}
     for log in logs:
+        before: Stored | None = None
         for stored in log.polls:
-            if stored.poll.slug not in files:
-                what = f'"{stored.poll.slug}"' if is_slug(stored.poll.slug) else "something else"
-                why = f"it is a poll of {what}, which is not what this file is about"
+            if why := _fault(stored, files, counted, before, withheld):
                 problems.append(damage(log.file, stored.line, why))
-            elif (first := counted.setdefault(stored.poll.id, stored)) is not stored:
-                why = f"its id stands already in line {first.line} of history/{first.file}.jsonl"
-                problems.append(damage(log.file, stored.line, why))
+                continue
+            counted[stored.poll.id] = stored
+            if stored.poll.id not in withheld:
+                before = stored
     return list(counted.values()), problems
+
+
+def _fault(
+    stored: Stored,
+    files: Sequence[str],
+    counted: Mapping[str, Stored],
+    before: Stored | None,
+    withheld: Container[str],
+) -> str | None:
+    """Why a line is damage; ``before`` is the nearest earlier line that is not, nor withheld."""
+    poll = stored.poll
+    if poll.slug not in files:
+        what = f'"{poll.slug}"' if is_slug(poll.slug) else "something else"
+        return f"it is a poll of {what}, which is not what this file is about"
+    if first := counted.get(poll.id):
+        return f"its id stands already in line {first.line} of history/{first.file}.jsonl"
+    if before and poll.polled_at < before.poll.polled_at and poll.id not in withheld:
+        return (
+            f"its time, {poll.polled_at}, is before that of line {before.line}, "
+            f"{before.poll.polled_at}"
+        )
+    return None
 
 
 def in_order(polls: Sequence[Stored], withheld: Container[str]) -> list[Stored]:
@@ -122,7 +147,7 @@ def states_of(history: History, slug: str, catalogue: Catalogue, now: datetime) 
     logs = read_logs(history, slug, catalogue)
     for problem in losses(logs):
         raise HistoryError(str(problem))
-    stored, _ = records(logs)
+    stored, _ = records(logs, catalogue.withheld)
     for problem in beyond(stored, catalogue.withheld, now):
         raise HistoryError(str(problem))
     latest = latest_time(now)

@@ -155,3 +155,26 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def append_lines(path: Path, data: bytes) -> None:
+    """Add whole lines to a file, durably; what a crash left of a line there goes first.
+
+    The caller keeps others from writing. One write and one fsync.
+
+    Raises:
+        OSError: they could not be written; what was there is as it was.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o640)
+    try:
+        check_regular(handle, path)
+        whole = os.pread(handle, os.fstat(handle).st_size, 0).rpartition(b"\n")[0].rstrip(b"\n")
+        end = len(whole) + bool(whole)
+        os.ftruncate(handle, end)
+        if os.write(handle, data) < len(data):
+            os.ftruncate(handle, end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    sync_directory(path.parent)

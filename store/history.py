@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.checkpoints import NOTHING, Checkpoint, Checkpoints
 from store.disk import check_regular, opened, read_regular, sync_directory
-from store.last_good import CHECKPOINTS, FOLDER, LastGood, unreadable
+from store.ledger import FOLDER, HEADS, LEDGER, Ledger, LedgerError
 from store.line_codec import decode_line, encode_line, has_valid_checksum
 from store.listing import signature_at, signature_of
+from store.proof import Proof
 from store.records import Problem
 from store.times import rfc3339
 
@@ -30,12 +30,19 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
+    from store.ledger import Entry
     from store.listing import Signature
     from store.records import Poll
 
 _LONGEST = 200
 """Characters of a reason; the reader of JSON may quote what a line says."""
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+
+
+_RESTORE = (
+    "put the folder proof back from a copy, or accept what is there: "
+    'flask check --accept-history --all --reason "…"'
+)
 
 
 class HistoryError(Exception):
@@ -53,12 +60,16 @@ class Stored(Struct, frozen=True):
 
 
 class Log(Struct, frozen=True):
-    """What the history file of a slug holds, oldest first, and what in it could not be read."""
+    """What the history file of a slug holds, oldest first, and what in it could not be read.
+
+    ``open`` are the ledger's entries for lines of days that are not closed yet.
+    """
 
     file: str
     polls: tuple[Stored, ...] = ()
     problems: tuple[Problem, ...] = ()
     signature: Signature | None = None
+    open: tuple[Entry, ...] = ()
 
     @property
     def unread(self) -> bool:
@@ -67,14 +78,21 @@ class Log(Struct, frozen=True):
 
 
 class History:
-    """The history files in one directory: read by anyone, appended to by one writer at a time."""
+    """The history files in one directory: read by anyone, appended to by one writer at a time.
+
+    ``ledger`` is the one that proves them, as of the last look; ``fault`` says why it is not known,
+    or not any more.
+    """
 
     decode = staticmethod(decode_line)
     is_intact = staticmethod(has_valid_checksum)
 
     def __init__(self, directory: Path) -> None:
+        self.ledger = Ledger()
+        self.fault: Problem | None = None
         self._directory = directory
-        self._checkpoints = Checkpoints(LastGood(directory.parent))
+        self._proof = Proof(directory.parent)
+        self._proof_files: object = None
         self._broken: set[str] = set()
         self._parent_synced = False
 
@@ -86,13 +104,9 @@ class History:
         """The slug of every history file with a signature that changes when the file does.
 
         Raises:
-            HistoryError: the directory is there and cannot be looked into, or nobody can say where
-                the files ended before.
+            HistoryError: the directory is there and cannot be looked into.
         """
-        try:
-            self._checkpoints.refresh()
-        except OSError as error:
-            raise HistoryError(unreadable(error)) from error
+        self._look_at_ledger()
         found: dict[str, Signature] = {}
         try:
             with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
@@ -115,16 +129,22 @@ class History:
 
         One that has lost what it once held is as one that cannot be read.
         """
-        checkpoint = self._checkpoints.of(slug)
+        self._ensure_ledger()
+        if self.fault and self._proof_files is None:
+            return Log(slug, problems=(self.fault,))
         try:
             with opened(self.path(slug)) as handle:
                 found = os.fstat(handle)
                 data = os.pread(handle, found.st_size, 0)
         except FileNotFoundError:
-            return self._log_without_file(slug, checkpoint)
+            found, data = None, b""
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
             return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
+        if problem := self._loss(slug, data if found else None):
+            return Log(slug, problems=(problem,))
+        if found is None:
+            return Log(slug)
         polls: list[Stored] = []
         problems: list[Problem] = []
         for number, start, line in _lines(data):
@@ -134,69 +154,61 @@ class History:
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
-        if checkpoint and not _holds(polls, checkpoint):
-            return Log(slug, problems=(_lost(slug, checkpoint, "it was cut short or changed"),))
-        if polls:
-            self._checkpoints.see(slug, _checkpoint(polls[-1]))
-        return Log(slug, tuple(polls), tuple(problems), signature_of(found))
-
-    @property
-    def damaged_checkpoints(self) -> Problem | None:
-        """What is wrong if nobody can say where the files ended before, and so what is lost."""
-        if not self._checkpoints.damaged:
-            return None
-        message = (
-            "it is broken, so that a loss of history is unseen; put it back from a backup, or "
-            f"{_accept('--all')}"
-        )
-        return Problem(f"{FOLDER}/{CHECKPOINTS}", 1, 1, message)
+        tail = data[self.ledger.last(slug).bytes :]
+        entries = tuple(self.ledger.open_entries(slug, tail))
+        return Log(slug, tuple(polls), tuple(problems), signature_of(found), entries)
 
     def remembered(self) -> list[str]:
-        """The slug of every history file that is known to have held something."""
-        return self._checkpoints.slugs()
+        """The slug of every history file that the ledger says held something."""
+        return [file for file, entry in self.ledger.newest.items() if entry.lines]
 
-    def accepted(self) -> list[str]:
-        """The slug of every history file that an operator accepted to be empty or gone."""
-        return self._checkpoints.slugs(accepted=True)
-
-    def keep_checkpoints(self) -> None:
-        """Write down where the files ended that were read; see :meth:`Checkpoints.write`.
+    def accept(self, slugs: Sequence[str], reason: str, today: str) -> list[Entry]:
+        """Take files as they are for all that they should hold; return their entries.
 
         Raises:
-            OSError: it could not be written.
+            HistoryError: one cannot be read, or the ledger cannot be written.
         """
-        self._checkpoints.write()
-
-    def accept(self, *slugs: str) -> list[Log]:
-        """Take files as they are for all that they should hold, and return that.
-
-        Raises:
-            HistoryError: one cannot be read, or the checkpoints cannot be written.
-        """
-        bare = History(self._directory)  # it knows no checkpoints: they are taken in by a look
-        logs = [bare.read(slug) for slug in slugs]
-        for log in logs:
-            if log.unread:
-                raise HistoryError(str(log.problems[0]))
-        checkpoints = [_checkpoint(log.polls[-1]) if log.polls else NOTHING for log in logs]
         try:
-            self._checkpoints.accept(dict(zip(slugs, checkpoints, strict=True)))
+            return self._proof.accept(slugs, reason, today)
         except OSError as error:
-            raise HistoryError(f".last-good cannot be written: {error.strerror}") from error
-        return logs
+            name = os.path.basename(error.filename or FOLDER)  # noqa: PTH119 - of any kind
+            raise HistoryError(f"{name} cannot be used: {error.strerror}") from error
 
-    def _log_without_file(self, slug: str, checkpoint: Checkpoint | None) -> Log:
-        """What a file that is not there amounts to: nothing, unless it or all of them were there.
+    def _look_at_ledger(self) -> None:
+        """Read the ledger if it changed; the one that was known before stays if it is damaged."""
+        home = self._directory.parent / FOLDER
+        files = (signature_at(home / LEDGER), signature_at(home / HEADS))
+        if files == self._proof_files and None not in files:
+            return
+        try:
+            self.ledger, self.fault = self._proof.load(), None
+            self._proof_files = files
+        except LedgerError as error:
+            self.fault = Problem(error.file, error.line, 1, f"{error.reason}; {_RESTORE}")
+        except OSError as error:
+            self.fault = Problem(f"{FOLDER}/{LEDGER}", 1, 1, f"cannot be read: {error.strerror}")
 
-        When all are away, as with a disk that is not mounted, no other may be begun. What was
-        there is asked before the look at the disk: another thread may begin files between the two.
+    def _ensure_ledger(self) -> None:
+        if self._proof_files is None:
+            self._look_at_ledger()
+
+    def _loss(self, slug: str, data: bytes | None) -> Problem | None:
+        """That a file does not hold the lines of its closed days; ``data`` is None without a file.
+
+        When all files are away, as with a disk that is not mounted, no other may be begun.
         """
-        if self._checkpoints.slugs() and not any(self._directory.glob("*.jsonl")):
+        if data is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
             message = "every file in it is gone; put them back (is their disk there?), or "
-            return Log(slug, problems=(Problem("history", 1, 1, message + _accept("--all")),))
-        if checkpoint and checkpoint.end:
-            return Log(slug, problems=(_lost(slug, checkpoint, "the file is gone"),))
-        return Log(slug)
+            return Problem("history", 1, 1, message + _accept("--all"))
+        if self.ledger.holds(slug, data or b""):
+            return None
+        what = "the file is gone" if data is None else "it was cut short or changed"
+        entry = self.ledger.newest[slug]
+        message = (
+            f"{what}: on {entry.day}, which is closed, it had {entry.lines:,} lines "
+            f"({entry.bytes:,} bytes); put it back from a copy, or {_accept(slug)}"
+        )
+        return Problem(f"history/{slug}.jsonl", 1, 1, message)
 
     def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
         """The raw lines at the given byte offsets of a file, read in one piece.
@@ -240,11 +252,16 @@ class History:
             raise HistoryError(f"{path.name}: an earlier fsync failed; restart after a disk check")
         try:
             others = [self._bytes(file) for file in beside]
-            with self._locked(path) as handle:
+            with self._proof.locked(shared=True), self._locked(path) as handle:
+                self._look_at_ledger()
+                if self.fault:
+                    raise HistoryError(str(self.fault))
                 data, unfinished = _clean_end(handle, path)
                 if not data:
                     self._sync_names()
                 time = max(now, _last_time(data, (slug, *beside), withheld))
+                if time[:10] <= self.ledger.closed:
+                    raise HistoryError(_too_late(time, self.ledger.closed))
                 sealed = _sealed_anew(polls, time, b"".join([*others, data]))
                 lines = unfinished + b"".join(line for _, line in sealed)
                 self._write(handle, len(data), lines, slug)
@@ -308,25 +325,15 @@ class History:
             raise
 
 
-def _checkpoint(last: Stored) -> Checkpoint:
-    return Checkpoint(last.end, last.poll.id, last.poll.crc)
-
-
-def _holds(polls: Sequence[Stored], checkpoint: Checkpoint) -> bool:
-    """Whether a file with these polls has the one of a checkpoint, where it was."""
-    there = (each.poll for each in reversed(polls) if each.end == checkpoint.end)
-    return checkpoint.end == 0 or any(
-        (poll.id, poll.crc) == (checkpoint.id, checkpoint.crc) for poll in there
-    )
-
-
-def _lost(slug: str, checkpoint: Checkpoint, what: str) -> Problem:
-    message = f"{what}: it held {checkpoint.end:,} bytes up to the poll {checkpoint.id}; restore it"
-    return Problem(f"history/{slug}.jsonl", 1, 1, f"{message}, or {_accept(slug)}")
-
-
 def _accept(which: str) -> str:
-    return f"accept what is there: flask check --accept-history {which}"
+    return f'accept what is there: flask check --accept-history {which} --reason "…"'
+
+
+def _too_late(time: str, closed: str) -> str:
+    return (
+        f"a poll of {time} cannot be added: {closed} and all days before are closed; mend this "
+        f'machine\'s clock, or, if it was wrong then, flask check --reopen {time[:10]} --reason "…"'
+    )
 
 
 def _is_in_place(path: Path, handle: int) -> bool:
@@ -379,17 +386,15 @@ def _set_aside(path: Path, tail: bytes) -> None:
 
 
 def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -> str:
-    """The time of the last poll that counts, or an empty string that sorts before any time."""
-    end = len(data)
-    while end > 0:
-        start = data.rfind(b"\n", 0, end - 1) + 1
+    """The time of the newest poll that counts, or an empty string that sorts before any time."""
+    newest, ids = "", set[str]()
+    for line in data.split(b"\n"):
         with suppress(ValueError):
-            poll = decode_line(data[start:end].rstrip(b"\n"))
-            repeated = _holds_id(poll.id, data[:start])
-            if poll.slug in slugs and poll.id not in withheld and not repeated:
-                return poll.polled_at
-        end = start
-    return ""
+            poll = decode_line(line)
+            if poll.slug in slugs and poll.id not in ids and poll.id not in withheld:
+                newest = max(newest, poll.polled_at)
+            ids.add(poll.id)
+    return newest
 
 
 def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Poll, bytes]]:

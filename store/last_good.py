@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = ".last-good"
-CHECKPOINTS = "history.json"
 EXPORTED = "exported"
 """An empty file; its time is when `flask export` last published the data."""
 
@@ -96,7 +95,7 @@ class LastGood:
             with suppress(*_ABSENT), os.scandir(self._home / folder) as entries:
                 for entry in entries:
                     name = f"{folder}/{entry.name}" if folder else entry.name
-                    if entry.name.endswith(".json") and name != CHECKPOINTS:
+                    if entry.name.endswith(".json"):
                         status = entry.stat(follow_symlinks=False)
                         found[name] = (status.st_mtime_ns, status.st_size)
         return found

@@ -87,7 +87,7 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        found = (self._fault, self._unmade, self._unkept, self.history.damaged_checkpoints)
+        found = (self._fault, self._unmade, self._unkept, self.history.fault)
         faults = [fault for fault in found if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
@@ -144,7 +144,6 @@ class Store:
         with self._reloading:
             try:
                 self._files.keep()
-                self.history.keep_checkpoints()
             except OSError as error:
                 why = f"cannot be written: {error.strerror}; after a restart there is no last good"
                 message = f"{why} version of a file that is broken then, and lost history is unseen"

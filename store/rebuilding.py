@@ -103,7 +103,7 @@ class _Rebuild(Struct):
         gone = self.before.aggregates.keys() - self.categories.keys()
         for slug, logs in fresh:
             files = tuple([log.file for log in logs])
-            stored, problems = counting.records(logs)
+            stored, problems = counting.records(logs, self.catalogue.withheld)
             losses = counting.losses(logs)
             damage[slug] = tuple(dict.fromkeys([*losses, *problems]))
             if not losses:

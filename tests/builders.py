@@ -17,6 +17,7 @@ from store.counting import states_of
 from store.files import Catalogue
 from store.history import History
 from store.line_codec import encode_line
+from store.proof import Proof
 from store.records import Category, NearMiss, Pick, Poll, Site
 from store.settings import Settings
 from store.web import resolution
@@ -164,6 +165,8 @@ def write_data(
         write_json(directory / "categories" / f"{slug}.json", value)
     for slug, fields in (products or {}).items():
         write_json(directory / "products" / f"{slug}.json", {"version": 1, **fields})
+    (directory / "proof").mkdir(exist_ok=True)
+    (directory / "proof/ledger.jsonl").touch()
     append(directory, polls)
     return directory
 
@@ -179,6 +182,11 @@ def append(directory: Path, polls: Iterable[Poll]) -> None:
     history = History(directory / "history")
     for poll in polls:
         history.append([poll], poll.polled_at)
+
+
+def close_days(directory: Path, through: str = "2026-11-23") -> None:
+    """Close every day of a data directory up to this one."""
+    Proof(directory).close(through)
 
 
 def app_over(directory: Path, **settings: Any) -> Flask:

@@ -12,7 +12,6 @@ from batching import Batching, serving
 from builders import command, write_json
 from processes import environment, polls, write_real
 
-from store.history import History
 from store.polls.batches.files import Batches
 from store.polls.leases import leased
 
@@ -75,9 +74,6 @@ def test_batches_are_sent_seen_and_collected(data: Path, served: Batching) -> No
         "GPT: 1 answered, 0.0022 USD",
         "0 batches are still on the way.",
     ]
-    history = History(data / "history")
-    history.signatures()
-    assert history.remembered() == ["a"], "what was collected is missed when it goes"
     rest = poll(data, "--due", "--batch")
     assert rest.stdout.splitlines()[-2:] == ["GPT: 2 sent in batches", "Claude: 2 sent in batches"]
     direct = poll(data, "--due")

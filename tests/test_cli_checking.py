@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import zlib
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.files import CRITICAL, Files
-from store.publishing.leaves import LeafList
+from store.proof import Proof
 from store.records import Problem
 
 if TYPE_CHECKING:
@@ -74,42 +73,40 @@ def test_damaged_history_is_named_by_line(directory: Path) -> None:
     assert done.stdout.startswith("history/vpn.jsonl:1:1: a damaged record is left out")
 
 
-def test_a_damaged_proof_is_named(directory: Path) -> None:
-    """An altered leaf, which gives another head, and a lost one; but not what a crash cut short."""
+def test_a_damaged_ledger_is_named(directory: Path) -> None:
+    """An altered line and a lost one; but not what a crash cut short."""
     polls = [answered("A", ["Zoho"], f"2026-11-{day}T06:00:00Z", slug="vpn") for day in (20, 21)]
     append(directory, polls)
-    LeafList(directory).extend(datetime.now(UTC))
-    (path,), heads = (directory / "proof").glob("*.leaves"), directory / "proof" / "heads.jsonl"
+    Proof(directory).close("2026-11-21")
+    path, heads = directory / "proof/ledger.jsonl", directory / "proof/heads.jsonl"
     text, closed = path.read_bytes(), heads.read_bytes()
     first, _, rest = text.partition(b"\n")
-    digit = b"0" if first.endswith(b"1") else b"1"
-    for damaged in (first[:-1] + digit + b"\n" + rest, rest):
+    for damaged in (first.replace(b'"bytes":', b'"bytes":1') + b"\n" + rest, rest):
         path.write_bytes(damaged)
         done = check(directory)
         assert done.exit_code == 1
-        assert done.stdout.startswith("proof:1:1: proof/heads.jsonl: 20")
-        assert "put the folder proof back from a backup" in done.stdout
+        assert done.stdout.startswith("proof/heads.jsonl:1:1: its root is not that of ledger.jsonl")
+        assert "put the folder proof back from a copy" in done.stdout
     path.write_bytes(text + first[:30])
     heads.write_bytes(closed + closed[:30])
     assert check(directory).exit_code == 0
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to(__file__)])
-@pytest.mark.parametrize("name", ["proof/heads.jsonl", "proof/2026-11.leaves", "proof"])
-def test_a_proof_that_cannot_be_read_hides_no_other_mistake(
+@pytest.mark.parametrize("name", ["heads.jsonl", "ledger.jsonl"])
+def test_a_ledger_that_cannot_be_read_hides_no_other_mistake(
     directory: Path, make: Callable[[Path], None], name: str
 ) -> None:
-    """A pipe, a folder or a link in place of one of its files, or of all of it."""
-    path = directory / name
-    if name != "proof":
-        path.parent.mkdir()
+    """A pipe, a folder or a link in place of one of its files."""
+    path = directory / "proof" / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
     make(path)
     (directory / "categories" / "vpn.json").write_text("{", encoding="utf-8")
     done = check(directory)
     assert done.exit_code == 1
     assert "categories/vpn.json:1:2:" in done.stdout
-    readable = name == "proof" and path.is_dir()
-    assert ("proof:1:1: " in done.stdout) is not readable
+    assert "proof/ledger.jsonl:1:1: cannot be read" in done.stdout
 
 
 def test_an_unusable_directory_is_one_sentence(directory: Path) -> None:
@@ -242,26 +239,27 @@ def test_what_is_sealed_and_yet_damage_is_named_by_line(directory: Path) -> None
     assert lines == ["2", "4", "5"]
 
 
-def test_lines_that_were_moved_are_a_warning(directory: Path) -> None:
+def test_lines_that_were_moved_are_damage(directory: Path) -> None:
     """Times that go backwards, which no writer leaves; a withheld poll's time says nothing."""
     path = directory / "history/vpn.jsonl"
     times = [f"2026-11-0{day}T06:00:00Z" for day in (3, 4, 5)]
     polls = [answered("A", ["Moved"], time, slug="vpn") for time in times]
     append(directory, polls)
-    before = check(directory).stdout
     *first, one, two, three = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*first, three, one, two]))
-    line = len(first) + 2
-    told = f"history/vpn.jsonl:{line}:1: warning: a poll of {times[0]} after one of {times[2]} in"
-    new = set(check(directory).stdout.splitlines()) - set(before.splitlines())
-    assert [each.startswith(told) for each in new] == [True]
+    damage = [
+        f"history/vpn.jsonl:{len(first) + place}:1: a damaged record is left out: its time, {time},"
+        f" is before that of line {len(first) + 1}, {times[2]}"
+        for place, time in ((2, times[0]), (3, times[1]))
+    ]
+    assert check(directory).stdout.splitlines() == damage
     entry = {"reason": "wrong clock", "date": "2026-11-06"}
     withheld = json.loads((directory / "withheld.json").read_text(encoding="utf-8"))["withheld"]
     write_json(
         directory / "withheld.json",
         {"version": 1, "withheld": {**withheld, json.loads(three)["id"]: entry}},
     )
-    assert "lines were moved" not in check(directory).stdout
+    assert "is before that of line" not in check(directory).stdout
 
 
 @pytest.mark.parametrize(("sample", "mark"), [(False, ""), (True, "notice: ")])

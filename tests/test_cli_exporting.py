@@ -15,6 +15,7 @@ from builders import (
     app_over,
     append,
     cache_control,
+    close_days,
     command,
     contents,
     write_data,
@@ -92,6 +93,7 @@ def test_every_file_is_kept_as_long_as_the_answer_of_the_service(
 
 def test_what_is_published_outlives_its_files(data: Path, tmp_path: Path) -> None:
     """Without any server: the next export stands on last good versions, and misses lost history."""
+    close_days(data)
     assert export(data, tmp_path / "tree").exit_code == 0
     before = manifest(tmp_path / "tree")
     product, history = data / "products/product-a.json", data / "history/crm-software.jsonl"
@@ -296,11 +298,11 @@ def test_an_error_in_another_file_hinders_nothing(data: Path, tmp_path: Path) ->
 def test_nothing_is_published_while_history_is_lost(data: Path, tmp_path: Path, way: str) -> None:
     """By name, until it is restored or accepted."""
     export(data, tmp_path / "tree")
-    keep(data)
+    close_days(data)
     if way == "one file":
         (data / "history/help-desk.jsonl").unlink()
         assert "history/help-desk.jsonl:1:1: the file is gone" in refused(data, tmp_path / "tree")
-        command(data, "check", "--accept-history", "help-desk")
+        command(data, "check", "--accept-history", "help-desk", "--reason", "gone")
         assert export(data, tmp_path / "tree").exit_code == 0
     else:
         (data / "history").rename(data / "away")
@@ -374,11 +376,11 @@ def test_a_redirect_is_no_loss(many: Path, tmp_path: Path) -> None:
 
 def test_what_an_operator_accepted_as_lost_may_go(many: Path, tmp_path: Path) -> None:
     """Whoever has accepted that history is gone is not asked again for its categories."""
-    keep(many)
+    close_days(many)
     for number in range(1, 10):
         (many / f"history/category-{number}.jsonl").unlink()
     assert "the file is gone" in refused(many, tmp_path / "tree")
-    command(many, "check", "--accept-history", "--all")
+    command(many, "check", "--accept-history", "--all", "--reason", "gone")
     said = refused(many, tmp_path / "tree")
     gone = re.search(r"(\d+) of", said)
     assert gone  # only the nine products, which nothing names now: each at as many addresses

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, append, command, failed, write_data, write_json
+from builders import answered, app_over, append, close_days, command, failed, write_data, write_json
 from faults import FailingCalls, UnreadableFiles, needs_root, replace_os
 from processes import write_real
 
 from store.history import History
-from store.last_good import FOLDER
 from store.polls import sample as sample_assistant
 from store.polls.leases import Leases
 from store.polls.providers import Reply
@@ -71,19 +70,12 @@ def test_what_a_poll_added_is_missed_when_it_goes(sample: Path, lost: str) -> No
     """Though no server ever saw it, nothing is paid for twice."""
     at = ("--at", "2026-11-02T06:00:00Z")
     assert run(sample, "--all", *at).exit_code == 0
+    close_days(sample)
     (sample / lost).rename(sample / "away")
     done = run(sample, "crm", "--due", *at)
     assert done.exit_code == 1
     assert "its category is left alone" in done.stderr
     assert command(sample, "check").exit_code == 1
-
-
-def test_a_poll_says_where_no_mark_can_be_kept(sample: Path) -> None:
-    """The polls are recorded all the same."""
-    (sample / FOLDER).write_text("in the way", encoding="utf-8")
-    done = run(sample, "crm", "--at", "2026-11-02T06:00:00Z")
-    assert done.exit_code == 0
-    assert "warning: .last-good cannot be written: File exists; a later loss" in done.stderr
 
 
 @pytest.mark.parametrize("which", ["--due", "--all"])

@@ -67,12 +67,14 @@ def test_a_data_directory_is_verified(data: Path) -> None:
 def test_a_data_directory_without_a_proof_is_verified(data: Path, tmp_path: Path) -> None:
     """The root is the one that it will have once it is listed; nothing is written."""
     bare = tmp_path / "bare"
-    shutil.copytree(data, bare, ignore=shutil.ignore_patterns("proof", "dataset", ".last-good"))
+    shutil.copytree(
+        data, bare, ignore=shutil.ignore_patterns("leaves", "proof", "dataset", ".last-good")
+    )
     done = verify(bare)
     assert done.exit_code == 0, done.output
     roots = [re.findall("root ([0-9a-f]{64})", each.stdout) for each in (done, verify(data))]
     assert roots[0] == roots[1]
-    assert not (bare / "proof").exists()
+    assert not (bare / "leaves").exists()
 
 
 def test_a_dataset_and_an_exported_tree_are_verified(data: Path, tree: Path) -> None:
@@ -180,9 +182,9 @@ def test_a_changed_line_of_a_data_directory_is_named(
         file.write_bytes(b"".join([second, first, *rest]))
         said = f"history/help-desk.jsonl: byte {len(first):,}: the line is not the one of the proof"
     else:
-        heads = copy / "proof/heads.jsonl"
+        heads = copy / "leaves/heads.jsonl"
         heads.write_bytes(heads.read_bytes().replace(b'"root":"', b'"root":"0', 1))
-        said = "proof/heads.jsonl: 2026-10-26 closed with 6 leaves"
+        said = "leaves/heads.jsonl: 2026-10-26 closed with 6 leaves"
     done = verify(copy)
     assert done.exit_code == 1
     assert said in done.stderr
@@ -191,7 +193,7 @@ def test_a_changed_line_of_a_data_directory_is_named(
 def test_heads_that_were_kept_are_checked(data: Path, tmp_path: Path) -> None:
     """From a file or as SIZE:ROOT; what is none is a mistake of the caller."""
     kept = tmp_path / "kept.jsonl"
-    shutil.copy(data / "proof/heads.jsonl", kept)
+    shutil.copy(data / "leaves/heads.jsonl", kept)
     assert verify(data, "--against", str(kept)).exit_code == 0
     head = json.loads(kept.read_text().splitlines()[0])
     assert verify(data, "--against", f"{head['size']}:{head['root']}").exit_code == 0

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, failed, write_data, write_json
+from builders import answered, app_over, close_days, failed, write_data, write_json
 from mutations import KEY, mutated
 from servers import gunicorn
 
@@ -151,7 +151,7 @@ def names_in(directory: Path) -> list[str]:
     every = sorted(
         str(path.relative_to(directory))
         for path in directory.rglob("*.json*")
-        if not any(part.startswith(".") for part in path.relative_to(directory).parts)
+        if not any(part.startswith((".", "proof")) for part in path.relative_to(directory).parts)
     )
     ruling = ["site.json", "models.json", "withheld.json"]
     return every + 6 * ruling + 3 * [name for name in every if name.startswith("history/")]
@@ -181,6 +181,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The ten categories, as a server left them: with last good versions beside."""
     monkeypatch.setattr(Watcher, "ensure_running", lambda _: None)
     directory = write_ten(tmp_path / "data")
+    close_days(directory)
     store: Store = app_over(directory).extensions["store"]
     store.keep()
     return directory
@@ -207,7 +208,7 @@ def fuzz(world: Path, times: int, seed: int) -> Counter[str]:
             if number % 10 == 0:
                 hold(broken, seen_by(app_over(world)), whole)
         if broken.is_history:  # lines that were added are gone again
-            store.history.accept(broken.slug)
+            store.history.accept([broken.slug], "fuzz", "2026-11-23")
         store.keep_current()
         if number % 5 == 0:
             again = seen_by(running)
@@ -245,7 +246,7 @@ def test_a_server_starts_over_any_broken_file(world: Path, tmp_path: Path, repor
             hold(broken, found, whole)
             statuses.update(status for status, _ in found.values())
         if broken.is_history:
-            History(world / "history").accept(broken.slug)
+            History(world / "history").accept([broken.slug], "fuzz", "2026-11-23")
         told = log.read_text(encoding="utf-8")
         assert "Traceback" not in told, (name, told)
         assert KEY not in told, name

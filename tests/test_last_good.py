@@ -58,7 +58,7 @@ def serve(data: Path) -> dict[str, bytes]:
 def test_a_server_that_nobody_asks_keeps_what_is_good(data: Path, command: tuple[str, ...]) -> None:
     """Copies and marks are there soon after the start, without a single request."""
     with started(data, *command) as process:
-        until((data / FOLDER / "history.json").exists)
+        until((data / FOLDER / "site.json").exists)
         assert (data / FOLDER / "withheld.json").exists()
         process.terminate()
         process.wait(30)
@@ -260,7 +260,7 @@ def test_only_what_changed_is_written(data: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "replace", note)
     store = store_over(data)
     store.keep()
-    assert {"site.json", "history.json", "vpn.json"} <= set(placed)
+    assert {"site.json", "vpn.json"} <= set(placed)
     placed.clear()
     store.keep()
     store_over(data).keep()
@@ -358,7 +358,7 @@ def refuse_to_open(monkeypatch: pytest.MonkeyPatch, end: str, fault: OSError) ->
     monkeypatch.setattr(os, "open", refuse)
 
 
-@pytest.mark.parametrize("name", ["withheld.json", "history.json"])
+@pytest.mark.parametrize("name", ["withheld.json"])
 @pytest.mark.parametrize("fault", [PermissionError(13, "Permission denied"), OSError(5, "Broken")])
 def test_a_copy_that_may_not_be_read_is_not_taken_for_none(
     data: Path, monkeypatch: pytest.MonkeyPatch, name: str, fault: OSError
@@ -397,7 +397,7 @@ def test_a_folder_of_copies_that_may_not_be_read_is_not_taken_for_none(
         Files(data).scan()
 
 
-@pytest.mark.parametrize("name", ["withheld.json", "history.json"])
+@pytest.mark.parametrize("name", ["withheld.json"])
 @pytest.mark.parametrize("kind", ["folder", "link"])
 def test_what_stands_in_a_copys_place_is_not_taken_for_none(
     data: Path, name: str, kind: str
@@ -412,25 +412,6 @@ def test_what_stands_in_a_copys_place_is_not_taken_for_none(
         path.symlink_to(data / ".away")
     with pytest.raises(ClickException, match=f"^{FOLDER}/{name} cannot be read: "):
         app_over(data)
-
-
-def test_copies_that_can_be_read_no_more_stop_no_server(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What it knows stays in use; edits are taken in, also such as need a copy, and it warns."""
-    (data / "withheld.json").unlink()
-    store = store_over(data)
-    store.keep()
-    refuse_to_open(monkeypatch, FOLDER, PermissionError(13, "Permission denied"))
-    refuse_to_open(monkeypatch, f"{FOLDER}/withheld.json", PermissionError(13, "Permission denied"))
-    refuse_to_open(monkeypatch, f"{FOLDER}/history.json", PermissionError(13, "Permission denied"))
-    text = (data / "site.json").read_text(encoding="utf-8")
-    (data / "site.json").write_text(text.replace("Test", "Two"), encoding="utf-8")
-    (data / FOLDER / "history.json").touch()
-    store.reload()
-    store.keep()
-    assert store.snapshot.catalogue.site.name == "Consensus Two"
-    assert [(problem.file, problem.severity) for problem in store.problems] == [(FOLDER, "warning")]
 
 
 def client_over(data: Path) -> FlaskClient:

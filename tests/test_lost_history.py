@@ -15,20 +15,19 @@ from builders import (
     append,
     bodies,
     command,
-    prepared,
     same_as_fresh,
     write_data,
     write_json,
 )
 from small_world import write_small_world
 
-from store.history import History
-from store.last_good import CHECKPOINTS, FOLDER
+from store.proof import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from click.testing import Result
     from flask import Flask
     from flask.testing import FlaskClient
 
@@ -69,11 +68,16 @@ def store_over(data: Path) -> Store:
 
 
 def serve(data: Path) -> Store:
-    """A server that has kept what it saw."""
+    """A server that has just started; all that there is was closed."""
+    Proof(data).close("2026-11-20")
     store = store_over(data)
-    store.keep()
     assert store.problems == ()
     return store
+
+
+def accept(data: Path, which: str) -> Result:
+    """What the command says that takes history as it is."""
+    return command(data, "check", "--accept-history", which, "--reason", "a disk died")
 
 
 def first_lines(path: Path, count: int) -> bytes:
@@ -122,7 +126,6 @@ def test_what_was_known_stays_served(data: Path, way: str) -> None:
         assert bodies(store) == before
     if way != "made a folder":
         assert f"flask check --accept-history {SLUG}" in problem_of(store)
-    store.keep()
     assert problem_of(store_over(data)) == problem_of(store)
 
 
@@ -206,7 +209,6 @@ def test_what_is_restored_is_served_again(data: Path, way: str) -> None:
     other = store_over(data)
     for held in (store, other):
         held.reload()
-        held.keep()
     if path.is_dir():
         path.rmdir()
     path.write_bytes(backup)
@@ -224,14 +226,11 @@ def test_what_is_accepted_counts_as_it_is(data: Path, way: str) -> None:
     LOSSES[way](path)
     for held in servers:
         held.reload()
-        held.keep()
-    done = command(data, "check", "--accept-history", SLUG)
-    polls = len(History(data / "history").read(SLUG).polls)
-    noun = "poll" if polls == 1 else "polls"
-    assert done.stdout == f"history/{SLUG}.jsonl counts as it is: {polls} {noun}.\n"
+    done = accept(data, SLUG)
+    lines = path.read_bytes().count(b"\n") if path.exists() else 0
+    assert f"history/{SLUG}.jsonl counts as it is: {lines} line" in done.stdout
     for held in servers:
         held.reload()
-        held.keep()
     fresh = store_over(data)
     for held in servers:
         assert bodies(held) == bodies(fresh)
@@ -330,7 +329,7 @@ def test_a_product_that_may_be_named_in_lost_history_is_not_unknown(data: Path) 
     assert (told["isError"], f"history/{SLUG}.jsonl" in told["content"][0]["text"]) == (True, True)
     known = {"/product/zoho-crm": 200, "/changes": 200, "/readyz": 200, "/best/nobody": 404}
     assert statuses(client, *known) == known
-    command(data, "check", "--accept-history", SLUG)
+    accept(data, SLUG)
     assert app_over(data).test_client().get(record).status_code == 404
 
 
@@ -391,23 +390,21 @@ def test_all_of_it_can_be_accepted(data: Path) -> None:
     """An operator who begins anew says so once."""
     serve(data)
     shutil.rmtree(data / "history")
-    done = command(data, "check", "--accept-history", "--all")
+    done = accept(data, "--all")
     assert done.exit_code == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == [
         f"history/{SLUG}.jsonl",
         "history/help-desk.jsonl",
     ]
     assert app_over(data).test_client().get(BEST).status_code == 404
-    assert command(data, "check", "--accept-history", "--all").stdout == "No history is lost.\n"
+    assert accept(data, "--all").stdout == "No history is lost.\n"
 
 
 def test_accepting_says_what_it_cannot_do(data: Path) -> None:
     """A slug that nobody knows, a file that has lost nothing, no slug at all."""
     serve(data)
-    assert "No history was ever seen" in command(data, "check", "--accept-history", "crm").output
-    assert command(data, "check", "--accept-history", SLUG).stdout == (
-        f"history/{SLUG}.jsonl has lost nothing.\n"
-    )
+    assert "No history was ever seen" in accept(data, "crm").output
+    assert accept(data, SLUG).stdout == (f"history/{SLUG}.jsonl has lost nothing.\n")
     for odd in (["--accept-history"], [SLUG], ["--all"]):
         assert command(data, "check", *odd).exit_code == 2
 
@@ -419,11 +416,9 @@ def test_a_torn_tail_and_its_repair_are_no_loss(data: Path) -> None:
     with path.open("ab") as file:
         file.write(b'{"v":1,"id":')
     store.reload()
-    store.keep()
     assert [problem.severity for problem in store.problems] == ["warning"]
     append(data, [answered("A", ["Zoho CRM"], "2026-11-16T06:00:00Z")])
     store.reload()
-    store.keep()
     assert store.problems == ()
     assert store_over(data).problems == ()
 
@@ -437,99 +432,57 @@ def test_a_deleted_categorys_history_is_missed_too(data: Path) -> None:
     assert "the file is gone" in problem_of(store)
     client = app_over(data).test_client()
     assert client.get(BEST).status_code == 503
-    command(data, "check", "--accept-history", SLUG)
+    accept(data, SLUG)
     store.reload()
     assert app_over(data).test_client().get(BEST).status_code == 404
     assert bodies(store) == bodies(store_over(data))
 
 
-@pytest.mark.parametrize("damaged", [b"", b"{", b'{"version":2,"files":{}}', b"[" * 9999])
-def test_marks_that_are_damaged_are_named_and_left(data: Path, damaged: bytes) -> None:
-    """Whoever starts then cannot say what is lost, and says that; restored, they count again."""
-    serve(data)
-    marks = data / FOLDER / CHECKPOINTS
-    known = marks.read_bytes()
-    (data / f"history/{SLUG}.jsonl").unlink()
-    marks.write_bytes(damaged)
-    store = store_over(data)
-    for _ in range(2):
-        store.keep()
-        (problem,) = store.problems
-        assert (problem.file, problem.severity) == (f"{FOLDER}/{CHECKPOINTS}", "error")
-        marks.touch()
-        store.reload()
-    assert marks.read_bytes() == damaged
-    assert app_over(data).test_client().get("/healthz").get_json()["status"] == "degraded"
-    done = command(data, "check")
-    assert done.exit_code == 1
-    assert (
-        f"{FOLDER}/{CHECKPOINTS}:1:1: it is broken, so that a loss of history is unseen"
-        in done.output
-    )
-    assert f"{FOLDER}/{CHECKPOINTS}:1:1: " in command(data, "poll", "--status").output
-    assert command(data, "poll", "help-desk").exit_code == 0
-    assert marks.read_bytes() == damaged
-    marks.write_bytes(known)
-    assert "the file is gone" in problem_of(store_over(data))
+@pytest.mark.parametrize("damaged", [None, b"", b"{\n", b'{"day":"2026-11-02"}\n'])
+def test_a_damaged_ledger_is_named_and_left(data: Path, damaged: bytes | None) -> None:
+    """Whoever starts then cannot say what is lost, and says that; put back, it counts again."""
+    running = serve(data)
+    before = bodies(running)
+    path = data / "proof/ledger.jsonl"
+    whole = path.read_bytes()
+    path.unlink() if damaged is None else path.write_bytes(damaged)
+    running.reload()
+    assert bodies(running) == before
+    app = app_over(data)
+    assert app.test_client().get(BEST).status_code == 503
+    assert app.test_client().get("/healthz").get_json()["status"] == "degraded"
+    for done in (command(data, "check"), command(data, "poll", "help-desk")):
+        assert done.exit_code == 1
+        assert "\nproof/" in done.output
+        assert "put the folder proof back from a copy" in done.output
+    assert (path.read_bytes() if path.exists() else None) == damaged
+    path.write_bytes(whole)
+    running.reload()
+    assert running.problems == store_over(data).problems == ()
 
 
 @pytest.mark.parametrize("lost", [(), (SLUG,), (SLUG, "help-desk")])
-def test_damaged_marks_are_written_anew_when_all_is_accepted(
+def test_a_damaged_ledger_is_begun_anew_when_all_is_accepted(
     data: Path, lost: tuple[str, ...]
 ) -> None:
     """On an operator's word; one category's does not speak for the others."""
     serve(data)
     for slug in lost:
         (data / f"history/{slug}.jsonl").unlink()
-    (data / FOLDER / CHECKPOINTS).write_bytes(b"{")
+    (data / "proof/ledger.jsonl").write_bytes(b"{\n")
     store = store_over(data)
-    done = command(data, "check", "--accept-history", "help-desk")
+    done = accept(data, "help-desk")
     assert done.exit_code == 1
     assert "flask check --accept-history --all" in done.output
-    assert (data / FOLDER / CHECKPOINTS).read_bytes() == b"{"
-    done = command(data, "check", "--accept-history", "--all")
-    assert done.exit_code == 0
-    assert done.stdout.splitlines()[-1] == f"{FOLDER}/{CHECKPOINTS} is written anew."
-    marks = json.loads((data / FOLDER / CHECKPOINTS).read_bytes())["files"]
-    assert marks.keys() == {SLUG, "help-desk"} - set(lost)
+    assert (data / "proof/ledger.jsonl").read_bytes() == b"{\n"
+    assert accept(data, "--all").exit_code == 0
+    entries = [json.loads(s) for s in (data / "proof/ledger.jsonl").read_text().splitlines()]
+    assert {entry["file"] for entry in entries} == {SLUG, "help-desk"} - set(lost)
+    assert {(entry["accepted"], entry["was"], entry["reason"]) for entry in entries} <= {
+        (True, "", "a disk died")
+    }
     store.reload()
-    store.keep()
     assert store.problems == store_over(data).problems == ()
-
-
-@pytest.mark.parametrize("spoil", [None, b"{"], ids=["gone", "damaged"])
-def test_marks_that_go_while_a_server_runs_are_written_again(
-    data: Path, spoil: bytes | None
-) -> None:
-    """Whoever clears the folder away loses nothing that a running server knows."""
-    store = serve(data)
-    (data / FOLDER / "written-by").unlink(missing_ok=True)  # a note for the next start alone
-    marks, copies = (data / FOLDER / CHECKPOINTS).read_bytes(), sorted((data / FOLDER).rglob("*"))
-    if spoil is None:
-        shutil.rmtree(data / FOLDER)
-    else:
-        (data / FOLDER / CHECKPOINTS).write_bytes(spoil)
-    store.reload()
-    store.keep()
-    assert (data / FOLDER / CHECKPOINTS).read_bytes() == marks
-    assert sorted((data / FOLDER).rglob("*")) == copies
-    (data / f"history/{SLUG}.jsonl").unlink()
-    store.reload()
-    assert "the file is gone" in problem_of(store)
-
-
-def test_a_loss_before_the_marks_are_written_is_missed_while_the_process_lives(data: Path) -> None:
-    """Also what only this process has seen cannot vanish unseen."""
-    store = store_over(data)
-    before = bodies(store)
-    (data / f"history/{SLUG}.jsonl").unlink()
-    store.reload()
-    assert bodies(store) == before
-    store.keep()
-    assert "the file is gone" in problem_of(store_over(data))
-    command(data, "check", "--accept-history", SLUG)
-    store.reload()
-    assert f"best/{SLUG}.json" not in prepared(store)
 
 
 def keep_on(data: Path, rounds: int) -> None:
@@ -538,7 +491,6 @@ def keep_on(data: Path, rounds: int) -> None:
     for number in range(rounds):
         append(data, [answered("A", [f"P {number}"], TIMES[-1], slug="new")])
         store.reload()
-        store.keep()
         assert store.problems == ()
 
 
@@ -552,10 +504,7 @@ def test_servers_on_one_directory_do_not_fight(tmp_path: Path) -> None:
     for server in servers:
         server.join(60)
         assert server.exitcode == 0
-    store = serve(data)
-    last = store.history.read("new").polls[-1]
-    mark = json.loads((data / FOLDER / CHECKPOINTS).read_bytes())["files"]["new"]
-    assert mark == {"end": last.end, "id": last.poll.id, "crc": last.poll.crc}
+    assert [poll.poll.pick for poll in serve(data).history.read("new").polls] != []
 
 
 def test_a_history_of_damage_alone_is_no_category_that_nobody_polled(data: Path) -> None:
@@ -565,19 +514,3 @@ def test_a_history_of_damage_alone_is_no_category_that_nobody_polled(data: Path)
     answer = app_over(data).test_client().get(BEST)
     assert answer.status_code == 503
     assert "a damaged record is left out" in answer.text
-
-
-def test_accepting_forgets_what_only_this_process_saw(data: Path) -> None:
-    """A file that grew, was put back and is accepted holds all that it should."""
-    store = store_over(data)
-    store.keep()
-    path = data / "history" / f"{SLUG}.jsonl"
-    before = path.read_bytes()
-    path.write_bytes(before + before.splitlines(keepends=True)[0])
-    store.reload()
-    path.write_bytes(before)
-    store.reload()
-    assert any("it was cut short" in problem.message for problem in store.problems)
-    store.history.accept(SLUG)
-    store.reload()
-    assert not any("it was cut short" in problem.message for problem in store.problems)

@@ -246,7 +246,7 @@ class Edits(RuleBasedStateMachine):
         data = path.read_bytes()
         at %= len(data)
         path.write_bytes(data[: at + 1] if torn else data[:at] + b"#" + data[at + 1 :])
-        self.store.history.accept(slug)
+        self.store.history.accept([slug], "damaged", "2026-11-23")
 
     @rule(slug=st.sampled_from(SLUGS), other=st.sampled_from(SLUGS))
     def copy_history(self, slug: str, other: str) -> None:

@@ -12,6 +12,7 @@ from builders import (
     app_over,
     append,
     bodies,
+    close_days,
     prepared,
     same_as_fresh,
     write_data,
@@ -128,6 +129,7 @@ def test_what_goes_while_it_cannot_be_read_is_missed(
         replace_os(patched, UnreadableFiles(FILE))
         poll_elsewhere(data)
         store.reload()
+        close_days(data)
         store.history.path("crm-software").unlink()
         store.reload()
     assert bodies(store) == before

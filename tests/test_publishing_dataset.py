@@ -343,12 +343,12 @@ def test_no_manifest_of_any_form_is_believed(data: Path, text: str) -> None:
 def test_heads_that_were_published_are_never_taken_back(data: Path) -> None:
     """A proof folder that was lost and begun anew over another history is refused."""
     written(data)
-    for path in (data / "proof").iterdir():
+    for path in (data / "leaves").iterdir():
         path.unlink()
     file = data / "history/help-desk.jsonl"
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[1:]))
     shutil.rmtree(data / ".last-good")
-    said = r"proof/2026-10\.leaves does not begin with what version 2026\.11\.9 published of it"
+    said = r"leaves/2026-10\.leaves does not begin with what version 2026\.11\.9 published of it"
     with pytest.raises(ProofError, match=said):
         written(data)
 
@@ -356,13 +356,13 @@ def test_heads_that_were_published_are_never_taken_back(data: Path) -> None:
 def test_no_leaf_is_put_before_published_heads(data: Path) -> None:
     """A made-up leaf at the end of a month's list changes all heads after it."""
     written(data)
-    (data / "proof/heads.jsonl").unlink()
-    with (data / "proof/2026-10.leaves").open("ab") as file:
+    (data / "leaves/heads.jsonl").unlink()
+    with (data / "leaves/2026-10.leaves").open("ab") as file:
         file.write(b"2026-10-26 crm-software 0 9 %b\n" % (b"0" * 64))
     said = r"the published heads\.jsonl: 2026-10-26 closed with 6 leaves"
     with pytest.raises(ProofError, match=said):
         written(data)
-    assert not (data / "proof/heads.jsonl").exists(), "nothing was added"
+    assert not (data / "leaves/heads.jsonl").exists(), "nothing was added"
 
 
 def test_a_manifest_that_is_no_text_is_named(data: Path) -> None:
@@ -397,12 +397,14 @@ def test_a_repair_of_another_length_leaves_the_lines_after_it(data: Path, tmp_pa
 def test_a_leaf_that_was_published_is_never_another(data: Path) -> None:
     """Even if what is kept of the list was made anew over an altered one."""
     written(data)
-    path = data / "proof/2026-10.leaves"
+    path = data / "leaves/2026-10.leaves"
     LeafList(data).extend(NOW)
     path.write_bytes(path.read_bytes().replace(b" crm-software ", b" crm-hardware ", 1))
     (data / ".last-good/listed").unlink()
     LeafList(data).extend(NOW)
-    with pytest.raises(ProofError, match=r"proof/2026-10\.leaves does not begin with what version"):
+    with pytest.raises(
+        ProofError, match=r"leaves/2026-10\.leaves does not begin with what version"
+    ):
         written(data)
 
 

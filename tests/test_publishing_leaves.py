@@ -51,7 +51,7 @@ def test_every_line_is_a_leaf_in_the_order_of_time(data: Path) -> None:
     for leaf in leaves[: heads[0].size]:
         tree.append(leaf.hash)
     assert heads[0].root == tree.root().hex()
-    written = [json.loads(s) for s in (data / "proof/heads.jsonl").read_text().splitlines()]
+    written = [json.loads(s) for s in (data / "leaves/heads.jsonl").read_text().splitlines()]
     assert written == [{"date": h.date, "size": h.size, "root": h.root} for h in heads]
 
 
@@ -59,9 +59,9 @@ def test_listing_again_adds_nothing_and_later_lines_only_add(data: Path) -> None
     """What was listed stays byte for byte, and so do the heads."""
     listed = LeafList(data)
     before = listed.extend(NOW)
-    files = {path: path.read_bytes() for path in (data / "proof").iterdir()}
+    files = {path: path.read_bytes() for path in (data / "leaves").iterdir()}
     assert listed.extend(NOW) == before
-    assert {path: path.read_bytes() for path in (data / "proof").iterdir()} == files
+    assert {path: path.read_bytes() for path in (data / "leaves").iterdir()} == files
     append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
     after = listed.extend(NOW)
     assert after[: len(before)] == before
@@ -137,13 +137,13 @@ def test_a_listed_line_that_was_rewritten_is_an_error(data: Path) -> None:
     listed = LeafList(data)
     listed.extend(NOW)
     path = data / "history" / "crm-software.jsonl"
-    was, before = path.read_bytes(), {p: p.read_bytes() for p in (data / "proof").iterdir()}
+    was, before = path.read_bytes(), {p: p.read_bytes() for p in (data / "leaves").iterdir()}
     first, _, others = was.partition(b"\n")
     poll = msgspec.structs.replace(decode_line(first), caveat="Another caveat")
     path.write_bytes(encode_line(poll, poll.polled_at)[1] + others)
     with pytest.raises(ProofError, match=r"crm-software.jsonl: the line at byte 0 is another"):
         listed.extend(NOW)
-    assert {p: p.read_bytes() for p in (data / "proof").iterdir()} == before
+    assert {p: p.read_bytes() for p in (data / "leaves").iterdir()} == before
     path.write_bytes(was)
     listed.extend(NOW)
 
@@ -220,7 +220,7 @@ def test_a_file_that_looks_older_than_the_list_is_compared(data: Path) -> None:
     forged = encode_line(poll, poll.polled_at)[1]
     assert len(forged) == len(first)
     path.write_bytes(b"".join([forged, *others]))
-    for file in (data / "proof").iterdir():
+    for file in (data / "leaves").iterdir():
         os.utime(file, (2**31, 2**31))
     with pytest.raises(ProofError, match=r"the line at byte 0 is another"):
         LeafList(data).extend(NOW)
@@ -281,7 +281,7 @@ def world(directory: Path, seed: int, kept: Callable[[Path], object]) -> list[by
         kept(data)
         with suppress(ProofError):  # a line repaired after another was lost; it stops both
             LeafList(data).extend(NOW + timedelta(days=1))
-    return [path.read_bytes() for path in sorted((data / "proof").iterdir())]
+    return [path.read_bytes() for path in sorted((data / "leaves").iterdir())]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -351,11 +351,11 @@ def test_a_damaged_list_is_an_error_by_name(data: Path, name: str, at: int, bit:
     """It is never made anew silently: the sentence says which file and what to do."""
     listed = LeafList(data)
     listed.extend(NOW)
-    path = data / "proof" / name
+    path = data / "leaves" / name
     body = bytearray(path.read_bytes())
     body[at] ^= bit
     path.write_bytes(body)
-    with pytest.raises(ProofError, match=r"^proof/.*put the folder proof back from a backup"):
+    with pytest.raises(ProofError, match=r"^leaves/.*put the folder proof back from a backup"):
         listed.extend(NOW)
     assert path.read_bytes() == body
 
@@ -364,18 +364,18 @@ def test_each_head_has_its_place(data: Path) -> None:
     """One that stands twice, or one that is missing before another, is an error."""
     listed = LeafList(data)
     listed.extend(NOW)
-    path = data / "proof/heads.jsonl"
+    path = data / "leaves/heads.jsonl"
     first, *others = path.read_bytes().splitlines(keepends=True)
     for body in (others, [first, first, *others]):
         path.write_bytes(b"".join(body))
-        with pytest.raises(ProofError, match=r"proof/heads\.jsonl.* is not in its place"):
+        with pytest.raises(ProofError, match=r"leaves/heads\.jsonl.* is not in its place"):
             listed.extend(NOW)
 
 
 def test_a_closed_month_is_never_cut(data: Path) -> None:
     """Only the newest list is written to, so another without its last newline was damaged."""
     LeafList(data).extend(NOW)
-    path = data / "proof/2026-10.leaves"
+    path = data / "leaves/2026-10.leaves"
     body = path.read_bytes()[:-1]
     path.write_bytes(body)
     with pytest.raises(ProofError, match=r"the line is cut short"):
@@ -387,8 +387,8 @@ def test_a_list_that_is_gone_is_missed(data: Path) -> None:
     """Heads say how many leaves there were."""
     listed = LeafList(data)
     listed.extend(NOW)
-    (data / "proof/2026-10.leaves").unlink()
-    with pytest.raises(ProofError, match=r"proof/heads\.jsonl: 2026-10-26 closed with 6 leaves"):
+    (data / "leaves/2026-10.leaves").unlink()
+    with pytest.raises(ProofError, match=r"leaves/heads\.jsonl: 2026-10-26 closed with 6 leaves"):
         listed.extend(NOW)
 
 
@@ -396,9 +396,9 @@ def test_whatever_a_crash_left_is_made_whole(data: Path, tmp_path: Path) -> None
     """Files are appended one after the other: cut anywhere, the next run gives the same bytes."""
     LeafList(data).extend(NOW)
     names = ["2026-10.leaves", "2026-11.leaves", "heads.jsonl"]
-    whole = [(data / "proof" / name).read_bytes() for name in names]
+    whole = [(data / "leaves" / name).read_bytes() for name in names]
     shutil.copytree(data, tmp_path / "crashed")
-    home = tmp_path / "crashed/proof"
+    home = tmp_path / "crashed/leaves"
     for cut in range(0, len(b"".join(whole)), 37):
         left = cut
         for name, body in zip(names, whole, strict=True):

@@ -55,6 +55,8 @@ def directory(tmp_path: Path) -> Path:
     directory = tmp_path / "curated"
     (directory / "categories").mkdir(parents=True)
     (directory / "history").mkdir()
+    (directory / "proof").mkdir()
+    (directory / "proof/ledger.jsonl").touch()
     for path in (ROOT / "data").glob("*.json"):
         shutil.copy(path, directory)
     for slug in CATEGORIES:

@@ -113,7 +113,7 @@ def test_the_next_version_is_served_and_the_one_before_stays(
 
 def test_the_page_tells_what_there_is_and_how_to_load_it(data: Path, reader: FlaskClient) -> None:
     """Version, tables, heads and structured data; lines to copy with every file's address."""
-    heads = [json.loads(s) for s in (data / "proof/heads.jsonl").read_text().splitlines()]
+    heads = [json.loads(s) for s in (data / "leaves/heads.jsonl").read_text().splitlines()]
     text = reader.get("/data").text
     assert "Version 2026.11.9" in text
     assert all(head["root"] in text for head in heads)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from store.cli.poll_runs import keep_checkpoints, look_at, prepared, stopping, summarise
+from store.cli.poll_runs import close_days, look_at, prepared, stopping, summarise
 from store.polls.asking import Unready
 from store.polls.batches.following import cancel as cancel_one
 from store.polls.batches.following import follow
@@ -92,7 +92,7 @@ def collect(context: PollContext, models: set[str], *, cancel: bool) -> bool:
                 came = follow(name, work)
                 summaries[name] = came.summary
                 wrong += came.wrong
-    keep_checkpoints(context.history, {item.slug for batch in wanted for item in batch.items})
+    close_days(context)
     well = summarise({name: each for name, each in summaries.items() if each.polled}) or cancel
     for sentence in dict.fromkeys(wrong):
         click.echo(sentence, err=True)

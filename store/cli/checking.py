@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from store.cli import alias_checks, app_settings, checks, encoding, name_checks, plural, with_data
-from store.disk import read_regular
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
+from store.ledger import LedgerError
 from store.polls.assistant_checks import mistakes
-from store.publishing import leaves, manifest
+from store.proof import Proof
+from store.publishing import manifest
 from store.rankings.names import Names
 from store.records import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 
 @click.command()
@@ -43,23 +43,38 @@ if TYPE_CHECKING:
     help="Take the history of each SLUG as it is, though some of it was lost.",
 )
 @click.option("--all", "everything", is_flag=True, help="The same for all that is lost.")
+@click.option("--reopen", type=click.DateTime(["%Y-%m-%d"]), help="Open a day closed too early.")
+@click.option("--reason", default="", help="Why you accept or reopen; it is published for good.")
 @with_data
-def check(style: str, slugs: tuple[str, ...], *, accept: bool, everything: bool) -> None:
+def check(
+    style: str,
+    slugs: tuple[str, ...],
+    reopen: datetime | None,
+    reason: str,
+    *,
+    accept: bool,
+    everything: bool,
+) -> None:
     """Say what is wrong in the data directory (DATA_DIR), as file:line:column: message.
 
     The files are read as the server reads them: what is an error here the server leaves out or
     keeps as it was. Exits with 1 when there is an error; warnings do no harm yet, and notices
     are only worth knowing.
 
-    A history file that lost what it held is an error until it is restored, or until you say with
+    A history file that lost what it held is an error until it is put back, or until you say with
     --accept-history that it is to count as it is: its category is then served and polled again.
     """
     settings = app_settings()
     directory = settings.data_dir
     if accept != bool(slugs or everything):
         raise click.UsageError("Say which history to accept: --accept-history SLUG… or --all.")
-    if accept:
-        _accept(History(directory / "history"), slugs)
+    if (accept or reopen) and not reason.strip():
+        raise click.UsageError('Say why, for everybody who verifies: --reason "…".')
+    if accept or reopen:
+        if accept:
+            _accept(directory, slugs, reason)
+        if reopen:
+            _reopen(directory, f"{reopen:%Y-%m-%d}", reason)
         return
     problems = sorted(set(problems_in(directory, settings.meaning_model)))
     counts = Counter(problem.severity for problem in problems)
@@ -75,28 +90,34 @@ def check(style: str, slugs: tuple[str, ...], *, accept: bool, everything: bool)
         raise click.exceptions.Exit(1)
 
 
-def _accept(history: History, slugs: Sequence[str]) -> None:
+def _accept(directory: Path, slugs: Sequence[str], reason: str) -> None:
     """Take the history of these slugs, or of all that lost some, as it is from now on."""
-    held = {*history.signatures(), *history.remembered()}
-    damaged = history.damaged_checkpoints
-    if slugs and damaged:
-        raise click.ClickException(f"{damaged}.")
-    lost = [slug for slug in sorted(held) if damaged or history.read(slug).unread]
+    history = History(directory / "history")
+    files = {*history.signatures(), *history.remembered()}
+    if slugs and history.fault:
+        raise click.ClickException(f"{history.fault}.")
     for slug in slugs:
-        if slug not in held:
+        if slug not in files:
             raise click.UsageError(f'No history was ever seen of "{slug}".')
+    lost = [slug for slug in sorted(files) if history.fault or history.read(slug).unread]
     accepted = [slug for slug in dict.fromkeys(slugs or lost) if slug in lost]
-    logs = history.accept(*accepted) if accepted or damaged else []
-    for slug, log in zip(accepted, logs, strict=True):
-        polls = plural(len(log.polls), "poll")
-        click.echo(f"history/{slug}.jsonl counts as it is: {polls}.")
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    entries = history.accept(accepted, reason, today) if accepted or history.fault else []
+    for entry in entries:
+        click.echo(f"history/{entry.file}.jsonl counts as it is: {plural(entry.lines, 'line')}.")
     for slug in dict.fromkeys(slugs):
         if slug not in lost:
             click.echo(f"history/{slug}.jsonl has lost nothing.")
-    if damaged:
-        click.echo(f"{damaged.file} is written anew.")
-    elif not slugs and not lost:
+    if not slugs and not lost:
         click.echo("No history is lost.")
+
+
+def _reopen(directory: Path, day: str, reason: str) -> None:
+    try:
+        Proof(directory).reopen(day, reason)
+    except (LedgerError, OSError) as error:
+        raise click.ClickException(f"{error}.") from None
+    click.echo(f"{day} and later days are open again; they close when a clock is confirmed.")
 
 
 def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]:
@@ -112,7 +133,6 @@ def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory / manifest.FOLDER, older=True)
-    yield from _damage_of_proof(directory)
     yield from checks.advice(catalogue, files)
     yield from alias_checks.remarks(catalogue, files)
     yield from encoding.remarks(directory, model, catalogue)
@@ -123,36 +143,8 @@ def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:
-        if history.damaged_checkpoints:
-            yield history.damaged_checkpoints
-
-
-def _damage_of_proof(directory: Path) -> Iterator[Problem]:
-    """What is wrong in the proof by itself; `flask verify` compares it with history, too.
-
-    A torn last line, of the newest month or the heads, is no damage: whoever lists next writes it
-    again.
-    """
-    listed, heads = leaves.LeafList(directory), leaves.Heads()
-    name = f"{leaves.FOLDER}/{leaves.HEADS}"
-    try:
-        known = b""
-        with suppress(FileNotFoundError):  # heads before leaves: a server may add both meanwhile
-            known = read_regular(directory / name)
-        written = leaves.parse_heads(known[: known.rfind(b"\n") + 1], name)
-        months = listed.months()
-        for month in months:
-            data = listed.month(month)
-            if month == months[-1]:
-                data = data[: data.rfind(b"\n") + 1]
-            for leaf in leaves.parse(data, month, f"{leaves.FOLDER}/{month}{leaves.SUFFIX}"):
-                heads.add(leaf.day, leaf.hash)
-        leaves.check_grown(written, heads.closed, name)
-    except leaves.ProofError as error:
-        yield Problem(leaves.FOLDER, 1, 1, str(error))
-    except OSError as error:
-        file = Path(error.filename or leaves.FOLDER).name
-        yield Problem(leaves.FOLDER, 1, 1, f"{file} cannot be read: {error.strerror}")
+        if history.fault:
+            yield history.fault
 
 
 def _as_text(problem: Problem, _: Path) -> str:

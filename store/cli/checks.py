@@ -17,11 +17,11 @@ from store.records import Poll, Problem, Severity
 from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from store.files import Catalogue, Files
-    from store.history import History, Stored
+    from store.history import History
     from store.json_positions import JsonPath
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
@@ -86,12 +86,11 @@ def in_history(
     held = _files(catalogue, newest)
     for slug, own in held.items():
         logs = [history.read(file) for file in own]
-        stored, problems = counting.records(logs)
+        stored, problems = counting.records(logs, catalogue.withheld)
         yield from problems
         for problem in counting.beyond(stored, catalogue.withheld, now):
             severity: Severity = "notice" if catalogue.site.sample else "error"
             yield msgspec.structs.replace(problem, severity=severity)
-        yield from _backwards(stored, catalogue.withheld)
         polls = counting.as_known((each.poll for each in stored), catalogue.former_names)
         models.update(poll.model for poll in polls)
         ids.update(poll.id for poll in polls)
@@ -114,22 +113,6 @@ def in_history(
     if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.modified]:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
-
-
-def _backwards(polls: Iterable[Stored], withheld: Container[str]) -> Iterator[Problem]:
-    """Every poll that is earlier than the one before it in its file, which no writer appends."""
-    last: dict[str, Stored] = {}
-    for stored in polls:
-        if stored.poll.id in withheld:
-            continue
-        before = last.get(stored.file)
-        if before and stored.poll.polled_at < before.poll.polled_at:
-            message = (
-                f"a poll of {stored.poll.polled_at} after one of {before.poll.polled_at} in line "
-                f"{before.line}: lines were moved, or taken from elsewhere; it counts as it stands"
-            )
-            yield Problem(f"history/{stored.file}.jsonl", stored.line, 1, message, "warning")
-        last[stored.file] = stored
 
 
 def _files(catalogue: Catalogue, found: Iterable[str]) -> dict[str, Sequence[str]]:

@@ -178,7 +178,7 @@ def _filled(tree: Tree, even_if: int | None) -> Manifest:
     store: Store = current_app.extensions["store"]
     written_for(store)
     manifest = tree.fill(store.snapshot, app_settings().data_dir / dataset.FOLDER)
-    accepted = set(_paths(dict.fromkeys(OF_CATEGORIES, store.history.accepted())))
+    accepted = set(_paths(dict.fromkeys(OF_CATEGORIES, store.history.ledger.accepted)))
     published = {
         path
         for path in tree.before.addresses

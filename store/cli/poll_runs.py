@@ -15,11 +15,12 @@ from msgspec import Struct
 
 from store.counting import states_of
 from store.history import History, HistoryError
-from store.last_good import FOLDER
 from store.memory import append
 from store.polls.asking import Unready, key_of
 from store.polls.batches.files import Batches, under_way
 from store.polls.batches.scheduling import not_under_way
+from store.polls.clocks import confirmed_time
+from store.polls.day_closing import DayClosing
 from store.polls.due import DuePolls, Pair, Rounds, look
 from store.polls.leases import Leases, locks_in
 from store.polls.runner import ANSWERED, LEFT, Dependencies, Record, RunSummary, run
@@ -29,7 +30,7 @@ from store.rankings.sentences import listed
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from store.files import Catalogue
     from store.polls.clocks import Clock
@@ -108,8 +109,8 @@ def look_at(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[
     context.history.signatures()
     stands, unread = look(slugs, context.states_of)
     sentences = [f"{each}; its category is left alone" for each in dict.fromkeys(map(str, unread))]
-    if damaged := context.history.damaged_checkpoints:
-        sentences.insert(0, str(damaged))
+    if context.history.fault:
+        sentences.insert(0, str(context.history.fault))
     return stands, sentences
 
 
@@ -230,22 +231,21 @@ def ask(context: PollContext, order: Order, stands: DuePolls, max_usd: float | N
             if deps.stop.is_set():
                 break
     finally:
-        keep_checkpoints(context.history, {pair.slug for pair in asked})
+        close_days(context)
     well = summarise(summaries)
     if said := order.closing():
         click.echo(said)
     return well and len(ready) == len(order.assistants) and not context.clock.fault()
 
 
-def keep_checkpoints(history: History, slugs: Collection[str]) -> None:
-    """Write down where these files end now, so that a later loss is seen; a warning if not."""
-    for slug in slugs:
-        history.read(slug)
-    try:
-        history.keep_checkpoints()
-    except OSError as error:
-        why = f"{FOLDER} cannot be written: {error.strerror}"
-        click.echo(f"warning: {why}; a later loss of what was polled is unseen", err=True)
+def close_days(context: PollContext) -> None:
+    """Close the days that ended before a provider's clock agreed with this machine's."""
+    if context.pretends:  # its clock is one that --at gave
+        return
+    closing = DayClosing(context.settings.data_dir)
+    closing.look(confirmed_time(context.clock, context.catalogue))
+    if closing.reason:
+        click.echo(f"warning: {closing.reason}", err=True)
 
 
 @contextmanager

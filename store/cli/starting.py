@@ -17,6 +17,8 @@ from msgspec.structs import replace
 from store.cli import schemas, unknown_category
 from store.data_file import FOLDERS, SINGLE
 from store.last_good import FOLDER
+from store.ledger import FOLDER as PROOF
+from store.ledger import LEDGER
 from store.records import Topics
 from store.settings import SHIPPED_DATA
 from store.snapshot import TOPICS
@@ -24,7 +26,7 @@ from store.snapshot import TOPICS
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-NAMES = (*FOLDERS, "history", *SINGLE, FOLDER, "schemas")
+NAMES = (*FOLDERS, "history", PROOF, *SINGLE, FOLDER, "schemas")
 """What a data directory is made of. Where one of these is, nothing is written."""
 
 
@@ -84,8 +86,9 @@ def _categories(slugs: Sequence[str]) -> list[Path]:
 
 
 def _fill(directory: Path, categories: Sequence[Path]) -> None:
-    for folder in ("products", "labs", "history"):
+    for folder in ("products", "labs", "history", PROOF):
         (directory / folder).mkdir()
+    (directory / PROOF / LEDGER).touch()
     for file in categories:
         shutil.copy2(file, directory / "categories")
     for name in ("synonyms.json", "words.json"):

@@ -25,7 +25,6 @@ from msgspec import Struct
 
 from store.copies.places import AT_ONCE, Item, Place, Read, Replaced
 from store.disk import atomic_write, opened
-from store.last_good import CHECKPOINTS
 from store.last_good import FOLDER as LAST_GOOD
 from store.publishing import manifest as dataset
 from store.publishing.leaves import FOLDER as PROOF
@@ -246,7 +245,6 @@ def _names(directory: Path) -> list[str]:
         folders[:] = [f for f in folders if not f.startswith(".") or (top and f == LAST_GOOD)]
         prefix = "" if top else f"{inside}/"
         found += [f"{prefix}{file}" for file in files if not file.startswith(".")]
-    found = [name for name in found if name != f"{LAST_GOOD}/{CHECKPOINTS}"]
     if (directory / SPENT).is_file():
         found.append(SPENT)
     return sorted(found, key=_place_of)

@@ -13,6 +13,8 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from store.files import Catalogue
+
 ASKED_ANEW = 3600.0
 """Seconds after which a misfit is put to the test: it may have been that provider's clock."""
 
@@ -27,7 +29,10 @@ def utc_now() -> datetime:
 
 
 class Clock:
-    """A clock in UTC, and what the ``Date`` of providers' replies says of it; shared by threads."""
+    """A clock in UTC, and what the ``Date`` of providers' replies says of it; shared by threads.
+
+    ``confirmed`` is the newest time at which a provider's agreed with it.
+    """
 
     def __init__(
         self,
@@ -36,6 +41,7 @@ class Clock:
     ) -> None:
         self.now = now
         self._elapsed = elapsed
+        self.confirmed: datetime | None = None
         self._misfit: tuple[datetime, float] | None = None
         self._lock = threading.Lock()
 
@@ -66,7 +72,19 @@ class Clock:
         fits = began - CLOCK_TOLERANCE <= date <= now + CLOCK_TOLERANCE
         with self._lock:
             self._misfit = None if fits else (date, self._elapsed())
+            if fits:
+                earlier = min(date, now)
+                self.confirmed = max(earlier, self.confirmed or earlier)
         return None if fits else f"{_differ(now, date)} The answer was not counted."
+
+
+def confirmed_time(clock: Clock, catalogue: Catalogue) -> datetime | None:
+    """Return the newest time that is sure to be past; ``None`` while no provider confirmed one.
+
+    Sample assistants have no clock to compare with; where all are, this machine's is believed.
+    """
+    is_sample = all(assistant.api == "sample" for assistant in catalogue.assistants)
+    return clock.now() if is_sample else clock.confirmed
 
 
 def _differ(ours: datetime, theirs: datetime) -> str:

@@ -1,4 +1,4 @@
-"""Polling on schedule: one process of all, one APScheduler job for each assistant, and the proof.
+"""Polling on schedule: one process of all, one APScheduler job for each assistant, and closed days.
 
 The process that holds the scheduler's lock runs the jobs; the others try the lock every second,
 which falls free when its holder dies. Each job now and then polls a few of the pairs that are due,
@@ -26,10 +26,10 @@ from store.polls.asking import Unready
 from store.polls.batches.files import Batches, under_way
 from store.polls.batches.scheduling import BatchSchedule, not_under_way
 from store.polls.batches.work import BatchWork
-from store.polls.clocks import Clock
+from store.polls.clocks import Clock, confirmed_time
+from store.polls.day_closing import DayClosing
 from store.polls.due import DuePolls, Pair, Rounds, look
 from store.polls.leases import Leases, leased, locks_in
-from store.polls.proof import DailyProof
 from store.polls.runner import Dependencies, run
 from store.polls.spending import daily_account
 from store.rankings.poll_states import Pause, ScheduleState, usd_on
@@ -85,7 +85,7 @@ class Schedule:
         self._elected = False
         self._unsettled: Problem | None = None
         self._batches = BatchSchedule(Batches(settings.data_dir), settings.poll_tick)
-        self._proof = DailyProof(settings.data_dir)
+        self._closing = DayClosing(settings.data_dir)
 
     def start(self) -> None:
         """Begin to stand for election, and to poll once elected."""
@@ -96,7 +96,7 @@ class Schedule:
         pauses = self._pauses()
         reasons = [f"{name} is paused {pause}" for name, pause in sorted(pauses.items())]
         reasons += self._batches.reasons()
-        reasons += [self._proof.reason] if self._proof.reason else []
+        reasons += [self._closing.reason] if self._closing.reason else []
         if self._unlocked:
             reasons.append(
                 f"Nothing is polled on schedule, for the folder .locks {self._unlocked}."
@@ -162,8 +162,7 @@ class Schedule:
                 if time.monotonic() >= looked + self._settings.poll_tick:
                     looked = time.monotonic()
                     self._keep_jobs(scheduler)
-                    last_poll = self._store.snapshot.summary.last_poll
-                    self._proof.look(last_poll, self._clock.now())
+                    self._closing.look(confirmed_time(self._clock, self._store.snapshot.catalogue))
                 self._wait_a_second()
         finally:
             self._elected = False

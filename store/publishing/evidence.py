@@ -140,6 +140,8 @@ def restore(months: Iterable[tuple[Sequence[Leaf], Sequence[bytes]]], history: P
     """Write history files again, month by month, their lines in the order of being appended."""
     starts: dict[str, list[int]] = {}
     history.mkdir(parents=True, exist_ok=True)
+    (history.parent / "proof").mkdir(exist_ok=True)
+    (history.parent / "proof/ledger.jsonl").touch()
     for leaves, published in months:
         files: dict[str, list[bytes]] = {}
         for leaf, line in zip(leaves, published, strict=True):

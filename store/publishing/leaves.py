@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-FOLDER, SUFFIX, HEADS = "proof", ".leaves", "heads.jsonl"
+FOLDER, SUFFIX, HEADS = "leaves", ".leaves", "heads.jsonl"
 _LINE = re.compile(
     r"(\d{4}-\d\d-\d\d) ([a-z0-9-]{1,100}) (0|[1-9]\d{0,14}) ([1-9]\d{0,14}) ([0-9a-f]{64})",
     re.ASCII,

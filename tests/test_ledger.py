@@ -1,0 +1,293 @@
+"""The ledger: what a head commits to, when a day closes, and what a crash or a person leaves."""
+
+from __future__ import annotations
+
+import errno
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import answered, append, write_data
+from faults import FAULTS, FailingCalls, replace_os
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.history import History, HistoryError
+from store.ledger import Entry, Head, Ledger, LedgerError, parse
+from store.proof import Proof
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLUG = "crm-software"
+VECTOR = {
+    "drone": b'{"polledAt":"2026-01-01T10:00:00Z","a":1}\n'
+    b'{"polledAt":"2026-01-02T10:00:00Z","a":2}\n',
+    "vpn": b'{"polledAt":"2026-01-02T11:00:00Z","b":1}\n',
+}
+VECTOR_LEDGER = b"""\
+{"day":"2026-01-01","file":"drone","lines":1,"bytes":42,"chain":"f871be64fbe59233032db3297d6bd2055087674904c60ae530349db523fd198d"}
+{"day":"2026-01-02","file":"drone","lines":2,"bytes":84,"chain":"c6545c3ef24214b62228cf80259e70ae741702f63681c431f875749ad83e3605"}
+{"day":"2026-01-02","file":"vpn","lines":1,"bytes":42,"chain":"a3272e4825e142983c45ebface17ecf3bf3b1e4c707b580ac2c46f15b9f7ef23"}
+"""
+VECTOR_HEADS = b"""\
+{"day":"2026-01-01","files":1,"lines":1,"root":"1eeaf4cb58f450ccc24332094d815cf923cc6b089de5cc7cf146b2d21a7bad3c"}
+{"day":"2026-01-02","files":2,"lines":3,"root":"c5eba03f9584b4836cffcbb035b47c6f69b9947130fb870c5f249d236f140a21"}
+"""
+
+
+def line(day: str, text: str = "") -> bytes:
+    """A line of history that bears a day."""
+    return json.dumps({"polledAt": f"{day}T10:00:00Z", "text": text}).encode().replace(b" ", b"")
+
+
+def directory(path: Path, files: dict[str, bytes]) -> Path:
+    """A data directory with these history files and an empty ledger."""
+    for name, data in {
+        "proof/ledger": b"",
+        **{f"history/{f}": d for f, d in files.items()},
+    }.items():
+        (path / f"{name}.jsonl").parent.mkdir(parents=True, exist_ok=True)
+        (path / f"{name}.jsonl").write_bytes(data)
+    return path
+
+
+def written(path: Path) -> tuple[bytes, bytes]:
+    """The bytes of both files of the ledger."""
+    return (path / "proof/ledger.jsonl").read_bytes(), (path / "proof/heads.jsonl").read_bytes()
+
+
+def test_the_published_test_vector(tmp_path: Path) -> None:
+    """Two files of three lines give the published ledger and heads, to the byte."""
+    Proof(directory(tmp_path, VECTOR)).close("2026-01-31")
+    assert written(tmp_path) == (VECTOR_LEDGER, VECTOR_HEADS)
+
+
+@pytest.mark.parametrize("position", range(len(VECTOR_LEDGER + VECTOR_HEADS) - 1))
+def test_no_byte_of_a_ledger_can_be_changed(position: int) -> None:
+    """Another byte anywhere is an error that names the file and the line."""
+    data = bytearray(VECTOR_LEDGER + VECTOR_HEADS)
+    data[position] ^= 1
+    ledger, heads = bytes(data[: len(VECTOR_LEDGER)]), bytes(data[len(VECTOR_LEDGER) :])
+    with pytest.raises(LedgerError, match=r"^proof/(ledger|heads)\.jsonl:\d+: "):
+        parse(ledger, heads)
+
+
+FORGERIES = {
+    "edited": (b'"a":1', b'"a":9'),
+    "dropped": (VECTOR["drone"].splitlines(keepends=True)[0], b""),
+    "doubled": (b'"a":1}\n', b'"a":1}\n' + VECTOR["drone"].splitlines(keepends=True)[0]),
+    "swapped": (VECTOR["drone"], b"".join(VECTOR["drone"].splitlines(keepends=True)[::-1])),
+    "inserted": (b'"a":1}\n', b'"a":1}\n{"polledAt":"2026-01-01T10:00:00Z","a":3}\n'),
+    "cut": (VECTOR["drone"], VECTOR["drone"][:-1]),
+    "another's": (VECTOR["drone"], VECTOR["vpn"] * 2),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_what_is_closed_cannot_be_changed(forgery: str) -> None:
+    """A file whose closed lines are others, fewer or in another order is not what was closed."""
+    ledger = parse(VECTOR_LEDGER, VECTOR_HEADS)
+    assert ledger.holds("drone", VECTOR["drone"] + line("2026-01-03") + b"\n")
+    before, after = FORGERIES[forgery]
+    assert not ledger.holds("drone", VECTOR["drone"].replace(before, after))
+    assert not ledger.holds("vpn", VECTOR["drone"].splitlines(keepends=True)[0])
+
+
+def test_a_day_closes_once_and_only_what_is_new_is_added(tmp_path: Path) -> None:
+    """Closing again adds nothing; a later closing leaves every earlier byte as it was."""
+    proof = Proof(directory(tmp_path, VECTOR))
+    assert [head.day for head in proof.close("2026-01-01")] == ["2026-01-01"]
+    assert proof.close("2026-01-01") == []
+    before = written(tmp_path)
+    assert [head.day for head in proof.close("2026-01-02")] == ["2026-01-02"]
+    after = written(tmp_path)
+    assert all(new.startswith(old) for new, old in zip(after, before, strict=True))
+    assert after == (VECTOR_LEDGER, VECTOR_HEADS)
+
+
+@given(
+    days=st.lists(st.sampled_from(["01", "02", "03", "04", "99", ""]), min_size=1, max_size=8),
+    cut=st.integers(0, 8),
+)
+def test_no_order_of_times_leaves_a_day_open_or_a_line_unclosed(days: list[str], cut: int) -> None:
+    """Whatever times lines bear, closed sizes grow by day and end in lines of those days."""
+    lines = [line(f"2026-01-{day}" if day else "") + b"\n" for day in days]
+    ledger = Ledger()
+    for entry in ledger.open_entries("x", b"".join(lines[:cut])):
+        ledger.add(entry)
+        ledger.close(ledger.head(entry.day))
+    data = b"".join(lines)
+    closed, size = ledger.closed, ledger.last("x").bytes
+    entries = ledger.open_entries("x", data[size:])
+    assert [e.day for e in entries] == sorted({e.day for e in entries})
+    assert all(e.day > closed for e in entries)
+    ends = [size, *(e.bytes for e in entries)]
+    assert ends == sorted(set(ends))
+    if entries:
+        assert entries[-1].bytes == len(data)
+
+
+def test_a_line_far_ahead_closes_nothing_and_holds_up_nobody(tmp_path: Path) -> None:
+    """A line of 2031 leaves its own file open, and closes with the lines that come after it."""
+    lines = [line("2026-01-01"), line("2031-01-01")]
+    data = directory(
+        tmp_path, {"drone": b"\n".join(lines) + b"\n", "vpn": line("2026-01-02") + b"\n"}
+    )
+    proof = Proof(data)
+    proof.close("2026-01-02")
+    ledger = proof.load()
+    assert (ledger.closed, ledger.last("drone").lines) == ("2026-01-02", 1)
+    with (data / "history/drone.jsonl").open("ab") as file:
+        file.write(line("2026-01-03") + b"\n")
+    proof.close("2026-01-03")
+    assert proof.load().last("drone").lines == 3
+
+
+def test_a_past_day_keeps_what_was_there_when_it_closed(tmp_path: Path) -> None:
+    """A line that is backdated by hand belongs to the day on which it was found."""
+    data = directory(tmp_path, VECTOR)
+    proof = Proof(data)
+    proof.close("2026-01-02")
+    with (data / "history/vpn.jsonl").open("ab") as file:
+        file.write(line("2026-01-01", "backdated") + b"\n")
+    proof.close("2026-01-05")
+    ledger = proof.load()
+    sizes = {day: ledger.end_of("vpn", f"2026-01-{day}") for day in ("01", "02", "03")}
+    assert sizes == {"01": 0, "02": 42, "03": (data / "history/vpn.jsonl").stat().st_size}
+    assert ledger.last("vpn").day == "2026-01-03"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\n\n", "torn", "\ntorn"])
+def test_what_is_not_a_line_is_not_closed(tmp_path: Path, text: str) -> None:
+    """A torn tail and the empty lines that an editor left are no lines, and may go again."""
+    data = directory(tmp_path, {"vpn": VECTOR["vpn"] + text.encode()})
+    Proof(data).close("2026-01-02")
+    assert Proof(data).load().holds("vpn", VECTOR["vpn"])
+
+
+CALLS = [
+    (name, nth, error)
+    for name in ("write", "fsync", "open")
+    for nth in range(1, 9)
+    for error in FAULTS[name]
+]
+
+
+@pytest.mark.parametrize(("name", "nth", "error"), CALLS)
+def test_a_closing_that_was_cut_off_is_finished_from_the_same_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, nth: int, error: int
+) -> None:
+    """Whichever call fails, the next closing gives the ledger that one without a fault gives."""
+    data = directory(tmp_path, VECTOR)
+    with monkeypatch.context() as patch:
+        replace_os(patch, FailingCalls(name, nth, error))
+        try:
+            Proof(data).close("2026-01-31")
+        except OSError as fault:
+            assert fault.errno in (error, errno.ENOSPC)  # noqa: PT017 - it may also not come so far
+    Proof(data).close("2026-01-31")
+    assert written(data) == (VECTOR_LEDGER, VECTOR_HEADS)
+
+
+@pytest.mark.parametrize("heads", [len(VECTOR_HEADS) // 2, 170, len(VECTOR_HEADS) - 1])
+@pytest.mark.parametrize("ledger", [133, 200, 300, len(VECTOR_LEDGER)])
+def test_torn_last_lines_are_written_again(tmp_path: Path, heads: int, ledger: int) -> None:
+    """What power loss left of a ledger or a head is no part of it, and is completed."""
+    data = directory(tmp_path, VECTOR)
+    (data / "proof/heads.jsonl").write_bytes(VECTOR_HEADS[:heads])
+    (data / "proof/ledger.jsonl").write_bytes(VECTOR_LEDGER[:ledger])
+    Proof(data).close("2026-01-31")
+    assert written(data) == (VECTOR_LEDGER, VECTOR_HEADS)
+
+
+def test_heads_that_are_gone_are_missed() -> None:
+    """A ledger of two days without their heads is an error: other heads must not replace them."""
+    with pytest.raises(LedgerError, match="a head of ledger"):
+        parse(VECTOR_LEDGER, b"")
+
+
+def test_nothing_is_added_to_a_closed_day(tmp_path: Path) -> None:
+    """A poll whose time lies in a closed day is refused, and the sentence says how to go on."""
+    data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-01T10:00:00Z")])
+    history = History(data / "history")
+    Proof(data).close("2026-01-01")
+    with pytest.raises(HistoryError, match="2026-01-01 and all days before are closed"):
+        history.append([answered("A", ["X"])], "2026-01-01T23:59:59Z")
+    history.append([answered("A", ["X"])], "2026-01-02T00:00:00Z")
+    assert len(history.read(SLUG).polls) == 2
+
+
+def test_a_day_that_was_closed_too_early_can_be_opened_again(tmp_path: Path) -> None:
+    """After --reopen, lines of that day can be added, and it closes with them; all can see it."""
+    data = write_data(
+        tmp_path, polls=[answered("A", ["X"], f"2026-01-0{d}T10:00:00Z") for d in (1, 2)]
+    )
+    proof, history = Proof(data), History(data / "history")
+    proof.close("2026-01-03")
+    proof.reopen("2026-01-02", "the clock was a day ahead")
+    assert proof.load().closed == "2026-01-01"
+    history.append([answered("A", ["Y"])], "2026-01-02T23:00:00Z")
+    assert [head.day for head in proof.close("2026-01-02")] == ["2026-01-02"]
+    ledger = proof.load()
+    assert ledger.end_of(SLUG, "2026-01-02") == (data / f"history/{SLUG}.jsonl").stat().st_size
+    assert b'"reopened":true,"reason":"the clock was a day ahead"' in written(data)[1]
+    with pytest.raises(LedgerError, match="2026-01-09 is not a closed day"):
+        proof.reopen("2026-01-09", "no")
+
+
+def test_a_loss_that_a_person_accepts_is_in_the_ledger_for_good(tmp_path: Path) -> None:
+    """The entry says what was there before and why; the chain goes on from what is there now."""
+    data = directory(tmp_path, VECTOR)
+    proof = Proof(data)
+    proof.close("2026-01-02")
+    first = VECTOR["drone"].splitlines(keepends=True)[0]
+    (data / "history/drone.jsonl").write_bytes(first)
+    assert not proof.load().holds("drone", first)
+    (entry,) = proof.accept(["drone"], "the disk died", "2026-01-04")
+    assert entry == Entry(
+        "2026-01-04",
+        "drone",
+        1,
+        42,
+        "f871be64fbe59233032db3297d6bd2055087674904c60ae530349db523fd198d",
+        accepted=True,
+        was="c6545c3ef24214b62228cf80259e70ae741702f63681c431f875749ad83e3605",
+        reason="the disk died",
+    )
+    assert proof.load().holds("drone", first)
+    (head,) = proof.close("2026-01-04")
+    assert head == Head("2026-01-04", 2, 2, head.root)
+    assert proof.load().accepted["drone"] == entry
+
+
+@pytest.mark.parametrize("name", ["ledger.jsonl", "heads.jsonl"])
+def test_a_ledger_that_is_gone_is_never_made_anew_silently(tmp_path: Path, name: str) -> None:
+    """Nothing closes, counts or is added until a person accepts it; the rest is kept aside."""
+    data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-01T10:00:00Z")])
+    proof = Proof(data)
+    proof.close("2026-01-01")
+    if name == "ledger.jsonl":
+        (data / "proof" / name).unlink()
+    else:
+        (data / "proof/ledger.jsonl").write_bytes(b"")
+    with pytest.raises(LedgerError):
+        proof.close("2026-01-09")
+    history = History(data / "history")
+    (problem,) = history.read(SLUG).problems
+    assert "--accept-history --all" in problem.message
+    with pytest.raises(HistoryError, match="--accept-history --all"):
+        history.append([answered("A", ["X"])], "2026-01-09T10:00:00Z")
+    history.accept([SLUG], "the folder was not copied", "2026-01-09")
+    assert len(History(data / "history").read(SLUG).polls) == 1
+    assert list((data / "proof").glob("heads.jsonl.*.damaged"))
+
+
+def test_appends_of_others_are_seen_by_the_next_closing(tmp_path: Path) -> None:
+    """What another process adds after a closing is closed with its own day."""
+    data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-01T10:00:00Z")])
+    proof = Proof(data)
+    proof.close("2026-01-01")
+    append(data, [answered("B", ["Y"], "2026-01-02T10:00:00Z")])
+    proof.close("2026-01-02")
+    assert proof.load().last(SLUG).lines == 2
