@@ -1,7 +1,7 @@
 """Production settings: ``gunicorn -c python:store.gunicorn 'app:create_app()'``.
 
 One worker holds the data and answers with threads. It is never public: a proxy in front
-(``flask deploy nginx``) keeps slow clients away from the threads. Times are in seconds.
+(``flask deploy nginx.conf``) keeps slow clients away from the threads. Times are in seconds.
 """
 
 from __future__ import annotations

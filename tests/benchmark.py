@@ -136,10 +136,10 @@ def behind_nginx(
 ) -> Iterator[Target]:
     """The shipped configuration, and a static file from the same server."""
     port, static = servers.free_port(), servers.free_port()
-    command = [sys.executable, "-m", "flask", "deploy", "nginx", "--app", f"127.0.0.1:{ours.port}"]
-    command += ["--listen", f"127.0.0.1:{port}", "--cache", str(home / "cache")]
-    command += ["--log", str(home / "access.log")]
+    command = [sys.executable, "-m", "flask", "deploy", "nginx.conf"]
+    command += ["--app", f"127.0.0.1:{ours.port}"]
     env = {"BASE_URL": "https://rankings.example", "PATH": "", "FLASK_SKIP_DOTENV": "1"}
+    env["DATA_DIR"] = str(servers.ROOT / "data")
     site = subprocess.run(
         command, cwd=servers.ROOT, env=env,
         capture_output=True, text=True, check=True,

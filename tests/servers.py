@@ -122,8 +122,15 @@ def gunicorn(
 
 
 def nginx(site: str, home: Path, port: int) -> AbstractContextManager[Server]:
-    """Nginx with one site's configuration, in the foreground and under ``home``."""
-    home.mkdir(parents=True, exist_ok=True)
+    """Nginx with what ``flask deploy nginx.conf`` printed, in the foreground, on a port of its own.
+
+    Below ``home`` are the folders that a plain Debian has, and none that it has not.
+    """
+    for folder in ("var/cache", "var/log/nginx"):
+        (home / folder).mkdir(parents=True)
+    own_ipv6 = f"listen [::1]:{port};" if has_ipv6() else ""
+    site = site.replace("listen 80;", f"listen 127.0.0.1:{port};")
+    site = site.replace("listen [::]:80;", own_ipv6).replace(" /var/", f" {home}/var/")
     (home / "site.conf").write_text(site)
     types = "/etc/nginx/mime.types"
     user = "user root;" if os.geteuid() == 0 else ""
@@ -137,6 +144,13 @@ def nginx(site: str, home: Path, port: int) -> AbstractContextManager[Server]:
     )
     command = [str(NGINX), "-p", str(home), "-e", f"{home}/error.log", "-c", f"{home}/nginx.conf"]
     return running(command, port, {}, home / "nginx.log")
+
+
+def has_ipv6() -> bool:
+    """Return whether this machine can listen on its own IPv6 address."""
+    with suppress(OSError), socket.create_server(("::1", 0), family=socket.AF_INET6):
+        return True
+    return False
 
 
 def _wait_until_open(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

@@ -336,7 +336,7 @@ def test_flask_reads_dotenv(dotenv: Path, data: Path, tmp_path: Path) -> None:
         other: without_settings(DATA_DIR=str(other)),
         ROOT / "data": without_settings(FLASK_SKIP_DOTENV="1"),
     }
-    flask = [sys.executable, "-c", EACH_IN_TURN, "--app", str(ROOT / "app.py"), "deploy", "nginx"]
+    flask = [sys.executable, "-c", EACH_IN_TURN, "--app", str(ROOT / "app.py"), "deploy"]
     done = subprocess.run(
         flask, cwd=dotenv, env=without_settings(), input=json.dumps([*told.values()]),
         capture_output=True, text=True, timeout=WAIT, check=False,

@@ -1,8 +1,7 @@
-"""The printed configuration works as it stands: nginx and systemd take it."""
+"""The files of templates/deploy work as they are printed, and carry nothing but their values."""
 
 from __future__ import annotations
 
-import email.utils
 import json
 import os
 import re
@@ -11,11 +10,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import servers
-from builders import BASE_URL, answered, app_over, cache_control, write_data
+from builders import answered, app_over, write_data
 from prometheus_client import CollectorRegistry
 from test_web_health import State
 
@@ -23,9 +22,12 @@ from store import gunicorn
 from store.monitoring.metrics import Collector, Requests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
-    from flask.testing import FlaskClient
+DEPLOY = servers.ROOT / "templates" / "deploy"
+FILES = sorted(path.name for path in DEPLOY.iterdir())
+UNITS = [name for name in FILES if name.endswith((".service", ".timer"))]
+JSON_PATH = "/api/v1/best/crm-software.json"
 
 needs_nginx = pytest.mark.skipif(not servers.NGINX, reason="nginx is not installed")
 needs_systemd = pytest.mark.skipif(
@@ -39,435 +41,282 @@ def data(tmp_path: Path) -> Path:
     return write_data(
         tmp_path / "data",
         categories={slug: {"title": f"Best {slug}"} for slug in ("crm-software", "help-desk")},
-        products={"product-a": {"name": "Product A", "aliases": ["The A"]}},
-        polls=[answered(model, [*names[1:], "The A"]) for model in "ABCD"],
-        name="The Best",
+        polls=[answered(model, names) for model in "ABCD"],
     )
 
 
-def run(data: Path, *arguments: str, **settings: Any) -> str:
-    result = app_over(data, **settings).test_cli_runner().invoke(args=list(arguments))
-    assert result.exit_code == 0, result.output
-    return result.stdout
+def printed(data: Path, file: str, *options: str, **settings: Any) -> str:
+    """What ``flask deploy`` prints of a file."""
+    environ = {"DATA_DIR": str(data), **settings.pop("environ", {})}
+    app = app_over(data, environ=environ, **settings)
+    done = app.test_cli_runner().invoke(args=["deploy", file, *options])
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
-MISREAD = [
-    "x", "", "x:", ":80", "x:0", "x:65536", "x:8e3", "x:٣", "x:80:90", "x 1:80",
-    "x;y:80", "x:80;", "x:80\n", "x\n:80", "$x:80", "x:$y", "{x}:80", '"x":80', "::1:80", "[x]:80",
-    "[::1:80", "1.2.3:80", "999.1.1.1:80", "unix:/run/x", "%i:80", "x:80 weight=5", "80 ssl", "80;",
-]  # fmt: skip
-
-
-def refused(data: Path, *arguments: str, **settings: Any) -> str:
-    """What ``flask deploy`` says instead of a configuration."""
-    app = app_over(data, **settings)
-    done = app.test_cli_runner().invoke(args=["deploy", *arguments])
+def refused(data: Path, file: str, *options: str, **settings: Any) -> str:
+    """What it says instead of a file."""
+    done = app_over(data, **settings).test_cli_runner().invoke(args=["deploy", file, *options])
     assert done.exit_code in (1, 2), done.output
     assert not done.stdout
     return done.stderr
 
 
-class TestPrinted:
-    """What is printed."""
+def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """A linter, run to its end."""
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
-    def test_it_has_the_sites_own_values(self, data: Path) -> None:
-        """Name, address, data directory and the application's places."""
-        site = run(data, "deploy", "nginx", "--app", "10.0.0.1:8000", "--app", "10.0.0.2:8000")
-        assert "server_name rankings.example;" in site
-        assert "server 10.0.0.1:8000 " in site
-        assert "server 10.0.0.2:8000 " in site
-        unit = run(data, "deploy", "systemd")
-        assert f'Environment="DATA_DIR={data}"' in unit
-        assert 'Environment="BASE_URL=https://rankings.example"' in unit
-        assert re.search("^User=rankings_the_best_[0-9a-f]{6}$", unit, re.MULTILINE)
 
-    @pytest.mark.parametrize("what", ["nginx", "systemd"])
-    def test_it_needs_an_address(self, data: Path, what: str) -> None:
-        """Without BASE_URL there is no server name to print."""
-        app = app_over(data, base_url=None)
-        result = app.test_cli_runner().invoke(args=["deploy", what])
-        assert result.exit_code == 1
-        assert "BASE_URL is not set" in result.output
+class TestPlaceholders:
+    """What is filled in, and what cannot be."""
 
-    def test_a_tree_must_have_been_exported(self, data: Path, tmp_path: Path) -> None:
-        """A configuration for a tree that is not there says how to make it."""
-        arguments = ["deploy", "nginx", "--tree", str(tmp_path / "tree")]
-        result = app_over(data).test_cli_runner().invoke(args=arguments)
-        assert result.exit_code == 1
-        assert "run `flask export" in result.output
+    def test_there_are_eight(self) -> None:
+        """A file can be read, and filled in by hand, with a table of eight lines."""
+        texts = [(DEPLOY / file).read_text(encoding="utf-8") for file in FILES]
+        assert len({name for text in texts for name in re.findall("@([A-Z_]+)@", text)}) == 8
 
-    def test_systemd_waits_longer_than_gunicorn(self, data: Path) -> None:
+    @pytest.mark.parametrize("file", FILES)
+    def test_none_is_left(self, data: Path, file: str) -> None:
+        """Each file is printed whole, with the site's own values."""
+        text = printed(data, file, "--name", "best_of", "--app", "[::1]:8001")
+        assert not re.search("@[A-Z_]+@", text)
+        assert str(data) in text or "DATA_DIR@" not in (DEPLOY / file).read_text("utf-8")
+
+    def test_the_files_are_listed(self, data: Path) -> None:
+        """Without a name, and where no file has the name; no path leads elsewhere."""
+        done = app_over(data).test_cli_runner().invoke(args=["deploy"])
+        assert done.stdout.splitlines() == FILES
+        assert "There is no ../llms.txt among Containerfile, " in refused(data, "../llms.txt")
+
+    @pytest.mark.parametrize(
+        "name", ["root", "Best", "a-b", "0a", "", "a" * 32, "a b", "a;b", "@APP@"]
+    )
+    def test_a_name_fits_everywhere(self, data: Path, name: str) -> None:
+        """Unit, user and nginx's variables are called so; and the service is not root."""
+        assert "--name must be" in refused(data, "rankings.service", "--name", name)
+
+    @pytest.mark.parametrize(
+        "app",
+        ["x", "", "x:", ":80", "x:8e3", "x:٣", "x:80:90", "x 1:80", "x;y:80", "x:80;", "x:80\n",
+         "x\n:80", "$x:80", "x:$y", "{x}:80", '"x":80', "::1:80", "[x]:80", "[::1:80",
+         "unix:/run/x", "%i:80", "x:80 weight=5", "@NAME@:80"],
+    )  # fmt: skip
+    def test_an_address_is_one(self, data: Path, app: str) -> None:
+        """What is none never gets into a file, whatever nginx or systemd would make of it."""
+        for file in ("nginx.conf", "rankings.service", "rankings-health.service"):
+            assert "--app must be an address" in refused(data, file, "--app", app)
+
+    @pytest.mark.parametrize("file", ["nginx.conf", "rankings.service"])
+    @pytest.mark.parametrize(
+        "base_url",
+        [None, "https://x.example;include", "https://x.example/a;b", "https://x.example/$host",
+         "https://x.example/a'b", "https://x.example/{a}", "https://x.example/%41",
+         "https://x.example/a/../b", "https://x.example//a", "https://key@x.example",
+         'https://x.example:8"0', "https://x.example:80;", "https://[::1]:$x", "https://[x"],
+    )  # fmt: skip
+    def test_a_base_url_that_means_more_is_refused(
+        self, data: Path, file: str, base_url: str | None
+    ) -> None:
+        """So is one that is missing, for there would be no server name to print."""
+        environ = {"DATA_DIR": str(data)}
+        told = refused(data, file, base_url=base_url, environ=environ)
+        assert "Set BASE_URL, or base_url in site.json" in told
+
+    def test_nginx_answers_to_every_host(self, tmp_path: Path) -> None:
+        """Those of the settings and of the site too, or another site's server would answer them."""
+        hosts = ["www.rankings.example", "Bücher.example:80", "www.rankings.example"]
+        data = write_data(tmp_path / "data", hosts=hosts)
+        names = "rankings.example www.rankings.example xn--bcher-kva.example 10.0.0.1 [::1]"
+        site = printed(data, "nginx.conf", hosts=("10.0.0.1", "[::1]"))
+        assert f"server_name {names};" in site
+        assert "A further host is not one" in refused(data, "nginx.conf", hosts=("a;b",))
+
+    @pytest.mark.parametrize(
+        "odd", ['"', "\\", "$(id)", "`id`", "a\nb", "50%n", "my data", "é", "@BIN@"]
+    )
+    def test_a_path_that_could_mean_more_is_refused(self, tmp_path: Path, odd: str) -> None:
+        """Else a unit would pass every check and serve other data, or a comment run a command."""
+        data = write_data(tmp_path / odd)
+        assert "has odd characters; move it" in refused(data, "rankings.service")
+
+    def test_nothing_is_for_the_checkouts_sample_by_accident(
+        self, data: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A service that polls would add to files of the checkout."""
+        monkeypatch.setattr("store.settings.SHIPPED_DATA", data)
+        assert "DATA_DIR is not set" in refused(data, "rankings.service", environ={})
+        assert str(data) in printed(data, "rankings.service")
+
+
+@needs_systemd
+class TestUnits:
+    """What systemd is given."""
+
+    @pytest.fixture
+    def folder(self, data: Path, tmp_path: Path) -> Path:
+        """All units as they are installed, with the programs that they call."""
+        folder = tmp_path / "units"
+        (folder / "bin").mkdir(parents=True)
+        paths = {str(Path(sys.executable).parent): str(folder / "bin")}
+        for program in ("gunicorn", "consensus", "restic", "rclone"):
+            (folder / "bin" / program).symlink_to("/bin/true")
+            paths[f"/usr/bin/{program}"] = str(folder / "bin" / program)
+        for unit in UNITS:
+            text = printed(data, unit)
+            for path, own in paths.items():
+                text = text.replace(f"{path} ", f"{own} ").replace(f"{path}/", f"{own}/")
+            (folder / unit).write_text(text, encoding="utf-8")
+        return folder
+
+    def test_systemd_takes_them(self, folder: Path) -> None:
+        """systemd-analyze finds nothing amiss, neither in a unit nor in what it refers to."""
+        done = run("systemd-analyze", "verify", *UNITS, cwd=folder)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    def test_the_service_exposes_little(self, folder: Path) -> None:
+        """By systemd's own reckoning, of 10, where 0 is nothing: at most 1.3.
+
+        Of it 0.1 is NotifyAccess=all, which the worker's watchdog needs.
+        """
+        done = run("systemd-analyze", "security", "--offline=true", f"{folder}/rankings.service")
+        level = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
+        assert level, done.stderr
+        assert float(level[1]) <= 1.3
+
+    def test_every_failure_is_told(self, folder: Path) -> None:
+        """What a timer starts names the unit that tells a person."""
+        started = [
+            folder / name.replace(".timer", ".service") for name in UNITS if ".timer" in name
+        ]
+        assert len(started) == 5
+        for unit in started:
+            assert "\nOnFailure=rankings-alert@%n.service\n" in unit.read_text(encoding="utf-8")
+
+    def test_the_service_is_waited_for(self, data: Path) -> None:
         """Polls and requests under way get all the time that gunicorn gives them."""
-        waits = re.search(r"TimeoutStopSec=(\d+)", run(data, "deploy", "systemd"))
+        waits = re.search(r"TimeoutStopSec=(\d+)", printed(data, "rankings.service"))
         assert waits
         assert int(waits[1]) > gunicorn.graceful_timeout
 
     def test_a_poll_by_hand_is_the_units_in_all_it_needs(self, data: Path) -> None:
         """The same user, keys, code and data as the service."""
-        unit = run(data, "deploy", "systemd", "--unit", "the_best")
-        [line] = [each for each in unit.splitlines() if "systemd-run" in each]
+        unit = printed(data, "rankings.service")
+        [line] = [line for line in unit.splitlines() if "systemd-run" in line]
         words = shlex.split(line.removeprefix("#"))
-        assert words[0] == "systemd-run"
-        assert "User=the_best" in words
-        assert "EnvironmentFile=-/etc/the_best.env" in words
-        assert f"WorkingDirectory={servers.ROOT}" in words
-        assert f"DATA_DIR={data}" in words
-        assert words[-5:] == [sys.executable, "-m", "flask", "poll", "--due"]
+        assert {"User=rankings", "EnvironmentFile=-/etc/rankings.env", f"DATA_DIR={data}"} < {
+            *words
+        }
+        assert words[-3:] == [f"{Path(sys.executable).parent}/consensus", "poll", "--due"]
 
     def test_nobody_but_root_may_read_the_keys(self, data: Path) -> None:
-        """The unit names a file for keys; none stands in it."""
-        arguments = ["deploy", "systemd", "--unit", "the_best"]
-        unit = run(data, *arguments, environ={"OPENAI_API_KEY": "sk-CANARY"})
-        assert "EnvironmentFile=-/etc/the_best.env" in unit
-        assert "CANARY" not in unit
-
-    @needs_systemd
-    @pytest.mark.parametrize(
-        "name", ["The Best", "The 100% Best", "100 Best", "Best " * 12 + "!", "B\\"]
-    )
-    @pytest.mark.parametrize("folder", ["data", "my data", "50%n"])
-    def test_systemd_takes_the_unit(self, tmp_path: Path, name: str, folder: str) -> None:
-        """Whatever the site and its directory are called, systemd-analyze finds nothing amiss."""
-        directory = write_data(tmp_path / folder, name=name)
-        done = analysed(directory, "verify")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-    def test_a_percent_sign_stays_one(self, tmp_path: Path) -> None:
-        """What systemd would take for a specifier is written twice, so that it is none."""
-        unit = run(write_data(tmp_path / "50%n", name="The 100% Best"), "deploy", "systemd")
-        assert "Description=The 100%% Best," in unit
-        assert unit.count(f'{tmp_path}/50%%n"') == 2  # the data's place, and that it may be written
-
-    @pytest.mark.parametrize("odd", ['"', "\\", "$(id)", "`id`", "a\nb"])
-    def test_a_path_that_systemd_would_misread_is_refused(self, tmp_path: Path, odd: str) -> None:
-        """Else the unit would pass every check and serve no data, or its comments run a command."""
-        assert "systemd would misread the path" in refused(
-            write_data(tmp_path / f"the {odd} best"), "systemd"
-        )
-
-    @pytest.mark.parametrize("odd", ['"', "\\", "$host", "*", "[ab]", "a\nb"])
-    @pytest.mark.parametrize("option", ["--cache", "--log"])
-    def test_a_path_that_nginx_would_misread_is_refused(
-        self, data: Path, option: str, odd: str
-    ) -> None:
-        """Quotes end a path, a dollar begins a variable, a star finds other files."""
-        assert "nginx would misread the path" in refused(data, "nginx", option, f"/var/{odd}")
-
-    @pytest.mark.parametrize("option", ["nginx --app", "systemd --app", "nginx --listen"])
-    def test_an_address_is_one(self, data: Path, option: str) -> None:
-        """What is none never gets into the configuration, whatever nginx would make of it."""
-        runner = app_over(data).test_cli_runner()
-        ports = () if option == "nginx --listen" else ("80", "*:80")
-        for misread in (*MISREAD, *ports):
-            done = runner.invoke(args=["deploy", *option.split(), misread])
-            assert f'"{misread}" is no address such as' in done.stderr
-            assert (done.exit_code, done.stdout) == (2, "")
-
-    @pytest.mark.parametrize("listen", ["80", "*:80", "127.0.0.1:80", "[::1]:80", "localhost:80"])
-    def test_nginx_listens_where_it_can(self, data: Path, listen: str) -> None:
-        """A port, on all addresses or on one."""
-        assert f"listen {listen};" in run(data, "deploy", "nginx", "--listen", listen)
-
-    @pytest.mark.parametrize("what", ["nginx", "systemd"])
-    @pytest.mark.parametrize(
-        "base_url",
-        ["https://x.example;include", "https://x.example/a;b", "https://x.example/$host",
-         "https://x.example/a'b", "https://x.example/{a}", "https://x.example/%41",
-         "https://x.example/a/../b", "https://x.example//a", "https://key@x.example", 'https://x.example:8"0',
-         "https://x.example:80;", "https://[::1]:$x", "https://[x"],
-    )  # fmt: skip
-    def test_an_address_that_means_more_is_refused(
-        self, tmp_path: Path, what: str, base_url: str
-    ) -> None:
-        """A base URL that nginx, systemd or a shell would read as more than one is told apart."""
-        data = write_data(tmp_path / "data")
-        assert "cannot stand in configuration" in refused(data, what, base_url=base_url)
-
-    def test_nginx_answers_to_every_host(self, tmp_path: Path) -> None:
-        """Those of the settings and of the site too, or another site's server would answer them."""
-        data = write_data(
-            tmp_path / "data",
-            hosts=["www.rankings.example", "Bücher.example:80", "www.rankings.example"],
-        )
-        site = run(data, "deploy", "nginx", hosts=("10.0.0.1", "[::1]"))
-        names = "rankings.example www.rankings.example xn--bcher-kva.example 10.0.0.1 [::1]"
-        assert f"server_name {names};" in site
-        assert "A further host is none" in refused(data, "nginx", hosts=("a;b",))
-
-    @pytest.mark.parametrize("unit", ["root", "Best", "a-b", "0a", "", "a" * 32, "a b", "a;b"])
-    def test_a_unit_bears_a_name_that_fits_everywhere(self, data: Path, unit: str) -> None:
-        """Unit, user and variables are called so; and the service is not root."""
-        assert "cannot be the name" in refused(data, "systemd", "--unit", unit)
-
-    def test_two_sites_of_one_name_do_not_meet(self, tmp_path: Path) -> None:
-        """Another data directory, or another address, is another unit, user, zone and log."""
-        one, two = (write_data(tmp_path / name) for name in ("one", "two"))
-        printed = [
-            run(directory, "deploy", what, base_url=base_url)
-            for what in ("nginx", "systemd")
-            for directory in (one, two)
-            for base_url in ("https://a.example", "https://a.example/b", "https://b.example")
-        ]
-        names = [re.findall(r"rankings_consensus_test_[0-9a-f]+", text) for text in printed]
-        assert all(len(set(found)) == 1 for found in names)
-        assert len({found[0] for found in names}) == 6
-        assert names[0][0] == names[6][0], "nginx and systemd speak of one service"
-
-    def test_a_name_given_is_the_only_one(self, data: Path) -> None:
-        """``--unit`` names the file, the user, the keys, the zone, the cache and the log."""
-        for what in ("nginx", "systemd"):
-            text = run(data, "deploy", what, "--unit", "mine")
-            assert "rankings_" not in text
-            assert re.search(r"into /etc/\S+/mine\.(conf|service)", text)
-
-    def test_no_unit_is_for_the_checkouts_sample_by_accident(
-        self, data: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A service that polls would add to files of the checkout."""
-        monkeypatch.setattr("store.settings.SHIPPED_DATA", data)
-        assert "DATA_DIR is not set" in refused(data, "systemd")
-        assert str(data) in run(data, "deploy", "systemd", environ={"DATA_DIR": str(data)})
-
-    def test_the_unit_says_how_to_poll(self, data: Path) -> None:
-        """Without POLL_ENABLED a service runs for weeks and asks nobody."""
-        unit = run(data, "deploy", "systemd", "--unit", "mine")
-        comment = unit.partition("[Unit]")[0]
-        assert re.search(r"/etc/mine\.env.*POLL_ENABLED=1", comment.replace("\n", " "))
-
-    def test_several_applications_are_a_template_unit(self, data: Path) -> None:
-        """Every ``--app`` is an instance that listens there; one given twice is one."""
-        arguments = ["127.0.0.1:8000", "[::1]:8001", "my-host:8002", "127.0.0.1:8000"]
-        apps = [word for app in arguments for word in ("--app", app)]
-        unit = run(data, "deploy", "systemd", "--unit", "mine", *apps)
-        assert "/etc/systemd/system/mine@.service" in unit
-        assert " -b %I app:create_app()" in unit
-        [line] = re.findall("enable --now (.*)", unit)
-        instances = [word.removeprefix("mine@") for word in shlex.split(line)]
-        assert instances == ["127.0.0.1:8000", r"\x5b::1\x5d:8001", r"my\x2dhost:8002"]
-
-    @needs_systemd
-    def test_systemd_takes_a_template_unit(self, data: Path) -> None:
-        """The same check as for a unit of one."""
-        done = analysed(data, "verify", apps=["--app", "127.0.0.1:1", "--app", "127.0.0.1:2"])
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-    def test_the_unit_exposes_little(self, data: Path) -> None:
-        """By systemd's own reckoning, of 10, where 0 is nothing: at most 1.3.
-
-        Of it 0.1 is NotifyAccess=all, which the worker's watchdog needs.
-        """
-        done = analysed(data, "security", "--offline=true")
-        found = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
-        assert found, done.stderr
-        assert float(found[1]) <= 1.3
-
-
-def analysed(
-    data: Path, *arguments: str, apps: Sequence[str] = ()
-) -> subprocess.CompletedProcess[str]:
-    """What systemd-analyze says of the printed unit."""
-    unit = run(data, "deploy", "systemd", *apps)
-    [name] = re.findall(r"/etc/systemd/system/(\S+\.service)", unit)
-    path = data.parent / name
-    path.write_text(unit, encoding="utf-8")
-    return subprocess.run(
-        ["systemd-analyze", *arguments, str(path)], capture_output=True, text=True, check=False
-    )
-
-
-@pytest.fixture(params=["", "/rank.s/one"])
-def prefix(request: pytest.FixtureRequest) -> str:
-    """The path of the base URL."""
-    path: str = request.param
-    return path
-
-
-class Alone(NamedTuple):
-    """Nginx, and the path before which it answers nothing."""
-
-    server: servers.Server
-    prefix: str
-
-    def get(self, path: str, headers: Mapping[str, str] | None = None) -> servers.Answer:
-        """Ask for a path of the application's."""
-        return self.server.get(self.prefix + path, headers)
-
-
-@pytest.fixture
-def alone(data: Path, tmp_path: Path, prefix: str) -> Iterator[Alone]:
-    """Nginx over an exported tree in a folder of an odd name, no application behind it."""
-    tree, base_url = tmp_path / "the tree; {a}'s #1", f"{BASE_URL}{prefix}"
-    run(data, "export", str(tree), base_url=base_url)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    port = servers.free_port()
-    site = run(
-        data, "deploy", "nginx", "--tree", str(tree),
-        "--listen", f"127.0.0.1:{port}", "--app", f"127.0.0.1:{servers.free_port()}",
-        "--cache", str(tmp_path / "a cache;"), "--log", str(tmp_path / "access; {a} log"),
-        base_url=base_url,
-    )  # fmt: skip
-    with servers.nginx(site, tmp_path / "nginx", port) as server:
-        yield Alone(server, prefix)
-
-
-@pytest.fixture
-def client(data: Path, prefix: str) -> FlaskClient:
-    return app_over(data, base_url=f"{BASE_URL}{prefix}").test_client()
-
-
-def paths(client: FlaskClient) -> list[str]:
-    site_map = client.get("/sitemap.xml")
-    pages = re.findall(rf"<loc>{BASE_URL}(?:/rank.s/one)?([^<]*)</loc>", site_map.text)
-    documents = ("categories", "changes", "mentions", "labs", "openapi", "best/crm-software")
-    found = [*(f"/api/v1/{name}.json" for name in documents), "/api/v1/product/product-a.json"]
-    found += ["/api/v1/README.md"]
-    return [*found, *pages]
+        """Units name files for keys; none stands in them."""
+        for unit in UNITS:
+            assert "CANARY" not in printed(data, unit, environ={"OPENAI_API_KEY": "sk-CANARY"})
 
 
 @needs_nginx
-class TestNginxAlone:
-    """The exported tree without any process of ours."""
+class TestNginx:
+    """What nginx is given, in a real one."""
 
-    def test_it_answers_as_the_application_does(self, alone: Alone, client: FlaskClient) -> None:
-        """Status, body and every header that readers and caches rely on, for every static path."""
-        for path in paths(client):
-            for sent in ({}, {"Accept-Encoding": "gzip"}):
-                ours, theirs = client.get(path, headers=sent), alone.get(path, sent)
-                assert (theirs.status, theirs.body) == (ours.status_code, ours.data), path
-                for name, value in ours.headers:
-                    if name not in ("ETag", "Link", "Vary", "Content-Length"):
-                        assert theirs.headers.get(name.lower()) == value, (path, name)
-                for link in theirs.headers.get("link", "").split(", <"):
-                    assert link.removeprefix("<") in ours.headers.get("Link", "")
-                if path.startswith("/api/"):
-                    assert 'rel="license"' in theirs.headers["link"]
-                    assert 'rel="service-desc"' in theirs.headers["link"]
+    @pytest.fixture(params=["", "/rank.s"])
+    def prefix(self, request: pytest.FixtureRequest) -> str:
+        """The path of the base URL."""
+        path: str = request.param
+        return path
 
-    def test_each_file_may_be_kept_as_long_as_from_the_application(
-        self, alone: Alone, client: FlaskClient, tmp_path: Path
+    @pytest.fixture
+    def proxy(self, data: Path, tmp_path: Path) -> Iterator[servers.Server]:
+        """Nginx before an application that is not there."""
+        site = printed(data, "nginx.conf", "--app", f"127.0.0.1:{servers.free_port()}")
+        with servers.nginx(site, tmp_path / "nginx", servers.free_port()) as server:
+            yield server
+
+    def test_a_plain_debian_has_all_it_needs(self, data: Path) -> None:
+        """It writes only where Debian has the parent folder, and listens to IPv6 as well."""
+        site = printed(data, "nginx.conf")
+        written = re.findall(r"(?:proxy_cache_path|access_log) (\S+)", site)
+        assert {os.path.dirname(path) for path in written} == {"/var/cache", "/var/log/nginx"}  # noqa: PTH120
+        assert re.findall("listen (.*);", site) == ["80", "[::]:80"]
+
+    @pytest.mark.skipif(not servers.has_ipv6(), reason="this machine has no IPv6")
+    def test_it_answers_over_ipv6(self, proxy: servers.Server) -> None:
+        """A host with an AAAA record is not answered by another site."""
+        done = run("curl", "-gsS", f"http://[::1]:{proxy.port}/api/v1/")
+        assert json.loads(done.stdout)["status"] == 503, done.stderr
+
+    def test_programs_get_a_problem_without_an_application(self, proxy: servers.Server) -> None:
+        """Where nothing is kept either: JSON with CORS that no cache keeps, as from the API."""
+        for path in (JSON_PATH, "/api/v1/search?q=%22%5C", "/mcp"):
+            answer = proxy.get(path)
+            assert (answer.status, json.loads(answer.body)["code"]) == (503, "unavailable")
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert answer.headers["access-control-allow-origin"] == "*"
+            assert answer.headers["cache-control"] == "no-store"
+        assert proxy.get("/best/crm-software").status == 502
+
+    def test_it_serves_two_sites(self, tmp_path: Path) -> None:
+        """Nothing that one file names stands in the other, if their names differ."""
+        app, sites = f"127.0.0.1:{servers.free_port()}", ""
+        for name in ("one", "two"):
+            data = write_data(tmp_path / name)
+            base_url = f"https://{name}.example"
+            sites += printed(data, "nginx.conf", "--name", name, "--app", app, base_url=base_url)
+        with servers.nginx(sites, tmp_path / "nginx", servers.free_port()) as server:
+            assert server.get("/", {"Host": "two.example"}).status == 502
+        assert {path.name for path in (tmp_path / "nginx/var/cache").iterdir()} == {
+            "one-nginx", "two-nginx",
+        }  # fmt: skip
+
+    def test_every_link_works_below_the_base_urls_path(
+        self, data: Path, tmp_path: Path, prefix: str
     ) -> None:
-        """Assets and objects of the dataset for good, all else for a minute."""
-        [tree] = tmp_path.glob("the tree*/current/manifest.json")
-        files = json.loads(tree.read_text())["files"]
-        ours = {path: cache_control(client, path) for path in files}
-        assert {path: alone.get(path).headers["cache-control"] for path in files} == ours
-        assert len(set(ours.values())) > 1
+        """Each link of pages and answers, with its arguments; nothing else is answered."""
+        port = servers.free_port()
+        base_url = f"http://127.0.0.1:{port}{prefix}"
+        with servers.gunicorn(data, tmp_path / "gunicorn.log", BASE_URL=base_url) as app:
+            options = ("--app", f"127.0.0.1:{app.port}")
+            site = printed(data, "nginx.conf", *options, base_url=base_url)
+            with servers.nginx(site, tmp_path / "nginx", port) as proxy:
+                home = proxy.get(f"{prefix}/").body.decode()
+                verdict = proxy.get(f"{prefix}{JSON_PATH}").body.decode()
+                pattern = rf'"(?:http://127.0.0.1:{port})?{re.escape(prefix)}(/[^"#<>\s]*)'
+                found = re.findall(pattern, home + verdict)
+                links = {*found, "/search?q=crm&x=%20%2F"}
+                assert len(links) > 10
+                for link in links:
+                    answer, direct = proxy.get(f"{prefix}{link}"), app.get(link)
+                    assert (answer.status, answer.body) == (direct.status, direct.body), link
+                    assert answer.status != 404, link
+                for odd in ("/best/a%2Fb", "//best/crm-software", "/%62est/crm-software", "/a%0Ab"):
+                    assert proxy.get(f"{prefix}{odd}").body == app.get(odd).body, odd
+                if prefix:
+                    for path in ("/", "/best/crm-software", "/rankXs/", "/rank.sbest/crm-software"):
+                        assert proxy.get(path).status == 404, path
+                    bare = proxy.get("/rank.s?a=b")
+                    assert (bare.status, bare.headers["location"]) == (301, "/rank.s/?a=b")
 
-    def test_readers_who_have_it_get_304(self, alone: Alone) -> None:
-        """By tag and by date."""
-        path = "/api/v1/best/crm-software.json"
-        first = alone.get(path).headers
-        assert alone.get(path, {"If-None-Match": first["etag"]}).status == 304
-        assert alone.get(path, {"If-Modified-Since": first["last-modified"]}).status == 304
-        earlier = email.utils.formatdate(0, usegmt=True)
-        assert alone.get(path, {"If-Modified-Since": earlier}).status == 200
-
-    def test_old_addresses_lead_to_the_new(self, alone: Alone) -> None:
-        """308, to the same place as from the application."""
-        moved = alone.get("/api/v1/product/the-a.json")
-        assert moved.status == 308
-        base_url = f"{BASE_URL}{alone.prefix}"
-        assert moved.headers["location"] == f"{base_url}/api/v1/product/product-a.json"
-
-    def test_what_needs_a_process_says_that_there_is_none(self, alone: Alone) -> None:
-        """Search, history, past days, tables and unknown paths are the application's, now away."""
-        for path in (
-            "/search?q=crm",
-            "/search/suggest?q=crm",
-            "/api/v1/search?q=crm",
-            "/api/v1/search",
-            "/api/v1/history?slug=crm-software",
-            "/healthz",
-            "/mcp",
-            "/api/v1/best/crm-software.json?asOf=2026-11-02",
-            "/best/crm-software?utm=x&asOf=2026-11-02",
-            "/best/crm-software/changes",
-            "/best/crm-software/changes?from=2026-11-02&to=2026-11-03",
-            "/api/v1/changes.json?limit=1",
-            "/api/v1/mentions.json?format=csv",
-            "/nope",
-            "/a.html",
-        ):
-            assert alone.get(path).status == 502, path
-        assert alone.get("/best/crm-software?utm=asOf").status == 200
-
-    def test_a_tree_is_for_one_address(self, data: Path, tmp_path: Path) -> None:
-        """Else every link of the site would lead to where it once was."""
-        run(data, "export", str(tmp_path / "tree"))
-        arguments = ["nginx", "--tree", str(tmp_path / "tree")]
-        assert "was exported for another address" in refused(
-            data, *arguments, base_url="https://moved.example"
-        )
-
-
-@needs_nginx
-def test_one_nginx_proxies_two_sites_of_one_name(tmp_path: Path) -> None:
-    """Nothing that one configuration names stands in the other."""
-    ports, sites = [servers.free_port(), servers.free_port()], []
-    for port, name in zip(ports, ("one", "two"), strict=True):
-        arguments = ["--listen", f"127.0.0.1:{port}", "--app", f"127.0.0.1:{servers.free_port()}"]
-        site = run(write_data(tmp_path / name), "deploy", "nginx", *arguments)
-        sites.append(re.sub('"/var/(cache|log)/nginx/', rf'"{tmp_path}/\1_', site))
-    with servers.nginx("\n".join(sites), tmp_path / "nginx", ports[0]) as first:
-        assert first.get("/").status == 502
-        assert servers.Server(first.process, ports[1]).get("/").status == 502
-    assert len([*tmp_path.glob("log_*.log")]) == 2
-
-
-@needs_nginx
-def test_a_base_url_with_a_path_is_answered_below_it(data: Path, tmp_path: Path) -> None:
-    """Each link of pages and answers works, with its arguments; nothing else is answered."""
-    port = servers.free_port()
-    base_url = f"http://127.0.0.1:{port}/rank.s"
-    with servers.gunicorn(data, tmp_path / "gunicorn.log", BASE_URL=base_url) as app:
-        site = run(
-            data, "deploy", "nginx", "--app", f"127.0.0.1:{app.port}",
-            "--listen", f"127.0.0.1:{port}", "--cache", str(tmp_path / "cache"),
-            "--log", str(tmp_path / "access.log"), base_url=base_url,
-        )  # fmt: skip
-        with servers.nginx(site, tmp_path / "nginx", port) as proxy:
-            home = proxy.get("/rank.s/").body.decode()
-            verdict = proxy.get("/rank.s/api/v1/best/crm-software.json").body.decode()
-            found = re.findall(rf'"(?:http://127.0.0.1:{port})?/rank\.s(/[^"#]*)', home + verdict)
-            links = {*found, "/search?q=crm&x=%20%2F"}
-            assert len(links) > 10
-            for link in links:
-                answer, direct = proxy.get(f"/rank.s{link}"), app.get(link)
-                assert (answer.status, answer.body) == (direct.status, direct.body), link
-                assert answer.status != 404, link
-            for path in ("/", "/best/crm-software", "/rankXs/", "/rank.sbest/crm-software"):
-                assert proxy.get(path).status == 404, path
-            bare = proxy.get("/rank.s?a=b")
-            assert (bare.status, bare.headers["location"]) == (308, "/rank.s/?a=b")
-            for odd in ("/best/a%2Fb", "//best/crm-software", "/%62est/crm-software", "/a%0Ab"):
-                assert proxy.get(f"/rank.s{odd}").body == app.get(odd).body, odd
-
-
-@needs_nginx
-def test_the_cache_keeps_answers_while_the_application_is_away(data: Path, tmp_path: Path) -> None:
-    """A fresh answer needs no application, each compression has its own copy, errors none."""
-    port, path = servers.free_port(), "/api/v1/best/crm-software.json"
-    with servers.gunicorn(data, tmp_path / "gunicorn.log") as app:
-        site = run(
-            data, "deploy", "nginx", "--app", f"127.0.0.1:{app.port}",
-            "--listen", f"127.0.0.1:{port}",
-            "--cache", str(tmp_path / "cache"), "--log", str(tmp_path / "access.log"),
-        )  # fmt: skip
-        with servers.nginx(site, tmp_path / "nginx", port) as proxy:
-            plain, packed = proxy.get(path), proxy.get(path, {"Accept-Encoding": "br, gzip"})
-            direct = app.get(path)
-            assert plain.body == direct.body
-            assert plain.headers["etag"] == direct.headers["etag"]
-            assert packed.headers["content-encoding"] == "gzip"
-            assert proxy.get("/nope").status == 404
-            app.process.terminate()
-            app.process.wait(30)
-            assert proxy.get(path).body == plain.body
-            assert proxy.get(path, {"Accept-Encoding": "gzip, deflate"}).body == packed.body
-            tag = {"If-None-Match": plain.headers["etag"]}
-            assert proxy.get(path, tag).status == 304
-            assert proxy.get("/nope").status == 502
+    def test_the_cache_answers_while_the_application_is_away(
+        self, data: Path, tmp_path: Path
+    ) -> None:
+        """A fresh answer needs no application, each compression has its own copy, errors none."""
+        with servers.gunicorn(data, tmp_path / "gunicorn.log") as app:
+            site = printed(data, "nginx.conf", "--app", f"127.0.0.1:{app.port}")
+            with servers.nginx(site, tmp_path / "nginx", servers.free_port()) as proxy:
+                plain = proxy.get(JSON_PATH)
+                packed = proxy.get(JSON_PATH, {"Accept-Encoding": "br, gzip"})
+                direct = app.get(JSON_PATH)
+                assert plain.body == direct.body
+                assert plain.headers["etag"] == direct.headers["etag"]
+                assert packed.headers["content-encoding"] == "gzip"
+                assert proxy.get("/nope").status == 404
+                app.process.terminate()
+                app.process.wait(30)
+                assert proxy.get(JSON_PATH).body == plain.body
+                again = proxy.get(JSON_PATH, {"Accept-Encoding": "gzip, deflate"})
+                assert again.body == packed.body
+                tag = {"If-None-Match": plain.headers["etag"]}
+                assert proxy.get(JSON_PATH, tag).status == 304
+                assert proxy.get("/nope").status == 502
 
 
 PROMTOOL = shutil.which("promtool")
@@ -477,17 +326,15 @@ HADOLINT = shutil.which("hadolint", path=f"{Path(sys.executable).parent}:{os.env
 class TestMonitoring:
     """What Prometheus and Grafana are given."""
 
-    def test_the_job_is_the_unit(self, data: Path) -> None:
+    def test_the_job_has_the_sites_name(self, data: Path) -> None:
         """Scrape configuration, rules and dashboard name one job, so that two sites differ."""
-        scraped = run(data, "deploy", "prometheus", "--unit", "rankings", "--port", "9999")
-        assert "job_name: rankings\n" in scraped
-        assert 'targets: ["127.0.0.1:9999"]' in scraped
-        rules = run(data, "deploy", "prometheus", "--rules", "--unit", "rankings")
-        found = json.loads(run(data, "deploy", "grafana", "--unit", "rankings"))
-        queries = [panel["targets"][0]["expr"] for panel in found["panels"]]
+        assert "job_name: best\n" in printed(data, "prometheus.yml", "--name", "best")
+        rules = printed(data, "prometheus.rules.yml", "--name", "best")
+        panels = json.loads(printed(data, "grafana.json", "--name", "best"))["panels"]
+        queries = [panel["targets"][0]["expr"] for panel in panels]
         for query in [*re.findall(r"consensus_\w+({[^}]*})?", rules), *queries]:
-            assert 'job="rankings"' in query
-        assert len({panel["id"] for panel in found["panels"]}) == len(queries)
+            assert 'job="best"' in query
+        assert len({panel["id"] for panel in panels}) == len(queries)
 
     def test_every_figure_that_is_asked_for_exists(self, data: Path) -> None:
         """A rule over a metric that nobody serves would never fire."""
@@ -502,29 +349,23 @@ class TestMonitoring:
         app.test_client().get("/")
         served = {sample.name for family in registry.collect() for sample in family.samples}
         served.add("consensus_budget_usd")  # where site.json sets one
-        printed = run(data, "deploy", "prometheus", "--rules", "--unit", "u")
-        printed += run(data, "deploy", "grafana", "--unit", "u")
-        assert set(re.findall(r"consensus_[a-z_]+", printed)) <= served
+        text = printed(data, "prometheus.rules.yml") + printed(data, "grafana.json")
+        assert set(re.findall(r"consensus_[a-z_]+", text)) <= served
 
     @pytest.mark.skipif(not PROMTOOL, reason="promtool is not installed")
     def test_prometheus_takes_it(self, data: Path, tmp_path: Path) -> None:
         """Prometheus' own tool checks configuration, rules and every query of the dashboard."""
-        app = ["--unit", "rankings"]
-        (tmp_path / "prometheus.yml").write_text(run(data, "deploy", "prometheus", *app))
-        rules = tmp_path / "rankings.rules.yml"
-        rules.write_text(run(data, "deploy", "prometheus", "--rules", *app))
-        panels = json.loads(run(data, "deploy", "grafana", *app))["panels"]
-        of_panels = [
+        (tmp_path / "prometheus.yml").write_text(printed(data, "prometheus.yml"))
+        (tmp_path / "rankings.rules.yml").write_text(printed(data, "prometheus.rules.yml"))
+        panels = json.loads(printed(data, "grafana.json"))["panels"]
+        rules = [
             {"record": f"panel:{panel['id']}", "expr": panel["targets"][0]["expr"]}
             for panel in panels
         ]
-        panel_rules = tmp_path / "panels.yml"
-        panel_rules.write_text(json.dumps({"groups": [{"name": "panels", "rules": of_panels}]}))
+        groups = {"groups": [{"name": "panels", "rules": rules}]}
+        (tmp_path / "panels.yml").write_text(json.dumps(groups))
         for what in (["config", "prometheus.yml"], ["rules", "panels.yml"]):
-            done = subprocess.run(
-                [str(PROMTOOL), "check", *what],
-                cwd=tmp_path, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+            done = run(str(PROMTOOL), "check", *what, cwd=tmp_path)
             assert done.returncode == 0, done.stdout + done.stderr
             assert "FAILED" not in done.stdout + done.stderr
 
@@ -534,28 +375,19 @@ class TestContainer:
 
     def test_the_application_has_no_rights(self, data: Path) -> None:
         """Not root, nothing written but data, and keys only as files."""
-        models = json.loads((data / "models.json").read_text())
-        models["models"][0]["key_env"] = "SOME_API_KEY"
-        (data / "models.json").write_text(json.dumps(models))
-        file = run(data, "deploy", "container", "--extras", "cloud,data")
-        assert "USER 10001:10001" in file
-        assert ".[cloud,data]" in file
-        printed = run(data, "deploy", "compose", "--unit", "rankings")
-        for line in ("read_only: true", "cap_drop: [ALL]", 'user: "10001:10001"',
-                     "SOME_API_KEY_FILE: /run/secrets/SOME_API_KEY",
-                     'SOME_API_KEY: {file: "./secrets/SOME_API_KEY"}'):  # fmt: skip
-            assert line in printed
-
-    def test_extras_are_names(self, data: Path) -> None:
-        """They stand in a command."""
-        assert "no list of extras" in refused(data, "container", "--extras", "x' && y")
+        assert "USER 10001:10001" in printed(data, "Containerfile")
+        compose = printed(data, "compose.yaml")
+        for line in ("read_only: true", "cap_drop: [ALL]", 'user: "10001:10001"'):
+            assert line in compose
+        shipped = json.loads((servers.ROOT / "templates/init/models.json").read_text("utf-8"))
+        for assistant in shipped["models"]:
+            name = assistant["key_env"]
+            assert f"{name}_FILE: /run/secrets/{name}\n" in compose
 
     @pytest.mark.skipif(not HADOLINT, reason="hadolint needs: pip install '.[operations]'")
     def test_hadolint_finds_nothing(self, data: Path, tmp_path: Path) -> None:
         """The linter of Containerfiles is content with every rule."""
         file = tmp_path / "Containerfile"
-        file.write_text(run(data, "deploy", "container"))
-        done = subprocess.run(
-            [str(HADOLINT), str(file)], capture_output=True, text=True, check=False
-        )
+        file.write_text(printed(data, "Containerfile"))
+        done = run(str(HADOLINT), str(file))
         assert (done.returncode, done.stdout) == (0, "")

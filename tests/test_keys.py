@@ -72,8 +72,8 @@ COMMANDS = (
     ("poll", "--all", "--dry-run"),
     ("names", "queue"),
     ("names", "explain", "X"),
-    ("deploy", "nginx"),
-    ("deploy", "systemd"),
+    ("deploy", "nginx.conf"),
+    ("deploy", "rankings.service"),
 )
 
 
