@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 COMMANDS = {
-    "backup": "kept",
     "check": "",
     "dataset": "",
     "deploy": "",
@@ -40,7 +39,7 @@ COMMANDS = {
 }
 """Every command that works on the data directory, with arguments that it takes."""
 
-ELSEWHERE = {"init", "pull", "restore", "verify", "version"}
+ELSEWHERE = {"init", "verify", "version"}
 """Those that work on a directory that their arguments name, that they make, or on none."""
 
 
@@ -128,7 +127,7 @@ def test_a_shell_learns_what_can_be_typed_from_no_data(tmp_path: Path) -> None:
         env={**os.environ, **asked, "DATA_DIR": str(tmp_path / "none"), "BASE_URL": ""},
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (done.stdout, done.stderr) == ("plain,poll\nplain,pull\n", "")
+    assert (done.stdout, done.stderr) == ("plain,poll\n", "")
 
 
 def test_help_is_of_no_data(app: Flask) -> None:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 from builders import answered, append, command, write_data
 from processes import ROOT, environment, free_port, until
-from test_copies_backups import contents
 
 from store.copies import uploads
 from store.copies.places import Folder, Item, PlaceError, Read, _reason, place
@@ -313,20 +312,6 @@ def test_a_bucket_holds_what_the_service_would_send(data: Path, s3: dict[str, st
     said = command(data, "export", "s3://site/whole", environ={}).output
     assert "0 objects written" not in said
     assert "objects written" in said
-
-
-@pytest.mark.slow
-@needs_moto
-def test_a_backup_in_a_bucket_comes_back(data: Path, tmp_path: Path, s3: dict[str, str]) -> None:
-    """Object storage is a place like a folder."""
-    for what, target in (("backup", data), ("restore", tmp_path / "new"), ("pull", tmp_path / "c")):
-        done = command(target, what, "s3://site/backup", environ={"DATA_DIR": str(target)})
-        assert done.exit_code == 0, done.output
-    assert contents(tmp_path / "new") == contents(tmp_path / "c") == contents(data)
-    found = place("s3://site/backup").read("backup.json")
-    assert found
-    with pytest.raises(PlaceError, match="somebody else"):
-        place("s3://site/backup").replace(Item("backup.json", b""), "stale")
 
 
 @pytest.mark.slow

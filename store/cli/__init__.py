@@ -27,7 +27,6 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 COMMANDS = {
-    "backup": "store.cli.backing_up:backup",
     "check": "store.cli.checking:check",
     "dataset": "store.cli.dataset:dataset",
     "deploy": "store.cli.deploying:deploy",
@@ -36,8 +35,6 @@ COMMANDS = {
     "meaning": "store.cli.encoding:meaning",
     "names": "store.cli.naming:names_group",
     "poll": "store.cli.polling:poll",
-    "pull": "store.cli.backing_up:pull",
-    "restore": "store.cli.backing_up:restore",
     "schema": "store.cli.schemas:schema",
     "search": "store.cli.searching:search",
     "verify": "store.cli.verifying:verify",
