@@ -31,9 +31,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Where the data is and how the service is reached.
 
     With ``poll_enabled`` a serving process polls on schedule, looking every ``poll_tick`` seconds.
-    ``meaning_model`` is a folder with a sentence model for search. ``alert_command`` is told, and
-    ``metrics_port`` serves, how the service is. ``environ`` is kept for secrets: API keys, whose
-    variable names stand in ``models.json``, and the address of a web hook.
+    ``meaning_model`` is a folder with a sentence model for search, ``metrics_port`` serves figures.
+    ``environ`` is kept for secrets: API keys, whose variable names stand in ``models.json``.
     """
 
     data_dir: Path = SHIPPED_DATA
@@ -44,7 +43,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     poll_enabled: bool = False
     poll_tick: float = 60.0
     meaning_model: Path | None = None
-    alert_command: str | None = None
     metrics_port: int | None = None
     environ: dict[str, str] = {}
 
@@ -68,7 +66,6 @@ class Settings(Struct, frozen=True, kw_only=True):
             poll_enabled=enabled == "1",
             poll_tick=_poll_tick(env.get("POLL_TICK_SECONDS", "").strip()),
             meaning_model=Path(env["MEANING_MODEL"]) if env.get("MEANING_MODEL") else None,
-            alert_command=env.get("ALERT_COMMAND", "").strip() or None,
             metrics_port=_port(env.get("METRICS_PORT", "").strip()),
             environ=env,
         )
@@ -86,10 +83,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """The data directory only: any other value may hold a key that was pasted there."""
         return f"Settings(data_dir={self.data_dir!r})"
-
-    def has(self, name: str) -> bool:
-        """Whether a variable, or the file in its place, was named at all."""
-        return bool(self.environ.get(name) or self.environ.get(f"{name}_FILE"))
 
     def secret(self, name: str) -> str | None:
         """The value of a variable, or of the file that ``<name>_FILE`` names; ``None`` if unset.

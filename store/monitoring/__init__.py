@@ -1,4 +1,4 @@
-"""What an operator's machines are told: metrics, alerts, the watchdog of systemd."""
+"""What an operator's machines are told: metrics, the watchdog of systemd."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ def begin(app: Flask) -> None:
     """Tell them what the settings ask for, once a serving process has its scheduler."""
     store, settings = app.extensions["store"], app.extensions["settings"]
     watchdog.begin(store, settings.environ)
-    if settings.alert_command or settings.has("ALERT_URL"):
-        from store.monitoring import alerts  # noqa: PLC0415 - most servers have none
-
-        alerts.begin(store, settings, app.extensions.get("scheduler"))
     if settings.metrics_port:
-        from store.monitoring import metrics  # noqa: PLC0415 - the same
+        from store.monitoring import metrics  # noqa: PLC0415 - most servers have none
 
         metrics.begin(app, settings.metrics_port)

@@ -25,8 +25,8 @@ UNSEEN_AFTER = 60
 SHOWN = 100
 """Problems that are listed."""
 
-Reason = tuple[str, str]
-"""What it is about, and the sentence."""
+QUOTED = 3
+"""Errors that the reason itself names: a further one is then another reason."""
 
 
 class ScheduleHealth(Struct, frozen=True):
@@ -48,8 +48,8 @@ class AssistantHealth(Struct, frozen=True, rename="camel"):
     """When a configured assistant was last asked, and when it last answered; times of history.
 
     ``answer_age`` is the seconds since then, ``failures`` the polls that failed since, ``failure``
-    the kind of the last one; ``unreachable`` if that found nobody at the other end. ``paused`` and
-    ``due`` (polls) are null where this process does not poll.
+    the kind of the last one. ``paused`` and ``due`` (polls) are null where this process does not
+    poll.
     """
 
     name: str
@@ -58,7 +58,6 @@ class AssistantHealth(Struct, frozen=True, rename="camel"):
     answer_age: int | None
     failures: int
     failure: str | None
-    unreachable: bool
     paused: PauseHealth | None
     due: int | None
 
@@ -80,8 +79,7 @@ class Damage(Struct, frozen=True):
 class Health(Struct, frozen=True, rename="camel"):
     """Whether the service is what its files say; ``degraded`` still serves the last good state.
 
-    ``reasons`` say why it is degraded, ``affected`` what each is about: ``data``, ``watcher``,
-    ``scheduler``, or an assistant. In seconds: ``snapshot_age`` since what is served was made,
+    ``reasons`` say why it is degraded. In seconds: ``snapshot_age`` since what is served was made,
     ``looked_ago`` since the files were looked at, ``export_age`` since ``flask export`` published
     them. ``problems`` are the first hundred of ``problem_count``, as ``file:line:column: message``.
     ``scheduler`` is null where this process has none.
@@ -89,7 +87,6 @@ class Health(Struct, frozen=True, rename="camel"):
 
     status: str
     reasons: tuple[str, ...]
-    affected: tuple[str, ...]
     categories: int
     ranked: int
     polls: int
@@ -123,14 +120,13 @@ def examine(store: Store, now: float, schedule: Callable[[], ScheduleState] | No
     state = schedule() if schedule else None
     reasons = [*_of_files(problems, looked_ago)]
     if state:
-        reasons += _of_schedule(state)
+        reasons += state.reasons
         every_days = snapshot.catalogue.site.poll_every_days
         reasons += _silent(states, every_days, datetime.fromisoformat(state.since), time)
     exported_at = store.exported_at
     return Health(
         status="degraded" if reasons else "ok",
-        reasons=tuple(sentence for _, sentence in reasons),
-        affected=tuple(subject for subject, _ in reasons),
+        reasons=tuple(reasons),
         categories=len(snapshot.catalogue.categories),
         ranked=len(snapshot.leaderboards),
         polls=sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
@@ -150,21 +146,14 @@ def examine(store: Store, now: float, schedule: Callable[[], ScheduleState] | No
     )
 
 
-def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[Reason]:
-    """Why what is served is not what the files say, if so."""
-    errors = sum(problem.severity == "error" for problem in problems)
+def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
+    """Say why what is served is not what the files say, if so."""
+    errors = [str(problem) for problem in problems if problem.severity == "error"]
     if errors:
-        yield "data", f"The data has {errors} error{'s' if errors > 1 else ''}; see problems."
+        some = "; ".join(errors[:QUOTED]) + ("; …" if len(errors) > QUOTED else "")
+        yield f"The data has {len(errors)} error{'s' if len(errors) > 1 else ''}: {some}."
     if looked_ago >= UNSEEN_AFTER:
-        why = f"The files were last looked at {looked_ago} seconds ago; restart the server."
-        yield "watcher", why
-
-
-def _of_schedule(state: ScheduleState) -> Iterator[Reason]:
-    """What the scheduler says, by whom it is about."""
-    for sentence in state.reasons:
-        paused = (name for name in state.pauses if sentence.startswith(f"{name} is paused "))
-        yield next(paused, "scheduler"), sentence
+        yield f"The files were last looked at {looked_ago} seconds ago; restart the server."
 
 
 def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
@@ -205,7 +194,6 @@ def _assistant(
         else None,
         failures=sum(time > (answered or "") for state in since for time in state.failed_at),
         failure=newest.failure if newest else None,
-        unreachable=newest is not None and newest.failure == "network",
         paused=PauseHealth(rfc3339(pause.until), pause.why) if pause else None,
         due=schedule.due.get(name) if schedule else None,
     )
@@ -218,9 +206,9 @@ def last_answer(states: Iterable[PollState]) -> str | None:
 
 def _silent(
     states: Mapping[str, Sequence[PollState]], every_days: int, since: datetime, now: datetime
-) -> Iterator[Reason]:
+) -> Iterator[str]:
     """A sentence for each assistant that no longer answers."""
     for name, each in states.items():
         failed = [time for state in each for time in state.failed_at]
         if why := outage(last_answer(each), failed, every_days, since, now):
-            yield name, f"{name} {why}."
+            yield f"{name} {why}."
