@@ -38,7 +38,7 @@ def polled(tmp_path: Path) -> Iterator[Path]:
     """A data directory to which ``flask poll`` appends answers all the time."""
     with provider() as imitation:
         data = write_real(tmp_path / "data", imitation.url, [QUIET, *SLUGS])
-        (data / "proof").mkdir()
+        (data / "proof").mkdir(exist_ok=True)
         (data / ".env").write_text("OPENAI_API_KEY=sk-canary")
         assert flask(data, "poll", QUIET).returncode == 0
         slow = [{"picks": ["Alpha", "Beta"], "delay": 0.2}]
@@ -165,7 +165,7 @@ def test_a_directory_that_is_gone_is_not_copied(tmp_path: Path, job: str) -> Non
 def test_a_replica_has_the_history_before_its_proof(tmp_path: Path) -> None:
     """What a replica's proof lists is there already; what was lost of history stays there."""
     data = write_real(tmp_path / "data", "http://127.0.0.1", [QUIET])
-    (data / "proof").mkdir()
+    (data / "proof").mkdir(exist_ok=True)
     (data / "proof" / "ledger.jsonl").write_text("{}\n")
     replica = tmp_path / "replica"
     unit = Unit(printed(data, "rankings-replica.service"), REPLICA=str(replica))

@@ -14,6 +14,8 @@ from builders import answered, write_data
 from deployed import Unit, printed
 from processes import until
 
+from store.proof import Proof
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -30,7 +32,9 @@ NOTHING_NEW = (0, "")
 def data(tmp_path: Path) -> Path:
     titles = {slug: {"title": f"Best {slug}"} for slug in ("crm-software", "vpn")}
     polls = [answered("A", ["X"], slug=slug) for slug in titles]
-    return write_data(tmp_path / "data", categories=titles, polls=polls)
+    directory = write_data(tmp_path / "data", categories=titles, polls=polls)
+    Proof(directory).close(polls[0].polled_at[:10])
+    return directory
 
 
 def unit_of(data: Path, port: int) -> Unit:
