@@ -195,11 +195,4 @@ def one_digit() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(names, "_DIGITS", 1)
         patched.setattr(names, "_AS_HASHED", re.compile("-[0-9a-f]$"))
-        _forget()
         yield
-    _forget()
-
-
-def _forget() -> None:
-    names.slug.cache_clear()
-    names.hashed_slug.cache_clear()

@@ -145,12 +145,12 @@ def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:
 
     A slug with all digits of a digest was only ever needed where six digits were the first choice.
     """
-    own, hashed = naming.slug(spelling), naming.hashed_slug(spelling)
+    own, hashed, whole = islice(naming.slugs(spelling), 3)
     yield own, False
     if own != hashed:
         yield hashed, False
         return
-    yield next(islice(naming.slugs(spelling), 2, None)), False
+    yield whole, False
     if plain := naming.plain_slug(spelling):
         yield plain, True
 

@@ -33,6 +33,7 @@ _AS_HASHED = re.compile(rf"-[0-9a-f]{{{_DIGITS}}}$")
 _IGNORED = re.compile(f"[™®©℠{IGNORABLE}]")
 _SPELLED_OUT = {"+": " plus ", "#": " sharp ", "&": " and "}
 _BARE_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
+_ASCII_SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 
 ProductId = str
@@ -73,7 +74,6 @@ class _Form(Struct, frozen=True):
     by_maker: bool = False
 
 
-@lru_cache(maxsize=100_000)
 def key(name: str) -> str:
     """What two spellings of one name have in common: letters and digits, plainly written.
 
@@ -83,10 +83,9 @@ def key(name: str) -> str:
     ('cafecreme3.1', 'cplusplus', 'atandt')
     """
     parts = _BETWEEN_DIGITS.split(_without_accents(_plain(name).casefold()))
-    return ".".join(part.translate(_OF_WORDS) for part in parts) or name.casefold()
+    return ".".join(map(_joined, parts)) or name.casefold()
 
 
-@lru_cache(maxsize=100_000)
 def slug(name: str) -> str:
     """The address of a name unless another product bears it.
 
@@ -96,8 +95,7 @@ def slug(name: str) -> str:
     >>> slug("Zoho CRM"), slug("Größe 3.1")
     ('zoho-crm', 'grosse-3-1')
     """
-    plain = plain_slug(name)
-    return hashed_slug(name) if plain is None or _AS_HASHED.search(plain) else plain
+    return next(slugs(name))
 
 
 def slugs(name: str) -> Iterator[str]:
@@ -106,36 +104,41 @@ def slugs(name: str) -> Iterator[str]:
     After :func:`slug` and :func:`hashed_slug` comes one with all digits of the digest, which no
     other name has. A product file may still have that slug; then follows the digest of the digest.
     """
-    yield slug(name)
-    yield hashed_slug(name)
-    digest = _digest(key(name))
+    plain, own_key = _transliterated(name), key(name)
+    digest = _digest(own_key)
+    hashed = _with_digits(plain, digest[:_DIGITS])
+    yield hashed if _AS_HASHED.search(plain) or not _is_own(plain, own_key) else plain
+    yield hashed
     while True:
-        yield _with_digits(name, digest)
+        yield _with_digits(plain, digest)
         digest = _digest(digest)
 
 
 def plain_slug(name: str) -> str | None:
     """The address that a name has without a digest; ``None`` if another name has it too."""
     plain = _transliterated(name)
-    return plain if len(plain) <= MAX_SLUG and key(plain) == key(name) else None
+    return plain if _is_own(plain, key(name)) else None
 
 
-@lru_cache(maxsize=100_000)
 def hashed_slug(name: str) -> str:
     """The address of a name whose plain slug is not its own."""
-    return _with_digits(name, _digest(key(name))[:_DIGITS])
+    return _with_digits(_transliterated(name), _digest(key(name))[:_DIGITS])
+
+
+def _is_own(plain: str, own_key: str) -> bool:
+    """Return whether a plain slug is short enough and has the key of its name."""
+    return len(plain) <= MAX_SLUG and key(plain) == own_key
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _with_digits(name: str, digits: str) -> str:
-    plain = _transliterated(name)[: MAX_SLUG - 1 - len(digits)].strip("-")
-    return f"{plain}-{digits}" if plain else digits
+def _with_digits(plain: str, digits: str) -> str:
+    front = plain[: MAX_SLUG - 1 - len(digits)].strip("-")
+    return f"{front}-{digits}" if front else digits
 
 
-@lru_cache(maxsize=1)
 def _transliterated(name: str) -> str:
     slugified: str = slugify(_plain(name))
     return slugified
@@ -192,12 +195,13 @@ class Names:
 
     def resolve(self, name: str, domain: str | None, nouns: Sequence[str]) -> Resolution:
         """The product that a model's spelling stands for in a category with these nouns."""
-        owners = {claim.slug for claim in self._owned.get(key(name), ())}
+        own_key = key(name)
+        owners = {claim.slug for claim in self._owned.get(own_key, ())}
         if len(owners) == 1:
             return Resolution(owners.pop(), NAMED)
         if owners:
-            return Resolution(provisional(name), "claimed by several products")
-        match tuple(self._alike(name, tuple(nouns))):
+            return Resolution(f"={own_key}", "claimed by several products")
+        match tuple(self._alike(name, own_key, tuple(nouns))):
             case (owner,) if not (
                 self._is_elsewhere(owner, domain) or self._is_told_apart(owner, name)
             ):
@@ -205,11 +209,12 @@ class Names:
         match tuple(self._by_domain.get(domain or "", ())):
             case (owner,) if not self._is_told_apart(owner, name):
                 return Resolution(owner, "domain is the product")
-        return Resolution(provisional(name), "own name")
+        return Resolution(f"={own_key}", "own name")
 
-    def _alike(self, name: str, nouns: tuple[str, ...]) -> set[str]:
+    def _alike(self, name: str, own_key: str, nouns: tuple[str, ...]) -> set[str]:
         """The products whose names are this one but for a maker or the category's nouns."""
-        keys = {key(name), key(without_nouns(name, nouns))}
+        rest = without_nouns(name, nouns)
+        keys = {own_key, own_key if rest == name else key(rest)}
         tables = (self._forms, self._without_nouns(nouns))
         return {owner for table in tables for each in keys for owner in table.get(each, ())}
 
@@ -279,15 +284,11 @@ def _plain(name: str) -> str:
     return text
 
 
-class _OfWords(dict[int, "int | None"]):
-    """A table for ``str.translate`` that keeps letters, marks and numbers alone."""
-
-    def __missing__(self, code: int) -> int | None:
-        kept = self[code] = code if unicodedata.category(chr(code))[0] in "LMN" else None
-        return kept
-
-
-_OF_WORDS = _OfWords()
+def _joined(text: str) -> str:
+    """Return the letters, marks and numbers of a text."""
+    if text.isascii():
+        return text.translate(_ASCII_SIGNS)
+    return "".join([char for char in text if unicodedata.category(char)[0] in "LMN"])
 
 
 def _without_accents(text: str) -> str:

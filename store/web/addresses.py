@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus, urlencode
 
@@ -131,11 +130,5 @@ def _as_of(day: str | None) -> str:
 
 
 def _asked(path: str, query: Mapping[str, str]) -> str:
-    pairs = "&".join([f"{name}={_quoted(value)}" for name, value in query.items()])
+    pairs = "&".join([f"{name}={quote_plus(value)}" for name, value in query.items()])
     return f"{path}?{pairs}" if query else path
-
-
-@lru_cache(maxsize=1024)
-def _quoted(value: str) -> str:
-    """A value in a query; those that requests repeat are kept, which saves 5 % of a history."""
-    return quote_plus(value)

@@ -82,7 +82,6 @@ def is_trusted(environ: Mapping[str, str], names: Collection[str]) -> bool:
     return name in names or is_ip(name)
 
 
-@lru_cache(maxsize=256)
 def host_name(header: str) -> str:
     """The host of a Host header, lower case, without port and final dot; empty if malformed."""
     match = _HOST.fullmatch(header.lower())
@@ -114,7 +113,6 @@ def address(host: str, port: int, scheme: str = "http") -> str:
     return f"{scheme}://{host}:{port}"
 
 
-@lru_cache(maxsize=256)
 def is_ip(host: str) -> bool:
     """Whether a host is written as an IPv4 or IPv6 address."""
     try:

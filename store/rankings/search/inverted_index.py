@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -27,7 +27,7 @@ from store.rankings.search.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from store.rankings.search.synonyms import Synonyms
 
@@ -38,8 +38,6 @@ FUNCTION_WORD_SHARE = 0.1
 
 EDITS_FROM_LENGTH = (4, 7)
 """Letters from which a word may have one or two mistakes. At (3, 6), 3 more negatives."""
-REMEMBERED = 4096
-"""Words whose mistyped forms are remembered: the scan is the dearest part of many queries."""
 
 LAST = "\U0010ffff"
 """The last of all characters: sorts after everything that a prefix may continue with."""
@@ -97,15 +95,16 @@ class InvertedIndex:
             (item.slug, words_of(text), item.domain or "") for item in items for text in item.titles
         }
         named = sorted(row for row in read if row[1])
-        self.idf = _idfs((slug, words) for slug, words, _ in named)
-        self.titles = [self._title(slug, words) for slug, words, _ in named]
+        lemma = cache(singular)  # gone with this call: what readers type is never remembered
+        self.idf = _idfs(((slug, words) for slug, words, _ in named), lemma)
+        self.titles = [self._title(slug, words, lemma) for slug, words, _ in named]
         self._by_text = sorted((title.text, number) for number, title in enumerate(self.titles))
         postings: defaultdict[TermKind, defaultdict[str, list[Posting]]]
         postings = defaultdict(lambda: defaultdict(list))
         spans: dict[tuple[int, ...], tuple[int, ...]] = {}
         for number, (_, words, domain) in enumerate(named):
             shared: dict[tuple[int, ...], Posting] = {}
-            for kind, term, span in _terms(words, domain, synonyms):
+            for kind, term, span in _terms(words, domain, synonyms, lemma):
                 place = shared.get(span)
                 if place is None:
                     place = shared[span] = Posting(number, spans.setdefault(span, span))
@@ -118,12 +117,12 @@ class InvertedIndex:
         similar: dict[tuple[str, int], list[str]] = defaultdict(list)
         for word in self._words:
             similar[word[0], len(word)].append(word)
-        self.mistyped = lru_cache(REMEMBERED)(partial(_mistyped, dict(similar)))
+        self.mistyped = partial(_mistyped, dict(similar))
 
-    def _title(self, slug: str, words: Words) -> Title:
+    def _title(self, slug: str, words: Words, lemma: Callable[[str], str]) -> Title:
         """Weigh the words of a title."""
         weights = tuple(
-            self.idf[singular(word)] * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
+            self.idf[lemma(word)] * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
             for word in words
         )
         doubtful = self.synonyms is None and all(map(self._is_doubtful, words))
@@ -179,24 +178,24 @@ def _digits(word: str) -> str:
     return "".join(filter(str.isdecimal, word))
 
 
-def _idfs(named: Iterable[tuple[str, Words]]) -> dict[str, float]:
+def _idfs(named: Iterable[tuple[str, Words]], lemma: Callable[[str], str]) -> dict[str, float]:
     """Return each word's inverse document frequency, 0..1: 1 for a word that only one slug uses."""
     used: dict[str, set[str]] = defaultdict(set)
     for slug, words in named:
-        used[slug].update(map(singular, words))
+        used[slug].update(map(lemma, words))
     counts = Counter(word for words in used.values() for word in words)
     top = math.log1p(len(used))
     return {word: math.log1p(len(used) / count) / top for word, count in counts.items()}
 
 
 def _terms(
-    words: Words, domain: str, synonyms: Synonyms | None
+    words: Words, domain: str, synonyms: Synonyms | None, lemma: Callable[[str], str]
 ) -> Iterator[tuple[TermKind, str, tuple[int, ...]]]:
     """Yield each term of a title: its kind, the term, the positions of the words it stands for."""
     everything = tuple(range(len(words)))
     for i, word in enumerate(words):
         yield "word", word, (i,)
-        yield "singular", singular(word), (i,)
+        yield "singular", lemma(word), (i,)
         if part := model_part(word):
             yield "part", part, (i,)
         if everything[i + 1 :]:

@@ -11,6 +11,7 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,7 +60,9 @@ class MeaningIndex:
 
     def __init__(self, items: Sequence[Document], synonyms: Synonyms) -> None:
         """Index the categories; their order does not matter."""
-        bags = [(item.slug, _bag(item, synonyms)) for item in sorted(items, key=lambda i: i.slug)]
+        stem = cache(root)  # gone with this call: what readers type is never remembered
+        order = sorted(items, key=lambda item: item.slug)
+        bags = [(item.slug, _bag(item, synonyms, stem)) for item in order]
         self._slugs = [slug for slug, _ in bags]
         lengths = [sum(bag.values()) for _, bag in bags]
         mean = sum(lengths) / len(bags) if any(lengths) else 1
@@ -142,20 +145,20 @@ def _asked(words: Words) -> dict[str, float]:
     }
 
 
-def _bag(item: Document, synonyms: Synonyms) -> dict[str, float]:
+def _bag(item: Document, synonyms: Synonyms, stem: Callable[[str], str]) -> dict[str, float]:
     """Count the mentions of each word's root."""
+
+    def roots(text: str) -> Iterator[str]:
+        return (stem(word) for word in words_of(text) if word not in FUNCTION_WORDS)
+
     bag: defaultdict[str, float] = defaultdict(float)
     for i, title in enumerate(item.titles):
-        for word in _roots(title):
+        for word in roots(title):
             bag[word] += ALIAS_MENTIONS if i else TITLE_MENTIONS
     for text in item.situations:
-        for word in set(_roots(text)):
+        for word in set(roots(text)):
             bag[word] += 1
     for group in {group for group, _ in synonyms.mentioned(words_of(item.titles[0]))}:
-        for word in {word for phrase in synonyms.groups[group] for word in _roots(phrase)}:
+        for word in {word for phrase in synonyms.groups[group] for word in roots(phrase)}:
             bag[word] += 1
     return bag
-
-
-def _roots(text: str) -> Iterator[str]:
-    return (root(word) for word in words_of(text) if word not in FUNCTION_WORDS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 
 Words = tuple[str, ...]
 
@@ -86,21 +85,19 @@ def words_of(text: str) -> Words:
     return words[1:] if len(words) > 1 and words[0] == "best" else words
 
 
-@lru_cache(maxsize=1 << 15)
 def singular(word: str) -> str:
     """Return one form that the singular and the plural of an English word share.
 
     >>> singular("batteries"), singular("boxes"), singular("bus")
     ('battery', 'box', 'bus')
     """
-    if len(word) > SHORTEST_STEM and not word.endswith(_NO_PLURALS):
+    if word.endswith("s") and len(word) > SHORTEST_STEM and not word.endswith(_NO_PLURALS):
         for plural, ending in _PLURALS:
             if word.endswith(plural):
                 return word.removesuffix(plural) + ending
     return word
 
 
-@lru_cache(maxsize=1 << 15)
 def root(word: str) -> str:
     """Return the stem that related words share.
 
@@ -108,10 +105,11 @@ def root(word: str) -> str:
     (True, 'count')
     """
     stem = singular(word)
-    for ending in _ENDINGS:
-        if stem.endswith(ending) and len(stem) > len(ending) + SHORTEST_STEM:
-            stem = stem.removesuffix(ending)
-            break
+    if stem.endswith(_ENDINGS):
+        for ending in _ENDINGS:
+            if stem.endswith(ending) and len(stem) > len(ending) + SHORTEST_STEM:
+                stem = stem.removesuffix(ending)
+                break
     return stem[:-1] if len(stem) > SHORTEST_STEM + 1 and stem[-1] == stem[-2] else stem
 
 
