@@ -78,8 +78,9 @@ class DataDirectoryError(Exception):
 
 
 class Catalogue(Struct, frozen=True):
-    """What the hand-edited files say. Slugs are file names; ``modified`` is in ns per file.
+    """What the hand-edited files say. Slugs are file names.
 
+    ``files`` names the files that are there, those that cannot be used among them.
     ``without_critical`` are problems of critical files of which no good version is known.
     ``disputed`` are category slugs that several unused files claim, and those files' own.
     ``words_from`` is the notice that goes with ``words``.
@@ -93,7 +94,7 @@ class Catalogue(Struct, frozen=True):
     synonyms: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
     withheld: Mapping[str, Withholding]
-    modified: Mapping[str, int]
+    files: frozenset[str]
     problems: tuple[Problem, ...]
     without_critical: tuple[Problem, ...] = ()
     disputed: Mapping[str, Problem] = {}
@@ -291,7 +292,7 @@ class Files:
             words=words.words if words else (),
             words_from=words.source if words else "",
             withheld=withheld.withheld if withheld else {},
-            modified={name: seen.modified for name, seen in self._used.items()},
+            files=frozenset(self._used),
             problems=tuple(sorted(problems)),
             disputed=self._disputed,
             topics=topics.topics if topics else (),

@@ -326,7 +326,6 @@ def _to_read_again(
             slug
             for slug, category in categories.items()
             if old.categories.get(slug) != category
-            or old.modified.get(name := f"categories/{slug}.json") != catalogue.modified.get(name)
             or history_files(slug, old.categories) != history_files(slug, categories)
         }
     stale |= deleted & (changed_history | old.categories.keys())

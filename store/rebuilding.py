@@ -16,12 +16,11 @@ import msgspec
 from msgspec import Struct
 
 from store import counting
-from store.files import CRITICAL
 from store.line_codec import redacted
 from store.rankings import aggregates, leaderboards, products, site_summary
 from store.rankings.poll_states import PollStates
 from store.records import Category
-from store.snapshot import TOPICS, Generations, LineIndex, Snapshot
+from store.snapshot import Generations, LineIndex, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -168,11 +167,7 @@ class _Rebuild(Struct):
         touched = self._ids(changed)
         old, new = self.before.catalogue.products, self.catalogue.products
         if self.before.catalogue is not self.catalogue:
-            touched |= {
-                slug
-                for slug in old.keys() | new.keys()
-                if old.get(slug) != new.get(slug) or self._is_resaved(slug)
-            }
+            touched |= {slug for slug in old.keys() | new.keys() if old.get(slug) != new.get(slug)}
         return touched
 
     def _name(
@@ -221,18 +216,12 @@ class _Rebuild(Struct):
         return found
 
     def _is_other(self, id_: ProductId) -> bool:
-        """Whether a product is called otherwise than before, is new or gone, or was saved anew."""
+        """Whether a product is called otherwise than before, is new or gone."""
         old, new = self.before.products.get(id_), self.products.get(id_)
         if old is None or new is None:
             return old is not new
         named = (old.slug, old.name, old.domain, old.maker)
-        is_same = named == (new.slug, new.name, new.domain, new.maker)
-        return not is_same or self._is_resaved(id_)
-
-    def _is_resaved(self, id_: ProductId) -> bool:
-        """Whether a product's file has another time than before, which shows in Last-Modified."""
-        name = f"products/{id_}.json"
-        return self.before.catalogue.modified.get(name) != self.catalogue.modified.get(name)
+        return named != (new.slug, new.name, new.domain, new.maker)
 
     def _dirty(self, changed: set[str], moved: set[ProductId]) -> set[str]:
         """The categories whose board must be made again."""
@@ -265,14 +254,12 @@ class _Rebuild(Struct):
 
 
 def _configured_anew(old: Catalogue, new: Catalogue) -> bool:
-    """Whether something changed on which every body depends, be it only a file's time.
+    """Whether something changed on which every body depends.
 
     Topics stand on the page of every category, and are edited rarely.
     """
-    names = (*CRITICAL, TOPICS)
-    resaved = any(old.modified.get(name) != new.modified.get(name) for name in names)
     shown_everywhere = attrgetter("site", "assistants", "topics")
-    return bool(resaved or shown_everywhere(old) != shown_everywhere(new))
+    return bool(shown_everywhere(old) != shown_everywhere(new))
 
 
 def _with(old: Mapping[str, Part], new: Mapping[str, Part], gone: Iterable[str]) -> dict[str, Part]:

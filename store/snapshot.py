@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.files import CRITICAL
 from store.rankings.names import key
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Mapping
 
     from store.files import Catalogue
     from store.rankings.aggregates import CategoryAggregate
@@ -26,18 +24,6 @@ if TYPE_CHECKING:
     from store.records import Problem
 
 TOPICS = "topics.json"
-
-LATEST = 253_402_300_799
-"""The end of the year 9999 in Unix seconds; a file's time may be later, a date cannot."""
-
-
-def last_modified(files: Iterable[int], poll: str | None) -> int:
-    """When something changed that is made from files and polls, in Unix seconds.
-
-    ``files`` are modification times in ns, ``poll`` is the time of the newest poll.
-    """
-    polled = int(datetime.fromisoformat(poll).timestamp()) if poll else 0
-    return min(max(max(files, default=0) // 1_000_000_000, polled), LATEST)
 
 
 class Generations(Struct, frozen=True):
@@ -147,11 +133,6 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         unshown = {self.fault_of(slug) for slug in self.damage}
         return [*self.catalogue.critical_errors, *sorted(filter(None, unshown))]
 
-    @cached_property
-    def modified(self) -> int:
-        """When what is over everything last changed, in Unix seconds."""
-        return last_modified(self.catalogue.modified.values(), self.summary.last_poll)
-
     def gone(self, slug: str) -> CategoryAggregate | None:
         """What history holds of a category that somebody deleted."""
         if slug in self.catalogue.categories or self.catalogue.fault_of_category(slug):
@@ -172,28 +153,3 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     def product(self, slug: str) -> ProductProfile | None:
         """A product by its address."""
         return self.products.get(self.product_slugs.get(slug, ""))
-
-    def category_modified(self, board: Leaderboard) -> int:
-        """When what is shown of a category last changed, in Unix seconds."""
-        modified = self._modified([board.slug], board.newest)
-        return max(modified, last_modified(self._times([TOPICS]), None))
-
-    def product_modified(self, product: ProductProfile) -> int:
-        """When what is shown of a product last changed, in Unix seconds."""
-        newest = max(self.aggregates[slug].last_success or "" for slug in product.categories)
-        return self._modified(product.categories, newest)
-
-    def history_modified(self, slug: str, newest: str | None) -> int:
-        """When polls of a category, the ``newest`` of them given, last changed, in Unix seconds."""
-        return last_modified(self._times([f"categories/{slug}.json", "withheld.json"]), newest)
-
-    def _modified(self, slugs: Collection[str], newest: str) -> int:
-        """That of what is made from categories; any product named there shows, if only by rank."""
-        named = {id_ for slug in slugs for id_ in self.aggregates[slug].ids}
-        categories = [f"categories/{slug}.json" for slug in slugs]
-        files = [*categories, *(f"products/{id_}.json" for id_ in named), *CRITICAL]
-        return last_modified(self._times(files), newest)
-
-    def _times(self, files: Iterable[str]) -> list[int]:
-        times = self.catalogue.modified
-        return [times[file] for file in files if file in times]

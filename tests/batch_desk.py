@@ -155,7 +155,7 @@ class Desk:
         slugs = [f"c-{n:02}{end}" for n in range(60) for end in ("", *(f"-{x}" for x in STEPS))]
         categories = {slug: category(f"Best {slug[:4]}") for slug in slugs}
         site = Site(version=1, name="Site")
-        self._catalogue = Catalogue(site, (), categories, {}, {}, (), (), {}, {}, ())
+        self._catalogue = Catalogue(site, (), categories, {}, {}, (), (), {}, frozenset(), ())
         return self._catalogue
 
     def taken(self) -> float:

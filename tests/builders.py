@@ -117,7 +117,7 @@ def states_in(
     """How polling of a category stands by its one history file."""
     site = Site(version=1, name="Site")
     asked = {slug: category()}
-    catalogue = Catalogue(site, (), asked, {}, {}, (), (), withheld or {}, {}, ())
+    catalogue = Catalogue(site, (), asked, {}, {}, (), (), withheld or {}, frozenset(), ())
     return states_of(history, slug, catalogue, now)
 
 

@@ -380,8 +380,7 @@ class TestServing:
         os.utime(vectors_file, (2**31, 2**31))
         assert client.get(path).headers["Cache-Control"] == "no-store"
         settle()
-        dated = {"If-Modified-Since": words.headers["Last-Modified"]}
-        found = client.get(path, headers=dated)
+        found = client.get(path)
         assert (found.status_code, "max-age" in found.headers["Cache-Control"]) == (200, True)
         vectors_file.write_bytes(b"damaged")
         assert client.get(path).headers["Cache-Control"] == "no-store"

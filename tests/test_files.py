@@ -276,19 +276,6 @@ def test_a_slug_that_two_files_claim_from_the_start_is_nobodys(
     assert [p.file for p in catalogue.problems] == [f"{folder}/crm.json", f"{folder}/mist.json"]
 
 
-@FORMER
-def test_a_file_in_a_dispute_from_the_start_has_the_time_of_its_newest_version(
-    tmp_path: Path, folder: str, title: str
-) -> None:
-    """What looks on, and what starts afresh, say the same of a file that is only saved again."""
-    records: Any = {slug: {title: slug, "former_slugs": ["old"]} for slug in ("mist", "crm")}
-    directory = write_data(tmp_path / "data", **{folder: records})
-    files = Files(directory)
-    files.scan()
-    os.utime(directory / f"{folder}/crm.json", (1_800_000_000, 1_800_000_000))
-    assert files.scan().modified == Files(directory).scan().modified
-
-
 def test_what_files_dispute_is_neither_gone_nor_unknown(tmp_path: Path) -> None:
     """The slug whose history nobody can assign, and those who claim it, are 503 until mended."""
     records = {s: {"title": s, "former_slugs": ["old"]} for s in ("mist", "crm")}

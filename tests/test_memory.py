@@ -294,8 +294,8 @@ def picture(store: Store) -> dict[str, Any]:
     """Everything that readers can be shown, in a form that can be compared."""
     snapshot, summary = store.snapshot, store.snapshot.summary
     return {
-        "prepared": {p: (b.body, b.etag, b.modified) for p, b in prepared(store).items()},
-        "documents": {p: (b.body, b.etag, b.modified) for p, b in documents(store).items()},
+        "prepared": {p: (b.body, b.etag) for p, b in prepared(store).items()},
+        "documents": {p: (b.body, b.etag) for p, b in documents(store).items()},
         "product redirects": summary.product_redirects,
         "category redirects": summary.category_redirects,
         "product slugs": snapshot.product_slugs,
@@ -468,15 +468,6 @@ def test_lines_that_left_the_file_are_missed(store: Store) -> None:
     path.write_bytes(path.read_bytes()[10:])
     with pytest.raises(HistoryError, match=r"^crm-software\.jsonl no longer holds all"):
         store.lines(line_index, line_index.newest(None, 10))
-
-
-def test_a_file_saved_as_it_was_shows_its_new_time(store: Store) -> None:
-    """Last-Modified follows the files, be their content what it was."""
-    for name in ("categories/crm-software.json", "models.json"):
-        os.utime(data_of(store) / name, (2_000_000_000, 2_000_000_000))
-        store.reload()
-        assert picture(store) == picture(store_over(data_of(store))), name
-        os.utime(data_of(store) / name, (1_700_000_000, 1_700_000_000))
 
 
 def test_a_category_that_goes_with_a_change_for_all_leaves_its_products_pages(store: Store) -> None:

@@ -479,8 +479,8 @@ def test_late_answers_land_where_they_were_asked(desk: Desk) -> None:
     batches = desk.work().files.all()
     renamed = category("Best new", former_slugs=("c-00",))
     site = Site(version=1, name="Site")
-    now_called = desk.assistant(name="New", former_names=("Responses",))
-    catalogue = Catalogue(site, (now_called,), {"new": renamed}, {}, {}, (), (), {}, {}, ())
+    new = desk.assistant(name="New", former_names=("Responses",))
+    catalogue = Catalogue(site, (new,), {"new": renamed}, {}, {}, (), (), {}, frozenset(), ())
     assert under_way(batches, catalogue) == {("new", "New")}
     desk.follow()
     (poll,) = desk.polls()

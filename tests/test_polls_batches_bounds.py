@@ -369,7 +369,7 @@ def test_a_former_name_that_is_given_again_is_its_new_owners() -> None:
     site = Site(version=1, name="Site")
     new = category("Best new", former_slugs=("a", "b"))
     categories = {"new": new, "a": category("Best a")}
-    catalogue = Catalogue(site, (), categories, {}, {}, (), (), {}, {}, ())
+    catalogue = Catalogue(site, (), categories, {}, {}, (), (), {}, frozenset(), ())
     items = (Asking("a", "A?"), Asking("b", "B?"))
     name = GOOD.name
     assert under_way([batch("submitted", items=items)], catalogue) == {("a", name), ("new", name)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,8 +25,6 @@ from store.counting import history_files
 from store.data_file import FOLDERS, SINGLE
 from store.history import History
 from store.rankings import names
-from store.snapshot import last_modified
-from store.times import rfc3339
 from store.web.resolution import DOCUMENTS
 
 if TYPE_CHECKING:
@@ -62,14 +59,6 @@ def data(tmp_path: Path) -> Path:
 def store(data: Path) -> Store:
     found: Store = app_over(data).extensions["store"]
     return found
-
-
-def test_it_was_modified_with_its_newest_poll_or_file() -> None:
-    """Seconds since 1970, whichever is later."""
-    poll = "2026-11-02T06:00:00Z"
-    assert last_modified([5_000_000_000, 1], None) == 5
-    assert last_modified([5_000_000_000], poll) == 1793599200
-    assert last_modified([], None) == 0
 
 
 class TestLedger:
@@ -174,14 +163,14 @@ class TestRebuilding:
     def test_a_product_that_is_ranked_no_more_follows_the_site_too(
         self, store: Store, data: Path
     ) -> None:
-        """Its record is on no board, yet names the site's addresses and has its file's time."""
+        """Its record is on no board, yet names the site's addresses."""
         store.record([answered("A", ["Other"], slug="email-tool")], "2026-11-03T00:00:00Z")
         prepared(store)
-        write_json(data / "site.json", {"version": 1, "name": "Another"})
-        os.utime(data / "site.json", (2_000_000_000, 2_000_000_000))
+        write_json(
+            data / "site.json", {"version": 1, "name": "X", "base_url": "https://new.example"}
+        )
         store.reload()
         assert json.loads(prepared(store)["product/mailer.json"].body)["entries"] == []
-        assert prepared(store)["product/mailer.json"].modified == 2_000_000_000
         assert same_as_fresh(store, data)
 
     def test_a_product_that_only_changes_places_is_renewed(self, tmp_path: Path) -> None:
@@ -240,28 +229,6 @@ class TestRebuilding:
         return product.name if product else ""
 
     @pytest.mark.parametrize(
-        ("saved", "renewed"),
-        [
-            ("site.json", EVERYTHING),
-            ("models.json", EVERYTHING),
-            ("categories/crm-software.json", "crm-software zoho hubspot"),
-            ("products/hubspot.json", "crm-software zoho hubspot"),
-        ],
-    )
-    def test_what_is_made_from_a_file_was_modified_with_it(
-        self, data: Path, saved: str, renewed: str
-    ) -> None:
-        """A file that is saved again, be it as it was, gives its time to all that shows it."""
-        write_json(data / "products/hubspot.json", {"version": 1, "name": "HubSpot"})
-        store: Store = app_over(data).extensions["store"]
-        prepared(store)
-        os.utime(data / saved, (2_000_000_000, 2_000_000_000))
-        store.reload()
-        found = prepared(store).items()
-        slugs = {path.rpartition("/")[2] for path, body in found if body.modified == 2_000_000_000}
-        assert slugs == {f"{slug}.json" for slug in renewed.split()}
-
-    @pytest.mark.parametrize(
         ("product", "fields", "renewed"),
         [
             (
@@ -273,16 +240,15 @@ class TestRebuilding:
         ],
         ids=["a near miss has another name", "two rivals are one"],
     )
-    def test_a_body_that_an_edit_elsewhere_changes_was_modified_with_it(
+    def test_an_edit_elsewhere_renews_a_body(
         self, data: Path, product: str, fields: dict[str, object], renewed: str
     ) -> None:
-        """Else whoever asks by date alone keeps what is no longer so."""
+        """What a product's file changes in rankings of others is as a fresh server has it."""
         named = ["Zoho", "HubSpot", "Freshsales"]
         append(data, [answered("A", named, "2026-11-03T06:00:00Z", missed=["Zendesk"])])
         store: Store = app_over(data).extensions["store"]
         before = prepared(store)
-        file = write_json(data / f"products/{product}.json", {"version": 1, **fields})
-        os.utime(file, (2_000_000_000, 2_000_000_000))
+        write_json(data / f"products/{product}.json", {"version": 1, **fields})
         store.reload()
         after = prepared(store)
         both = before.keys() & after.keys()
@@ -290,12 +256,7 @@ class TestRebuilding:
         assert {path.rpartition("/")[2] for path in changed} >= {
             f"{slug}.json" for slug in renewed.split()
         }
-        assert {after[path].modified for path in changed} == {2_000_000_000}
-
-    def test_a_record_was_modified_with_the_newest_of_its_categories(self, store: Store) -> None:
-        """Not with the oldest: whoever asks by date would keep what is no longer so."""
-        store.record([answered("A", ["Zoho"], slug="help-desk")], "2030-01-01T00:00:00Z")
-        assert prepared(store)["product/zoho.json"].modified == 1_893_456_000
+        assert same_as_fresh(store, data)
 
     def test_damage_is_reported_until_it_is_gone(self, store: Store, data: Path) -> None:
         """A damaged line is a problem of the snapshot, by file and line."""
@@ -332,8 +293,8 @@ def test_there_is_an_edit_of_each_kind() -> None:
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_what_an_edit_changes_has_its_time(tmp_path: Path, name: str) -> None:
-    """Or readers who ask by date get 304 for a changed body."""
+def test_what_an_edit_changes_is_new_to_every_reader(tmp_path: Path, name: str) -> None:
+    """A copy is current for 304 exactly where its bytes are, however the file's time was set."""
     path = write_small_world(tmp_path / "data") / name
     app = app_over(tmp_path / "data")
     before = shown(app)
@@ -341,7 +302,7 @@ def test_what_an_edit_changes_has_its_time(tmp_path: Path, name: str) -> None:
     write_json(path, {**said, **EDITS[name]})
     os.utime(path, (LATER, LATER))
     app.extensions["store"].reload()
-    assert_times_moved(before, shown(app))
+    assert_new_where_changed(app, before)
 
 
 @pytest.mark.parametrize(
@@ -355,25 +316,24 @@ def test_what_an_edit_changes_has_its_time(tmp_path: Path, name: str) -> None:
     ],
     ids=["answer", "failure", "answer to another wording", "retired", "failure of a retired"],
 )
-def test_what_a_poll_changes_has_its_time(tmp_path: Path, poll: Poll) -> None:
-    """Be it one that changes no ranking."""
+def test_what_a_poll_changes_is_new_to_every_reader(tmp_path: Path, poll: Poll) -> None:
+    """Be it one that changes no ranking, on a day that has answers."""
     app = app_over(write_small_world(tmp_path / "data"))
     before, store = shown(app), app.extensions["store"]
-    store.record([poll], rfc3339(datetime.fromtimestamp(LATER, UTC)))
+    store.record([poll], store.snapshot.summary.last_poll)
     store.reload()
-    assert_times_moved(before, shown(app))
+    assert_new_where_changed(app, before)
 
 
-def assert_times_moved(before: Shown, after: Shown) -> None:
-    """Whatever has another body has a later ``Last-Modified``."""
+def assert_new_where_changed(app: Flask, before: Shown) -> None:
+    """What changed is sent whole, and nothing else, to whoever has the copies of ``before``."""
+    after, client = shown(app), app.test_client()
     both = before.keys() & after.keys()
-    changed = [path for path in both if after[path].data != before[path].data]
+    changed = {path for path in both if after[path].data != before[path].data}
     assert changed
-    for path in changed:
-        old, new = before[path].last_modified, after[path].last_modified
-        assert old
-        assert new
-        assert new > old, path
+    tags = {path: {"If-None-Match": before[path].headers["ETag"]} for path in both}
+    sent = {path for path in both if client.get(path, headers=tags[path]).status_code == 200}
+    assert sent == changed
 
 
 def shown(app: Flask) -> Shown:

@@ -29,15 +29,15 @@ class Maker:
     def __call__(self) -> EncodedBody:
         """A body."""
         self.made += 1
-        return EncodedBody(b"x" * self.size, 0)
+        return EncodedBody(b"x" * self.size)
 
 
 def test_equal_bytes_have_equal_validators() -> None:
     """The tag is weak and follows from the bytes alone; so does the compressed form."""
-    first, second = EncodedBody(b"x" * 5_000, 1), EncodedBody(b"x" * 5_000, 2)
+    first, second = EncodedBody(b"x" * 5_000), EncodedBody(b"x" * 5_000)
     assert first.etag == second.etag
     assert first.etag.startswith('W/"')
-    assert first.etag != EncodedBody(b"y", 1).etag
+    assert first.etag != EncodedBody(b"y").etag
     assert first.gzipped == second.gzipped
     assert gzip.decompress(first.gzipped) == first.body
 
@@ -57,12 +57,12 @@ def test_a_body_of_an_older_generation_replaces_none() -> None:
     cache = BodyCache()
 
     def slowly() -> EncodedBody:
-        cache.get("a", 2, lambda: EncodedBody(b"new", 0))
-        return EncodedBody(b"old", 0)
+        cache.get("a", 2, lambda: EncodedBody(b"new"))
+        return EncodedBody(b"old")
 
     assert cache.get("a", 1, slowly).body == b"old"
     assert cache.get("a", 2, Maker()).body == b"new"
-    assert cache.get("a", 1, lambda: EncodedBody(b"old", 0)).body == b"old"
+    assert cache.get("a", 1, lambda: EncodedBody(b"old")).body == b"old"
     assert cache.get("a", 2, Maker()).body == b"new"
 
 
@@ -105,7 +105,7 @@ def test_all_that_a_kept_body_takes_is_counted() -> None:
         before, _ = tracemalloc.get_traced_memory()
         for number in range(300):
             text = b",".join(b'{"n": %d}' % (number * i) for i in range(20 + 2 * number))
-            bodies.append(cache.get(f"api/v1/best/{number}.json", 1, partial(EncodedBody, text, 0)))
+            bodies.append(cache.get(f"api/v1/best/{number}.json", 1, partial(EncodedBody, text)))
         for body in bodies:
             assert body.etag
             assert body.gzipped
@@ -134,7 +134,7 @@ def test_threads_may_ask_at_once() -> None:
     def ask() -> None:
         for number in range(2000):
             expected = b"%d" % (number % 37) * 9
-            if cache.get(f"{number % 37}", 1, partial(EncodedBody, expected, 0)).body != expected:
+            if cache.get(f"{number % 37}", 1, partial(EncodedBody, expected)).body != expected:
                 wrong.append(expected)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]

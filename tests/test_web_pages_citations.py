@@ -75,19 +75,3 @@ def test_an_open_day_is_not_cited(tmp_path: Path) -> None:
     page = client.get("/best/crm-software").text
     assert "without the answers of 2026-10-08" in page
     assert f"{BASE_URL}/best/crm-software?asOf=2026-10-07" in page
-
-
-def test_a_page_that_begins_to_cite_a_day_is_newer_than_the_day(tmp_path: Path) -> None:
-    """Whoever asks by date alone sees the new link: nothing cites a day before its end."""
-    app = app_with_a_closed_day(tmp_path)
-    client, store = app.test_client(), app.extensions["store"]
-    store.record([answered("A", ["z"], slug="vpn")], "2036-10-09T06:00:00Z")
-    store.flush()
-    before = client.get("/best/vpn").last_modified
-    store.record([answered("A", ["z"])], "2036-10-10T06:00:00Z")
-    store.flush()
-    page = client.get("/best/vpn")
-    assert "asOf=2036-10-09" in page.text
-    assert before
-    assert page.last_modified
-    assert before < page.last_modified

@@ -84,12 +84,6 @@ class Embeddings:
         """What tells answers from those that other vectors gave, or words until these were read."""
         return f"{self._file.signature()}-{self.prepared}" if self.is_wanted else ""
 
-    @property
-    def modified(self) -> int:
-        """When the vectors were written, in Unix seconds; 0 without any."""
-        found = self._file.signature() if self.is_wanted else None
-        return found[0] // 1_000_000_000 if found else 0
-
     def compare(self, text: str, documents: Sequence[Document]) -> dict[str, float] | None:
         """Slug → how alike a text is to each category; empty where no vectors can be used.
 

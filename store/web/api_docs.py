@@ -104,7 +104,7 @@ def _description(
     return Resource(
         path=f"api/v1/{name}",
         generation=view.snapshot.generations.newest,
-        make=lambda: EncodedBody(make(), view.snapshot.modified),
+        make=lambda: EncodedBody(make()),
         media_type=media_type,
         link=view.link(view.at.page()),
     )

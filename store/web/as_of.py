@@ -25,17 +25,13 @@ if TYPE_CHECKING:
     Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
 
 
-class PollTime(Struct, rename="camel"):
-    """Of a line of history, when it was polled, and whether that counts.
-
-    Reading no more takes a fifth of the time of reading the whole.
-    """
+class _PollTime(Struct, rename="camel"):
+    """The time in a line of history; reading no more takes a fifth of the time of the whole."""
 
     polled_at: str
-    withheld: bool = False
 
 
-POLL_TIMES = msgspec.json.Decoder(PollTime)
+_POLL_TIMES = msgspec.json.Decoder(_PollTime)
 
 
 def newest_day(snapshot: Snapshot, slug: str) -> str:
@@ -79,7 +75,7 @@ def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[P
     line_index = snapshot.line_indexes[slug]
     counted = [i for i in range(len(line_index.models)) if i not in line_index.withheld]
     found = lines(line_index, counted)
-    until = [line for line in found if POLL_TIMES.decode(line).polled_at[:10] <= day]
+    until = [line for line in found if _POLL_TIMES.decode(line).polled_at[:10] <= day]
     return as_known(map(POLL_DECODER.decode, until), snapshot.catalogue.former_names)
 
 

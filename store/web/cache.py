@@ -35,7 +35,7 @@ PICTURE_SIZE = 80 << 10
 
 
 class EncodedBody:
-    """A body and when it was modified, in Unix seconds.
+    """A body with its validator, plain and compressed.
 
     Validator and compressed form are made when they are first sent, and kept. ``level`` is that of
     the compression: 1 for what may never be asked for again. ``is_final`` unless the same request
@@ -47,13 +47,11 @@ class EncodedBody:
     def __init__(
         self,
         source: bytes,
-        modified: int,
         level: int = 6,
         draw: Callable[[bytes], bytes] | None = None,
         *,
         is_final: bool = True,
     ) -> None:
-        self.modified = modified
         self.is_final = is_final
         self._source = source
         self._level = level

@@ -10,7 +10,7 @@ from flask_cors import CORS
 if TYPE_CHECKING:
     from flask import Flask, Response
 
-EXPOSED = "ETag, Last-Modified, Link"
+EXPOSED = "ETag, Link"
 EXPOSED_BY_MCP = "MCP-Protocol-Version, Mcp-Session-Id"
 
 HEADERS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": EXPOSED}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from email.utils import formatdate
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flask import Response, request
@@ -81,7 +79,6 @@ def answer(
     environ = request.environ
     headers = {
         "ETag": encoded.etag,
-        "Last-Modified": _http_date(encoded.modified),
         "Cache-Control": cache_control if encoded.is_final else "no-store",
         "Vary": "Accept-Encoding",
         **({"Link": link} if link else {}),
@@ -109,15 +106,14 @@ def moved(address: str) -> Response:
 
 
 def _is_known(environ: Mapping[str, str], encoded: EncodedBody) -> bool:
-    """Whether the reader's copy is current: by its tag, or by its date if it sends no tag.
+    """Return whether the reader's copy is current, by its tag alone.
 
-    A date counts only if it is the body's own, as it was sent: a file that is taken away may turn
-    it back.
+    No date could say so: two polls may come in one second, and an edit may take a file away.
     """
     tags = environ.get("HTTP_IF_NONE_MATCH")
-    if tags is not None:
-        return tags == encoded.etag or parse_etags(tags).contains_weak(encoded.etag[3:-1])
-    return environ.get("HTTP_IF_MODIFIED_SINCE") == _http_date(encoded.modified)
+    if tags is None:
+        return False
+    return tags == encoded.etag or parse_etags(tags).contains_weak(encoded.etag[3:-1])
 
 
 def _prefers_gzip(accepted: str) -> bool:
@@ -126,8 +122,3 @@ def _prefers_gzip(accepted: str) -> bool:
         return not {"gzip", "*"}.isdisjoint(map(str.strip, accepted.lower().split(",")))
     codings = parse_accept_header(accepted.lower())
     return 0 < codings["gzip"] >= codings["identity"]
-
-
-@lru_cache(maxsize=4096)
-def _http_date(seconds: int) -> str:
-    return formatdate(seconds, usegmt=True)

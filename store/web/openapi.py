@@ -28,7 +28,7 @@ Accepted = Mapping[str, Sequence[str]]
 """By name of a parameter, the values that the data lets it have."""
 
 _PLAIN = {
-    304: "Not modified: the copy named by If-None-Match or If-Modified-Since is current.",
+    304: "Not modified: the copy named by If-None-Match is current.",
     308: "The slug has a new one, or is written in lower case; Location holds the address.",
 }
 _PROBLEMS = {
@@ -45,7 +45,6 @@ _ALWAYS = (400, 500, 503)
 _TEXT = {"type": "string"}
 _VALIDATORS = {
     "ETag": {"description": "Weak validator of the body.", "schema": _TEXT},
-    "Last-Modified": {"description": "The newest poll or file it is made from.", "schema": _TEXT},
     "Cache-Control": {"description": "How long a copy may be used.", "schema": _TEXT},
     "Link": {
         "description": "Licence, this description, the page that shows the same; of a list that "

@@ -125,7 +125,6 @@ def verdict(board: Leaderboard, view: SnapshotView) -> Resource:
         category_path(board.slug),
         view.snapshot.generations.categories[board.slug],
         lambda: view.category_verdict(board),
-        lambda: view.snapshot.category_modified(board),
         page=view.at.category_page(board.slug),
     )
 
@@ -147,8 +146,7 @@ def verdict_as_of(
 
     def make() -> EncodedBody:
         then = as_of.leaderboard(snapshot, slug, day, lines)
-        modified = max(map(snapshot.category_modified, (then, board)))  # new polls may give domains
-        return EncodedBody(_encode(view.category_verdict(then, day)), modified)
+        return EncodedBody(_encode(view.category_verdict(then, day)))
 
     return Resource(
         path=f"api/v1/{category_path(slug, day)}",
@@ -175,7 +173,6 @@ def record(product: ProductProfile, view: SnapshotView) -> Resource:
         product_path(product.slug),
         view.snapshot.generations.products[product.id],
         lambda: view.product_record(product),
-        lambda: view.snapshot.product_modified(product),
         page=view.at.product_page(product.slug),
     )
 
@@ -234,7 +231,7 @@ def _over_all(
             body = rows_as(form, *about.rows(found))
         else:
             raise ValueError(f"{name} has no rows to write as {form}")
-        return EncodedBody(body, view.snapshot.modified)
+        return EncodedBody(body)
 
     return Resource(
         path=f"api/v1/{path}",
@@ -253,7 +250,7 @@ def search(
     def make() -> EncodedBody:
         hits = view.search(query, limit, kind)
         body = _encode(search_results(query, hits, view))
-        return EncodedBody(body, view.search_modified, PER_REQUEST, is_final=hits.is_final)
+        return EncodedBody(body, PER_REQUEST, is_final=hits.is_final)
 
     return Resource(
         f"api/v1/search?limit={limit}&kind={kind or ''}&edition={view.edition}&q={query}",
@@ -269,14 +266,13 @@ def _json(
     path: str,
     generation: int,
     shape: Callable[[], object],
-    modified: Callable[[], int],
     *,
     page: str,
 ) -> Resource:
     """A resource of the API: the ``shape`` at a path below ``/api/v1/``, as JSON."""
 
     def make() -> EncodedBody:
-        return EncodedBody(_encode(shape()), modified())
+        return EncodedBody(_encode(shape()))
 
     return Resource(f"api/v1/{path}", generation, make, JSON, view.link(page))
 
@@ -302,12 +298,9 @@ def history(
 
     def make() -> EncodedBody:
         found = lines(line_index, shown)
-        times = (as_of.POLL_TIMES.decode(line) for line in found)
-        newest = next((each.polled_at for each in times if not each.withheld), None)
-        modified = snapshot.history_modified(slug, newest)
         array = b"[" + b",".join(found) + b"]"
         body = array if part.form == "json" else polls_as(part.form, found)
-        return EncodedBody(body, modified, PER_REQUEST)
+        return EncodedBody(body, PER_REQUEST)
 
     asked = {"model": model} if model else {}
     following = view.at.history(slug, **asked, **part.after(cursor)) if cursor else None

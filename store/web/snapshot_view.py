@@ -48,12 +48,6 @@ class SnapshotView:
         return self._embeddings.edition if self._embeddings else ""
 
     @property
-    def search_modified(self) -> int:
-        """When what searches are answered from changed last, in Unix seconds."""
-        vectors = self._embeddings.modified if self._embeddings else 0
-        return max(self.snapshot.modified, vectors)
-
-    @property
     def licence(self) -> str | None:
         """The address of the licence, if it is a well-known one."""
         return LICENCES.get(self.site.licence)

@@ -9,7 +9,6 @@ import msgspec
 from flask import Blueprint, Response, request
 from werkzeug.exceptions import NotAcceptable, RequestEntityTooLarge, UnsupportedMediaType
 
-from store.snapshot import last_modified
 from store.web import crossorigin
 from store.web.cache import EncodedBody
 from store.web.hosts import host_of, is_ip
@@ -78,8 +77,7 @@ class Mcp:
         """``/.well-known/mcp/server-card.json``: where and how the server is reached."""
 
         def make() -> EncodedBody:
-            written = view.snapshot.catalogue.modified.get("site.json", 0)
-            return EncodedBody(_card(view), last_modified([written], None))
+            return EncodedBody(_card(view))
 
         link = view.link(view.at.page())
         return Resource(CARD_PATH, view.snapshot.generations.summary, make, CARD_TYPE, link)

@@ -87,13 +87,13 @@ class ChartData(PageMaker):
         """A table that is kept as long as what it is about."""
 
         def make() -> EncodedBody:
-            return EncodedBody(table(columns, rows()), self.responder.body(about).modified)
+            return EncodedBody(table(columns, rows()))
 
         return Resource(path, about.generation, make, CSV, about.link)
 
 
 def _over_all(path: str, columns: Sequence[str], rows: Rows, view: SnapshotView) -> Resource:
     def make() -> EncodedBody:
-        return EncodedBody(table(columns, rows()), view.snapshot.modified)
+        return EncodedBody(table(columns, rows()))
 
     return Resource(path, view.snapshot.generations.summary, make, CSV, page_link(view))

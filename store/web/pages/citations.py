@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -40,16 +39,3 @@ def citation(verdict: CategoryVerdict, day: str, view: SnapshotView) -> Citation
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
     return Citation(day, address, text, f"@misc{{{verdict.slug}-{day},\n{lines}}}")
-
-
-def not_before(cited: str | None, begun: str | None) -> int:
-    """From when a page may say what it does, in Unix seconds; 0 is always.
-
-    No page cites a day before its end, or speaks of one before it has begun.
-    """
-    ended = _began_at(cited) + 86_400 if cited else 0
-    return max(ended, _began_at(begun) if begun else 0)
-
-
-def _began_at(day: str) -> int:
-    return int(dt.datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp())

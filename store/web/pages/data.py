@@ -11,12 +11,11 @@ import threading
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from flask import Response, send_file
+from flask import Response, request, send_file
 from msgspec import Struct
 
 from store.listing import MISSING, Signature, signature_of
 from store.publishing import leaves, manifest, metadata, tables
-from store.snapshot import last_modified
 from store.web.errors import ProblemResponse
 from store.web.http_responses import CACHE_CONTROL, FOR_GOOD
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified, Link"
+EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag, Link"
 """Headers that a browser's script needs to read a part of a Parquet file."""
 HEADS_SHOWN = 5
 
@@ -44,11 +43,6 @@ class PublishedDataset(Struct, frozen=True):
     heads: tuple[Head, ...]
     problems: tuple[Problem, ...]
     signatures: tuple[Signature, ...]
-
-    @property
-    def written(self) -> int:
-        """When the newest version was written, in Unix seconds."""
-        return last_modified([self.signatures[0][0]], None)
 
 
 class DataFiles:
@@ -82,12 +76,17 @@ class DataFiles:
                 self._home / path,
                 metadata.media_type(name),
                 download_name=name.replace("/", "-"),
-                conditional=True,
                 etag=digest or True,
+                conditional=False,
             )
         except FileNotFoundError:
             why = f"{name} is listed and not there: taken out just now, or lost; see /data."
             return ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, why)
+        # A tag alone says what is new: a version may be written twice in one second.
+        del response.headers["Last-Modified"]
+        response.make_conditional(
+            request.environ, accept_ranges=True, complete_length=response.content_length
+        )
         response.headers["Cache-Control"] = FOR_GOOD if path == name and digest else CACHE_CONTROL
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Access-Control-Expose-Headers"] = EXPOSED
@@ -122,7 +121,7 @@ def context(known: PublishedDataset, view: SnapshotView) -> dict[str, Any]:
     """What the page shows: tables with their files, copyable lines, proof and structured data."""
     found, at = known.manifest, view.at.page("data/")
     if found is None:
-        return {"dataset": None, "problems": known.problems, "not_before": known.written}
+        return {"dataset": None, "problems": known.problems}
     shown = [
         {
             "name": table.name,
@@ -138,7 +137,6 @@ def context(known: PublishedDataset, view: SnapshotView) -> dict[str, Any]:
     return {
         "dataset": found,
         "problems": known.problems,
-        "not_before": known.written,
         "at_data": at,
         "tables": shown,
         "evidence": [

@@ -92,7 +92,7 @@ class Drawing(PageMaker):
         def make() -> EncodedBody:
             context = pictures.card(board, self.decoded(found, VERDICTS), view)
             source = self.renderer.render("card.svg", view, **context) + pictures.mark_of(draw)
-            return EncodedBody(source, self.responder.body(found).modified, draw=draw)
+            return EncodedBody(source, draw=draw)
 
         return msgspec.structs.replace(page, make=make)
 
@@ -106,13 +106,9 @@ class Drawing(PageMaker):
     ) -> Resource:
         """What follows from a ranking and a product, kept while neither changes."""
         board, product = found
-        about, made = resolution.verdict(board, view), view.snapshot.generations
-
-        def encoded() -> EncodedBody:
-            return EncodedBody(make(), self.responder.body(about).modified)
-
-        newest = max(made.categories[board.slug], made.products[product.id])
-        return Resource(path, newest, encoded, media_type, view.service_links)
+        steps = view.snapshot.generations
+        newest = max(steps.categories[board.slug], steps.products[product.id])
+        return Resource(path, newest, lambda: EncodedBody(make()), media_type, view.service_links)
 
 
 def _place(

@@ -40,14 +40,10 @@ class PageMaker:
         """A page of what a resource of the API is ``about``, or over everything.
 
         ``same`` is the path below ``/api/v1/`` of what a page over everything shows, if anything.
-        A context that depends on another time, too, says so in Unix seconds: ``not_before``.
         """
 
         def make() -> EncodedBody:
-            shown = context()
-            body = self.renderer.render(template, view, **shown)
-            found = self.responder.body(about) if about else view.snapshot
-            return EncodedBody(body, max(found.modified, shown.get("not_before", 0)))
+            return EncodedBody(self.renderer.render(template, view, **context()))
 
         generation = about.generation if about else view.snapshot.generations.summary
         resource = about.path if about else same and f"api/v1/{same}"
@@ -82,7 +78,7 @@ def small(
 
     def resolve(view: SnapshotView) -> Resource:
         def encoded() -> EncodedBody:
-            return EncodedBody(make(view), view.snapshot.modified)
+            return EncodedBody(make(view))
 
         return Resource(path, None, encoded, media_type, page_link(view))
 

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from store.records import DOMAIN_PATTERN
-from store.snapshot import last_modified
 from store.web.cache import EncodedBody
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ HTML = "text/html; charset=utf-8"
 def read_assets() -> dict[str, EncodedBody]:
     """Every file of the static directory, by name."""
     return {
-        path.name: EncodedBody(path.read_bytes(), last_modified([path.stat().st_mtime_ns], None))
+        path.name: EncodedBody(path.read_bytes())
         for path in sorted(STATIC.iterdir())
         if path.suffix in MEDIA_TYPES
     }

@@ -112,7 +112,7 @@ class Pages(PageMaker):
             hits = view.search(query)
             results, pair = search_results(query, hits, view), comparisons.asked_in(query, view)
             body = self.renderer.render("search.html", view, results=results, pair=pair)
-            return EncodedBody(body, view.search_modified, is_final=hits.is_final)
+            return EncodedBody(body, is_final=hits.is_final)
 
         path = f"search?edition={view.edition}&q={query}"
         link = page_link(view, f"api/v1/search?{urlencode({'q': query})}")
@@ -142,7 +142,6 @@ class Pages(PageMaker):
                 **contexts.category(board, verdict, days, view),
                 "citation": citations.citation(verdict, cited, view) if cited else None,
                 "behind": behind,
-                "not_before": citations.not_before(cited, behind),
             }
 
         # Not by the newest day itself: its first poll would make every page anew, 10 s of CPU.
