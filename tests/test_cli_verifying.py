@@ -102,7 +102,7 @@ def test_whoever_verifies_needs_pictures_where_there_are_any(
     ("name", "old", "new", "said"),
     [
         ("api/v1/best/help-desk.json", b'"score":12', b'"score":13', "help-desk.json"),
-        ("manifest.json", b'"modified": 1', b'"modified": 2', "manifest.json has the SHA-256"),
+        ("manifest.json", b'"size": 1', b'"size": 2', "manifest.json has the SHA-256"),
         ("redirects.map", b"product-a-", b"product-b-", "redirects.map has the SHA-256"),
     ],
 )

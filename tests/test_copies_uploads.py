@@ -66,7 +66,7 @@ def tree(home: Path, **answers: str) -> tuple[Manifest, Path]:
         (home / file).write_text(text)
         digest = hashlib.sha256(text.encode()).hexdigest()
         files[path] = Exported(
-            file, HTML if is_page else JSON, 0, len(text), digest, gzip=False, cache_control=KEPT
+            file, HTML if is_page else JSON, len(text), digest, gzip=False, cache_control=KEPT
         )
     return Manifest(files, {"/old": "/new"}, {}), home
 

@@ -75,6 +75,9 @@ def test_a_part_of_a_file_can_be_had(reader: FlaskClient) -> None:
         assert (whole.status_code, whole.data) == (200, body)
     with reader.get(FILE, headers={"If-None-Match": tag}) as known:
         assert known.status_code == 304
+    with reader.get(FILE, headers={"If-Modified-Since": "Fri, 31 Dec 9999 23:59:59 GMT"}) as dated:
+        assert dated.status_code == 200
+        assert "Last-Modified" not in dated.headers
     with reader.get(FILE, headers={"Range": f"bytes={size}-"}) as beyond:
         assert beyond.status_code == 416
 

@@ -25,7 +25,6 @@ from uuid import uuid4
 import click
 import msgspec
 from flask import current_app
-from werkzeug.http import parse_date
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Response
 
@@ -58,7 +57,7 @@ LEFT_OUT = ("/best/<slug>/changes",)
 """Rules not worth a file for each category: asked seldom, and mostly with arguments."""
 OF_ONE_ANSWER = (
     "accept-ranges", "cache-control", "content-disposition", "content-encoding", "content-length",
-    "content-type", "date", "etag", "last-modified", "vary",
+    "content-type", "date", "etag", "vary",
 )  # fmt: skip
 """Headers that a web server makes from a file itself, and one that each file has of its own."""
 COMPANIONS = ("/badge/", "/embed/", "/cards/", "/feeds/product/")
@@ -244,9 +243,9 @@ class Tree:
         """Put the new tree in place of the last; the number of answers that differ from it."""
         body = msgspec.json.format(msgspec.json.encode(manifest, order="sorted"))
         listed = "".join(f'"{old}" "{new}";\n' for old, new in sorted(manifest.redirects.items()))
-        self._place(MANIFEST, body, None, known=False)
-        self._place(REDIRECTS, listed.encode(), None, known=False)
-        self._place(CACHING, _caching(manifest).encode(), None, known=False)
+        self._place(MANIFEST, body, known=False)
+        self._place(REDIRECTS, listed.encode(), known=False)
+        self._place(CACHING, _caching(manifest).encode(), known=False)
         (self.folder / dataset.SUMS).write_bytes(sums(self._digests))
         tree = self._trees / hashlib.sha256(body).hexdigest()[:16]
         if tree.exists():
@@ -286,11 +285,9 @@ class Tree:
             sent, type_ = (self._home / "current" / last.file).read_bytes(), last.type
         gzipped = sent if answer.content_encoding == "gzip" else None
         body = gzip.decompress(gzipped) if gzipped else sent
-        date = parse_date(answer.headers.get("Last-Modified"))
         exported = Exported(
             file=file_of(path, type_.partition(";")[0]),
             type=type_,
-            modified=int(date.timestamp()) if date else 0,
             size=len(body),
             sha256=hashlib.sha256(body).hexdigest(),
             gzip=gzipped is not None,
@@ -299,9 +296,9 @@ class Tree:
         )
         known = self.before.files.get(path) == exported
         self._written += not known
-        self._place(exported.file, body, exported.modified, known=known)
+        self._place(exported.file, body, known=known)
         if gzipped:
-            self._place(f"{exported.file}.gz", gzipped, exported.modified, known=known)
+            self._place(f"{exported.file}.gz", gzipped, known=known)
         return exported
 
     def _link(self, data: Path) -> dict[str, Exported]:
@@ -310,20 +307,19 @@ class Tree:
         files: dict[str, Exported] = {}
         for name, kept in dataset.published_paths(dataset.versions(data), found).items():
             path, placed = data / kept, f"data/{name}"
-            file, stat = self.folder / placed, path.stat()
+            file = self.folder / placed
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
                 os.link(path, file)
             except OSError:
                 shutil.copy2(path, file)
             digest = dataset.digest_of(kept) or _digest(path)
-            type_, modified = metadata.content_type(name), int(stat.st_mtime)
-            exported = Exported(placed, type_, modified, stat.st_size, digest, gzip=False)
-            files[f"/{placed}"] = exported
+            type_, size = metadata.content_type(name), path.stat().st_size
+            files[f"/{placed}"] = Exported(placed, type_, size, digest, gzip=False)
             self._digests[placed] = digest
         return files
 
-    def _place(self, name: str, data: bytes, modified: int | None, *, known: bool) -> None:
+    def _place(self, name: str, data: bytes, *, known: bool) -> None:
         file = self.folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         self._digests[name] = hashlib.sha256(data).hexdigest()
@@ -332,8 +328,6 @@ class Tree:
                 os.link(self._home / "current" / name, file)
                 return
         file.write_bytes(data)
-        if modified is not None:
-            os.utime(file, (modified, modified))
 
 
 def _asker() -> Callable[..., Response]:

@@ -13,7 +13,7 @@ OBJECTS = f"{DATA}{dataset.OBJECTS}/"
 
 
 class Exported(Struct, frozen=True):
-    """One file of the tree: ``modified`` in Unix seconds, ``size`` in bytes.
+    """One file of the tree; ``size`` is in bytes.
 
     ``cache_control`` is that of the answer; ``etag`` that of a picture, by which it need not be
     drawn again.
@@ -21,7 +21,6 @@ class Exported(Struct, frozen=True):
 
     file: str
     type: str
-    modified: int
     size: int
     sha256: str
     gzip: bool

@@ -71,22 +71,19 @@ class DataFiles:
             why = f'The dataset has no file "{name[:100]}". /data lists them.'
             return ProblemResponse(HTTPStatus.NOT_FOUND, why)
         digest = manifest.digest_of(path)
+        request.environ.pop("HTTP_IF_MODIFIED_SINCE", None)  # a tag alone says what is new
         try:
             response = send_file(
                 self._home / path,
                 metadata.media_type(name),
                 download_name=name.replace("/", "-"),
+                conditional=True,
                 etag=digest or True,
-                conditional=False,
             )
         except FileNotFoundError:
             why = f"{name} is listed and not there: taken out just now, or lost; see /data."
             return ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, why)
-        # A tag alone says what is new: a version may be written twice in one second.
         del response.headers["Last-Modified"]
-        response.make_conditional(
-            request.environ, accept_ranges=True, complete_length=response.content_length
-        )
         response.headers["Cache-Control"] = FOR_GOOD if path == name and digest else CACHE_CONTROL
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Access-Control-Expose-Headers"] = EXPOSED
