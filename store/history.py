@@ -181,8 +181,9 @@ class History:
         if files == self._proof_files and None not in files:
             return
         try:
-            self.ledger, self.fault = self._proof.load(), None
-            self._proof_files = files
+            ledger = self._proof.load()
+            self.ledger = self.ledger if ledger == self.ledger else ledger
+            self.fault, self._proof_files = None, files
         except LedgerError as error:
             self.fault = Problem(error.file, error.line, 1, f"{error.reason}; {_RESTORE}")
         except OSError as error:

@@ -218,7 +218,9 @@ class Store:
         """Take in what changed in the files and in history, and what could not be read before."""
         known, found = self._signatures, self._found()
         changed = {slug for slug, _ in found.items() ^ known.items()}
-        if self._snapshot is None or changed or catalogue is not self._snapshot.catalogue:
+        before = self._snapshot
+        is_closed_anew = before and before.ledger is not self.history.ledger
+        if not before or changed or is_closed_anew or catalogue is not before.catalogue:
             self._signatures = found
             try:
                 following = self._next(catalogue, changed)
@@ -283,7 +285,7 @@ class Store:
         deleted = deleted_slugs(catalogue, self._signatures.keys() | changed_history)
         stale = _to_read_again(before, catalogue, deleted, names, changed_history)
         fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
-        return rebuild(before, catalogue, deleted, names, fresh)
+        return rebuild(before, catalogue, self.history.ledger, deleted, names, fresh)
 
     def _read(self, slug: str, catalogue: Catalogue) -> tuple[Log, ...]:
         logs = read_logs(self.history, slug, catalogue)

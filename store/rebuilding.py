@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from store.files import Catalogue
     from store.history import Log, Stored
+    from store.ledger import Ledger
     from store.rankings.aggregates import CategoryAggregate, ProductStats
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import Names, ProductId
@@ -64,6 +65,7 @@ def with_summary(snapshot: Snapshot) -> Snapshot:
 def rebuild(
     before: Snapshot | None,
     catalogue: Catalogue,
+    ledger: Ledger,
     deleted: AbstractSet[str],
     names: Names,
     fresh: Iterable[tuple[str, tuple[Log, ...]]],
@@ -74,11 +76,15 @@ def rebuild(
     ``deleted`` are the slugs that history holds and that are no category any more. The overview
     is still that of before; see :func:`with_summary`.
     """
-    whole = before is None or _configured_anew(before.catalogue, catalogue)
-    before = before or _blank(catalogue, names)
+    whole = (
+        before is None
+        or before.ledger is not ledger  # what may be cited shows on every page
+        or _configured_anew(before.catalogue, catalogue)
+    )
+    before = before or _blank(catalogue, ledger, names)
     nothing_known = {slug: Category(version=1, title=slug, question=slug) for slug in deleted}
     categories = {**nothing_known, **catalogue.categories}
-    return _Rebuild(before, catalogue, categories, names, whole).run(fresh)
+    return _Rebuild(before, catalogue, ledger, categories, names, whole).run(fresh)
 
 
 class _Rebuild(Struct):
@@ -86,6 +92,7 @@ class _Rebuild(Struct):
 
     before: Snapshot
     catalogue: Catalogue
+    ledger: Ledger
     categories: Mapping[str, Category]
     names: Names
     whole: bool
@@ -126,6 +133,7 @@ class _Rebuild(Struct):
         affected = every if self.whole else touched | self._ids(dirty)
         return Snapshot(
             catalogue=self.catalogue,
+            ledger=self.ledger,
             names=self.names,
             line_indexes=_with(self.before.line_indexes, line_indexes, gone),
             aggregates=self.aggregates,
@@ -296,9 +304,10 @@ def _in_order(
     return line_index, polls, counted
 
 
-def _blank(catalogue: Catalogue, names: Names) -> Snapshot:
+def _blank(catalogue: Catalogue, ledger: Ledger, names: Names) -> Snapshot:
     return Snapshot(
         catalogue=catalogue,
+        ledger=ledger,
         names=names,
         line_indexes={},
         aggregates={},

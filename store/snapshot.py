@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from store.files import Catalogue
+    from store.ledger import Ledger
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import Names, ProductId
@@ -81,6 +82,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     """
 
     catalogue: Catalogue
+    ledger: Ledger
     names: Names
     line_indexes: Mapping[str, LineIndex]
     aggregates: Mapping[str, CategoryAggregate]

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from builders import BASE_URL, answered, app_over, failed, write_data, write_json
+from builders import BASE_URL, answered, app_over, close_days, write_data, write_json
 from mcp_rankings import call
 from test_rankings_recomputed import ODD, odd_world
 
+from store.line_codec import encode_line
 from store.memory import Store
+from store.proof import Proof
 from store.rankings import leaderboards
-from store.web.as_of import closed_day
+from store.web.as_of import cited_day
 from store.web.snapshot_view import SnapshotView
 
 if TYPE_CHECKING:
@@ -59,7 +61,8 @@ def as_fresh(whole: Snapshot, directory: Path, day: str) -> dict[str, bytes]:
         slugs = {id_: whole.products[id_].slug for id_ in aggregate.product_stats}
         board = leaderboards.board(aggregate, fresh.models, fresh.catalogue.site, slugs)
         if board and slug in fresh.catalogue.categories:
-            verdict = msgspec.structs.replace(view.category_verdict(board), as_of=day)
+            final = day <= whole.ledger.closed
+            verdict = msgspec.structs.replace(view.category_verdict(board), as_of=day, final=final)
             found[slug] = msgspec.json.encode(verdict)
     return found
 
@@ -104,6 +107,33 @@ def test_a_past_day_is_what_ranking_only_its_polls_gives(
         hold(app, days[:: -(-len(days) // steps)], tmp_path / str(steps))
 
 
+@pytest.mark.parametrize("cut", [0, 9], ids=["sealed", "damaged"])
+def test_a_closed_day_keeps_what_was_there_when_it_closed(tmp_path: Path, cut: int) -> None:
+    """Byte for byte, whatever is appended afterwards, backdated by hand or polled."""
+    data = odd_world(tmp_path / "data", ODD[:8], 28)
+    before = app_over(shutil.copytree(data, tmp_path / "before"))
+    close_days(data)
+    close_days(before.extensions["settings"].data_dir)
+    before.extensions["store"].reload()
+    days = days_of(snapshot_of(before), data)
+    for path in (data / "history").glob("*.jsonl"):
+        late = answered("A", ["Backdated"], f"{days[1]}T23:59:59Z", slug=path.stem)
+        later = answered("A", ["Later"], "2036-01-01T06:00:00Z", slug=path.stem)
+        lines = [encode_line(poll, poll.polled_at)[1] for poll in (late, later)]
+        with path.open("ab") as file:
+            file.write(lines[0][: -1 - cut] + b"\n" + lines[1])
+    after = app_over(data)
+    for day in days[::4]:
+        for slug in snapshot_of(before).leaderboards:
+            address = f"/api/v1/best/{slug}.json?asOf={day}"
+            answers = [app.test_client().get(address) for app in (before, after)]
+            assert answers[0].status_code == answers[1].status_code
+            if answers[0].status_code == 200:
+                shown = [json.loads(answer.data)["combined"] for answer in answers]
+                assert shown[0] == shown[1]
+                assert answers[1].get_json()["final"] is True
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("world", ["shipped", "odd names", "odd times"])
 def test_every_past_day_is_what_ranking_only_its_polls_gives(
@@ -129,7 +159,9 @@ def test_a_past_day_differs_from_today_as_its_polls_do(small: Flask) -> None:
     assert then["updated"] == "2026-10-12"
     assert then["missing"] == ["C"]
     assert then["models"] == ["A", "B", "D"]
-    assert client.get(f"{CRM}?asOf=2026-11-03").get_json() == {**now, "asOf": "2026-11-03"}
+    for day in ("2026-11-03", "2030-01-01"):
+        expected = {**now, "asOf": day, "final": False}
+        assert client.get(f"{CRM}?asOf={day}").get_json() == expected
 
 
 def test_the_page_of_a_past_day_shows_nothing_later(small: Flask) -> None:
@@ -150,7 +182,6 @@ def test_the_page_of_a_past_day_shows_nothing_later(small: Flask) -> None:
     ("day", "status", "says"),
     [
         ("2026-09-09", 404, "first answer is of 2026-09-10"),
-        ("2026-11-04", 400, "the newest poll is of 2026-11-03"),
         ("2026-02-30", 400, "YYYY-MM-DD"),
         ("2026-1-01", 400, "YYYY-MM-DD"),
         ("20261012", 400, "YYYY-MM-DD"),
@@ -212,7 +243,7 @@ def test_the_day_of_a_poll_is_known_as_soon_as_its_ranking_is(tmp_path: Path) ->
     app.extensions["store"].record([answered("A", ["y"])], "2026-10-05T06:00:00Z")
     client = app.test_client()
     now, then = (client.get(f"{CRM}{query}").get_json() for query in ("", "?asOf=2026-10-05"))
-    assert then == {**now, "asOf": "2026-10-05"}
+    assert then == {**now, "asOf": "2026-10-05", "final": False}
     assert now["updated"] == "2026-10-05"
 
 
@@ -230,27 +261,50 @@ def test_a_past_day_is_kept_and_read_from_disk_once(
     assert client.get(f"{CRM}?asOf=2026-10-01", headers=known).status_code == 304
 
 
-def test_the_link_to_cite_names_the_last_closed_day(tmp_path: Path) -> None:
-    """A day is closed once the site has a poll of a later one, be it of another category."""
-    categories = {slug: {"title": slug} for slug in ("crm-software", "vpn", "tea")}
+def test_the_link_to_cite_shows_what_the_page_shows(tmp_path: Path) -> None:
+    """The last closed day on which the category grew; with answers since then, their day."""
     polls = [
         answered("A", ["x"], "2026-10-01T06:00:00Z"),
         answered("A", ["y"], "2026-10-05T06:00:00Z", slug="vpn"),
-        answered("A", ["z"], "2026-10-08T06:00:00Z", slug="vpn"),
-        answered("A", ["z"], "2026-10-08T06:00:00Z", slug="tea"),
     ]
-    app = app_over(write_data(tmp_path, categories=categories, polls=polls))
-    snapshot = snapshot_of(app)
-    closed = {slug: closed_day(snapshot, slug) for slug in categories}
-    assert closed == {"crm-software": "2026-10-01", "vpn": "2026-10-07", "tea": None}
-    client = app.test_client()
-    assert f"{BASE_URL}/best/vpn?asOf=2026-10-07" in client.get("/best/vpn").text
-    assert "asOf=" not in client.get("/best/tea").text
-    store = app.extensions["store"]
-    store.record([failed("A", slug="crm-software")], "2026-10-09T06:00:00Z")
-    store.flush()
-    assert f"{BASE_URL}/best/vpn?asOf=2026-10-08" in client.get("/best/vpn").text
-    assert f"{BASE_URL}/best/tea?asOf=2026-10-08" in client.get("/best/tea").text
+    categories = {slug: {"title": slug} for slug in ("crm-software", "vpn")}
+    data = write_data(tmp_path, categories=categories, polls=polls)
+    app = app_over(data)
+    store, client = app.extensions["store"], app.test_client()
+
+    def cited(slug: str) -> tuple[str, bool]:
+        day = cited_day(snapshot_of(app), slug)
+        page = client.get(f"/best/{slug}").text
+        assert f"{BASE_URL}/best/{slug}?asOf={day}" in page
+        then = client.get(f"/api/v1/best/{slug}.json?asOf={day}").get_json()
+        assert then["combined"] == client.get(f"/api/v1/best/{slug}.json").get_json()["combined"]
+        assert ("always shows the ranking you see now" in page) is then["final"]
+        assert ("may still gain answers" in page) is not then["final"]
+        return day, then["final"]
+
+    assert [cited("crm-software"), cited("vpn")] == [("2026-10-01", False), ("2026-10-05", False)]
+    close_days(data, "2026-10-04")
+    store.reload()
+    assert [cited("crm-software"), cited("vpn")] == [("2026-10-01", True), ("2026-10-05", False)]
+    store.record([answered("A", ["z"])], "2026-10-09T06:00:00Z")
+    close_days(data, "2026-10-08")
+    store.reload()
+    assert [cited("crm-software"), cited("vpn")] == [("2026-10-09", False), ("2026-10-05", True)]
+
+
+def test_days_before_an_accepted_loss_are_not_shown(tmp_path: Path) -> None:
+    """503 with the reason that a person gave; from the day of the acceptance on it is shown."""
+    polls = [answered("A", ["x"], f"2026-10-0{day}T06:00:00Z") for day in (1, 2)]
+    data = write_data(tmp_path, polls=polls)
+    close_days(data)
+    path = data / "history/crm-software.jsonl"
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[1])
+    Proof(data).accept(["crm-software"], "the disk died", "2026-11-01")
+    client = app_over(data).test_client()
+    lost = client.get(f"{CRM}?asOf=2026-10-02")
+    assert lost.status_code == 503
+    assert "the disk died" in lost.get_json()["detail"]
+    assert client.get(f"{CRM}?asOf=2026-12-02").status_code == 200
 
 
 def test_agents_get_the_same_past_day(small: Flask) -> None:
@@ -264,5 +318,4 @@ def test_agents_get_the_same_past_day(small: Flask) -> None:
     same = client.get(f"{CRM}?asOf=2026-10-12").text
     assert told(slug="crm-software", as_of="2026-10-12", detail="full") == same
     assert "first answer is of 2026-09-10" in told(slug="crm-software", as_of="2026-01-01")
-    assert "the newest poll is of 2026-11-03" in told(slug="crm-software", as_of="2030-01-01")
     assert "YYYY-MM-DD" in told(slug="crm-software", as_of="soon")

@@ -33,7 +33,7 @@ def remarks(
     deleted = deleted_slugs(catalogue, history.signatures())
     slugs = sorted({*catalogue.categories, *deleted})
     fresh = ((slug, read_logs(history, slug, catalogue)) for slug in slugs)
-    snapshot = rebuild(None, catalogue, deleted, names, fresh)
+    snapshot = rebuild(None, catalogue, history.ledger, deleted, names, fresh)
     for look in (_taken_in, _detached, _contested, _overridden):
         yield from look(snapshot, files)
 

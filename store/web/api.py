@@ -99,7 +99,7 @@ class Api:
 
     def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/api/v1/best/{slug}.json``: the verdict."""
-        day = asked_day(request.args, slug, view.snapshot) if request.query_string else None
+        day = asked_day(request.args) if request.query_string else None
         if board := view.snapshot.leaderboards.get(slug):
             return resolution.verdict_as_of(board, day, view, self._store.lines)
         return resolution.no_category(

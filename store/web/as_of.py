@@ -1,4 +1,4 @@
-"""Rankings as of a past day: only the polls up to its end; all else, names too, is as of today.
+"""Rankings as of a past day: only what was there then; all else, names too, is as of today.
 
 Why: store/README.md, As of.
 """
@@ -12,12 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from store.counting import as_known
+from store.ledger import day_after
 from store.line_codec import POLL_DECODER
 from store.rankings import aggregates, leaderboards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from store.ledger import Entry
     from store.rankings.leaderboards import Leaderboard
     from store.records import Poll
     from store.snapshot import LineIndex, Snapshot
@@ -50,37 +52,65 @@ def is_old(board: Leaderboard, newest: str, limit: int) -> bool:
 
 def first_day(snapshot: Snapshot, slug: str) -> str:
     """The UTC day from which on a ranked category has a ranking: its first counted answer's."""
-    tallies = snapshot.aggregates[slug].tallies
+    tallies, ledger = snapshot.aggregates[slug].tallies, snapshot.ledger
     own = (tallies[model] for model in snapshot.models if model in tallies)
-    return min(service.first for tally in own for service in tally.services)[:10]
+    day = min(service.first for tally in own for service in tally.services)[:10]
+    if not is_final(snapshot, day):
+        return day
+    # A line that was put under a closed day by hand was not there when it closed.
+    files = snapshot.line_indexes[slug].files
+    days = [ledger.ends[file][0][0] for file in files if file in ledger.ends]
+    return max(day, min(days, default=day_after(ledger.closed)))
 
 
-def closed_day(snapshot: Snapshot, slug: str) -> str | None:
-    """The last UTC day whose ranking no later poll can change, if the category has one.
+def is_final(snapshot: Snapshot, day: str) -> bool:
+    """Return whether a UTC day is closed, so that no poll can be added to its rankings."""
+    return day <= snapshot.ledger.closed
 
-    The day of the category's newest poll, or the day before the site's newest if that is earlier.
+
+def cited_day(snapshot: Snapshot, slug: str) -> str:
+    """Return the UTC day as of which a ranked category ranks what it ranks now.
+
+    That is the last closed day on which its history grew, if nothing came since, else the day of
+    its newest poll, which may gain answers until it is closed.
     """
-    newest = dt.date.fromisoformat(newest_day(snapshot, slug))
-    own = (snapshot.aggregates[slug].last_poll or "")[:10]
-    closed = min(own, (newest - dt.timedelta(days=1)).isoformat())
-    return closed if closed >= first_day(snapshot, slug) else None
+    ledger, index = snapshot.ledger, snapshot.line_indexes[slug]
+    newest = [ledger.last(file) for file in index.files]
+    open_lines = (end > newest[file].bytes for file, end in zip(index.file, index.end, strict=True))
+    if ledger.pending or any(open_lines):
+        return (snapshot.aggregates[slug].last_poll or "")[:10]
+    return max(entry.day for entry in newest)
+
+
+def loss_after(snapshot: Snapshot, slug: str, day: str) -> Entry | None:
+    """Return the acceptance of a loss that keeps a day of a category from being shown, if any."""
+    accepted = snapshot.ledger.accepted
+    entries = (accepted[f] for f in snapshot.line_indexes[slug].files if f in accepted)
+    return next((entry for entry in entries if day < entry.day), None)
 
 
 def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[Poll]:
-    """A category's polls that count and were made by the end of a UTC day, oldest first.
+    """A category's polls that count and were there at the end of a UTC day, oldest first.
+
+    Of a closed day they are what the ledger has, whatever times later lines bear; of an open one,
+    those made by its end.
 
     Raises:
         HistoryError: ``lines`` cannot read a file just now.
     """
-    line_index = snapshot.line_indexes[slug]
-    counted = [i for i in range(len(line_index.models)) if i not in line_index.withheld]
-    found = lines(line_index, counted)
-    until = [line for line in found if _POLL_TIMES.decode(line).polled_at[:10] <= day]
-    return as_known(map(POLL_DECODER.decode, until), snapshot.catalogue.former_names)
+    index, ledger = snapshot.line_indexes[slug], snapshot.ledger
+    counted = [i for i in range(len(index.models)) if i not in index.withheld]
+    if is_final(snapshot, day):
+        ends = [ledger.end_of(file, day) for file in index.files]
+        known = lines(index, [i for i in counted if index.end[i] <= ends[index.file[i]]])
+    else:
+        present = lines(index, counted)
+        known = [line for line in present if _POLL_TIMES.decode(line).polled_at[:10] <= day]
+    return as_known(map(POLL_DECODER.decode, known), snapshot.catalogue.former_names)
 
 
-def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leaderboard:
-    """The ranking of a category as of a UTC day, not before :func:`first_day`.
+def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leaderboard | None:
+    """The ranking of a category as of a UTC day; ``None`` if no answer counted then.
 
     Raises:
         HistoryError: ``lines`` cannot read a file just now.
@@ -88,12 +118,10 @@ def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leader
     return ranked(snapshot, slug, polls_until(snapshot, slug, day, lines))
 
 
-def ranked(snapshot: Snapshot, slug: str, polls: Sequence[Poll]) -> Leaderboard:
-    """The ranking of a category by some of its polls, oldest first, a counted answer among them."""
+def ranked(snapshot: Snapshot, slug: str, polls: Sequence[Poll]) -> Leaderboard | None:
+    """The ranking of a category by some of its polls, oldest first; ``None`` if none counts."""
     category = snapshot.aggregates[slug].category
     answers = aggregates.read_answers(slug, category, polls, snapshot.names)
     named = snapshot.products.keys() & answers.resolved.values()  # what was only missed has no page
     slugs = {id_: snapshot.products[id_].slug for id_ in named}
-    board = leaderboards.board(answers, snapshot.models, snapshot.catalogue.site, slugs)
-    assert board is not None  # noqa: S101 - a configured model answered
-    return board
+    return leaderboards.board(answers, snapshot.models, snapshot.catalogue.site, slugs)

@@ -86,12 +86,9 @@ class Parameters:
         """``format``: one of :data:`store.web.tables.MEDIA_TYPES`, or JSON."""
         return cast("Format", self._where("format", MEDIA_TYPES.__contains__, _FORMATS) or "json")
 
-    def day(self, name: str, newest: str | None = None) -> str | None:
-        """A UTC date as ``YYYY-MM-DD``, not later than the ``newest`` poll's; ``None`` without."""
-        text = self._one(name)
-        if text is not None and (wrong := wrong_day(text, newest)):
-            self._refuse(name, wrong)
-        return text
+    def day(self, name: str) -> str | None:
+        """A UTC date as ``YYYY-MM-DD``; ``None`` without."""
+        return self._where(name, is_date, NO_DAY)
 
     def kind(self) -> Kind | None:
         """``kind``, or ``None`` for both."""
@@ -120,14 +117,8 @@ class Parameters:
             self._errors.append(ParameterError(parameter=name, detail=detail))
 
 
-def wrong_day(text: str, newest: str | None) -> str | None:
-    """What keeps a text from being a day of history, as the rest of a sentence; else ``None``."""
-    if not is_date(text):
-        return "must be a date in UTC, written YYYY-MM-DD."
-    if newest is not None and text > newest:
-        last = f"the newest poll is of {newest}" if newest else "there is no poll yet"
-        return f"is later than any poll: {last}. Leave it out for the ranking as it stands."
-    return None
+NO_DAY = "must be a date in UTC, written YYYY-MM-DD."
+"""What is wrong with a text that is not a day of the calendar."""
 
 
 def is_date(text: str) -> bool:
@@ -153,9 +144,9 @@ def alone(given: MultiDict[str, str], read: Callable[[Parameters], Found]) -> Fo
     return found
 
 
-def asked_day(given: MultiDict[str, str], slug: str, snapshot: Snapshot) -> str | None:
-    """``asOf`` alone; raises :class:`BadParameters` when it is no day up to the newest poll's."""
-    return alone(given, lambda asked: asked.day(AS_OF.name, newest_day(snapshot, slug)))
+def asked_day(given: MultiDict[str, str]) -> str | None:
+    """``asOf`` alone; raises :class:`BadParameters` when it is not a day of the calendar."""
+    return alone(given, lambda asked: asked.day(AS_OF.name))
 
 
 def asked_days(given: MultiDict[str, str], slug: str, snapshot: Snapshot) -> dict[str, str]:
@@ -165,7 +156,7 @@ def asked_days(given: MultiDict[str, str], slug: str, snapshot: Snapshot) -> dic
         BadParameters: one is no day up to the newest poll's, or they are not in this order.
     """
     newest = newest_day(snapshot, slug)
-    found = alone(given, lambda asked: {n: asked.day(n, newest) for n in ("from", "to")})
+    found = alone(given, lambda asked: {n: asked.day(n) for n in ("from", "to")})
     days = {name: day for name, day in found.items() if day is not None}
     if "from" not in days:
         return days

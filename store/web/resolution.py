@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from store.history import HistoryError
 from store.web import as_of
 from store.web import resources as wire
 from store.web.addresses import category_path, product_path, topic_path
@@ -132,20 +133,28 @@ def verdict(board: Leaderboard, view: SnapshotView) -> Resource:
 def verdict_as_of(
     board: Leaderboard, day: str | None, view: SnapshotView, lines: Lines
 ) -> Resource | Absent:
-    """The verdict of a category at the end of a day, not later than the site's newest poll's.
+    """The verdict of a category at the end of a day; without a day the verdict as it stands.
 
-    Without a day it is the verdict as it stands. Making the body raises
+    Making the body raises
     :class:`~store.history.HistoryError` while a file that ``lines`` reads cannot be read.
     """
     if day is None:
         return verdict(board, view)
     snapshot, slug = view.snapshot, board.slug
+    if loss := as_of.loss_after(snapshot, slug, day):
+        return Absent.because(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            f'What "{slug}" ranked before {loss.day} cannot be shown: history was lost, which a '
+            f"person accepted on that day ({loss.reason}).",
+        )
     first = as_of.first_day(snapshot, slug)
     if day < first:
         return before_the_first(slug, day, first)
 
     def make() -> EncodedBody:
         then = as_of.leaderboard(snapshot, slug, day, lines)
+        if then is None:
+            raise HistoryError(f"its answers up to {day} were added after that day was closed")
         return EncodedBody(_encode(view.category_verdict(then, day)))
 
     return Resource(

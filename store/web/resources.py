@@ -224,6 +224,13 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
         Date | None,
         Meta(description="The day that `asOf` asked for; null in the ranking as it stands."),
     ]
+    final: Annotated[
+        bool | None,
+        Meta(
+            description="Whether the day of `asOf` is closed, so that this ranking gains no answer "
+            "any more; null in the ranking as it stands."
+        ),
+    ]
     models: Annotated[list[str], Meta(description="The models that took part.")]
     missing: Annotated[list[str], Meta(description="Configured models without a counted answer.")]
     consensus: Annotated[str | None, Meta(description="Sentence that says who agrees on #1.")]

@@ -100,7 +100,8 @@ TOPIC = Parameter(
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 AS_OF = Parameter(
     "asOf",
-    "The ranking as of this day's end (UTC): only polls made until then, under the names of today.",
+    "The ranking as of this day's end (UTC), under the names of today. Of a closed day (`final`) "
+    "it ranks what was there when it was closed; any other still gains answers.",
     {"type": "string", "format": "date", "pattern": f"^{DATE}$"},
 )
 POLL_ID = r"[0-9a-f]{16}"

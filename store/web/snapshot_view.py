@@ -11,6 +11,7 @@ from store.rankings import sentences
 from store.urls import LICENCES
 from store.web import resources as wire
 from store.web.addresses import Addresses
+from store.web.as_of import is_final
 from store.web.certainty_view import PLACES, CertaintyView
 from store.web.routes import DEFAULT_HITS, MAX_CHANGES
 
@@ -77,6 +78,7 @@ class SnapshotView:
             url=self.at.category_page(board.slug),
             updated=board.updated,
             as_of=as_of,
+            final=is_final(self.snapshot, as_of) if as_of else None,
             models=[answer.model for answer in board.counted],
             missing=list(board.missing),
             consensus=sentences.consensus(board.agreement, names),

@@ -13,10 +13,9 @@ from store.web import history_resources as history_wire
 from store.web import resolution, routes
 from store.web import resources as wire
 from store.web import search_resources as search_wire
-from store.web.as_of import newest_day
 from store.web.errors import unreadable
 from store.web.mcp.arguments import BadCall, input_schema, read
-from store.web.parameters import model_names, wrong_day
+from store.web.parameters import NO_DAY, is_date, model_names
 from store.web.search_view import search_results
 
 if TYPE_CHECKING:
@@ -161,8 +160,8 @@ def get_best_in_category(call: Call, given: Mapping[str, Any]) -> bytes:
     snapshot, slug = call.view.snapshot, given["slug"]
     current = snapshot.summary.category_redirects.get(slug, slug)
     board, day = snapshot.leaderboards.get(current), given["as_of"]
-    if day is not None and (wrong := wrong_day(day, newest_day(snapshot, current))):
-        raise BadCall(f"as_of {wrong}")
+    if day is not None and not is_date(day):
+        raise BadCall(f"as_of {NO_DAY}")
     if board is None:
         raise _refused(resolution.absent_category(slug, call.view))
     found = resolution.verdict_as_of(board, day, call.view, call.responder.store.lines)

@@ -18,16 +18,17 @@ _TEX = str.maketrans(
 
 
 class Citation(Struct, frozen=True):
-    """A ranking as of a closed ``day``: its address, and what to paste."""
+    """A ranking as of a ``day``, ``final`` if it is closed: its address, and what to paste."""
 
     day: str
+    final: bool
     address: str
     text: str
     bibtex: str
 
 
-def citation(verdict: CategoryVerdict, day: str, view: SnapshotView) -> Citation:
-    """How to cite a category's ranking as of a closed UTC day."""
+def citation(verdict: CategoryVerdict, day: str, view: SnapshotView, *, final: bool) -> Citation:
+    """How to cite a category's ranking as of a UTC day, ``final`` if that day is closed."""
     site, address = view.site, view.at.category_page(verdict.slug, day)
     text = f"{site.name}: {verdict.title}, as of {day}. {address} ({site.licence})"
     fields = {
@@ -38,4 +39,4 @@ def citation(verdict: CategoryVerdict, day: str, view: SnapshotView) -> Citation
         "note": f"Ranking of AI assistants' answers as of {day}. {site.licence.translate(_TEX)}",
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
-    return Citation(day, address, text, f"@misc{{{verdict.slug}-{day},\n{lines}}}")
+    return Citation(day, final, address, text, f"@misc{{{verdict.slug}-{day},\n{lines}}}")

@@ -10,13 +10,11 @@ from store.rankings.timelines import places
 from store.web import as_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.merging import CountedAnswer
     from store.rankings.products import ProductProfile
-    from store.records import Poll
     from store.snapshot import Snapshot
+    from store.web.as_of import Lines
 
 
 class Shift(Struct, frozen=True):
@@ -66,20 +64,24 @@ class Differences(Struct, frozen=True):
 
 
 def between(
-    snapshot: Snapshot, slug: str, polls: Sequence[Poll], start: str | None, end: str | None
+    snapshot: Snapshot, slug: str, start: str | None, end: str | None, lines: Lines
 ) -> Differences | None:
-    """What differs between the ends of two UTC days; ``polls``, oldest first, are those until then.
+    """What differs between the ends of two UTC days.
 
     Days not given are the last two that brought answers; ``None`` where only one did.
+
+    Raises:
+        HistoryError: ``lines`` cannot read a file just now.
     """
+    polls = as_of.polls_until(snapshot, slug, end or as_of.newest_day(snapshot, slug), lines)
     answered = [p for p in polls if p.succeeded and p.model in snapshot.models]
     days = sorted({poll.polled_at[:10] for poll in answered})
     if start is None:
-        if len(days) == 1:
-            return None
-        start = days[-2]
-    then = [poll for poll in polls if poll.polled_at[:10] <= start]
-    before, after = (as_of.ranked(snapshot, slug, some) for some in (then, polls))
+        start = days[-2] if len(days) > 1 else ""
+    before = as_of.leaderboard(snapshot, slug, start, lines)
+    after = as_of.ranked(snapshot, slug, polls)
+    if before is None or after is None:
+        return None
     return Differences(
         start=start,
         end=end or days[-1],

@@ -121,7 +121,7 @@ class Pages(PageMaker):
     def category(self, view: SnapshotView, slug: str) -> Resolved:
         """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
         snapshot, store = view.snapshot, self.responder.store
-        day = asked_day(request.args, slug, snapshot) if request.query_string else None
+        day = asked_day(request.args) if request.query_string else None
         current = snapshot.leaderboards.get(slug)
         if current is None:
             address = partial(view.at.category_page, as_of=day)
@@ -130,22 +130,23 @@ class Pages(PageMaker):
         if isinstance(found, Absent):
             return found
         newest = as_of.newest_day(snapshot, slug)
-        cited = day if day and day < newest else as_of.closed_day(snapshot, slug)
+        cited = day or as_of.cited_day(snapshot, slug)
+        final = as_of.is_final(snapshot, cited)
         is_old = not day and as_of.is_old(current, newest, view.site.stale_after_days)
         behind = newest if is_old else None
 
         def context() -> dict[str, Any]:
             verdict = self.decoded(found, VERDICTS)
-            board = as_of.leaderboard(snapshot, slug, day, store.lines) if day else current
+            board = (day and as_of.leaderboard(snapshot, slug, day, store.lines)) or current
             days = Evidence(store, snapshot).days(slug, day)
             return {
                 **contexts.category(board, verdict, days, view),
-                "citation": citations.citation(verdict, cited, view) if cited else None,
+                "citation": citations.citation(verdict, cited, view, final=final),
                 "behind": behind,
             }
 
         # Not by the newest day itself: its first poll would make every page anew, 10 s of CPU.
-        path = f"best/{slug}?asOf={day or ''}&cited={cited or ''}&behind={behind or ''}"
+        path = f"best/{slug}?asOf={day or ''}&cited={cited}&behind={behind or ''}"
         return self.page(view, path, "category.html", context, about=found)
 
     def differences(self, view: SnapshotView, slug: str) -> Resolved:
@@ -156,14 +157,14 @@ class Pages(PageMaker):
         if current is None:
             address = partial(view.at.differences_page, **days)
             return resolution.no_category(checked_slug(slug), view, address)
-        first, newest = as_of.first_day(snapshot, slug), as_of.newest_day(snapshot, slug)
+        first = as_of.first_day(snapshot, slug)
         early = min(days.values(), default=first)
         if early < first:
             return resolution.before_the_first(slug, early, first)
 
         def context() -> dict[str, Any]:
-            polls = as_of.polls_until(snapshot, slug, days.get("to", newest), store.lines)
-            compared = differences.between(snapshot, slug, polls, days.get("from"), days.get("to"))
+            start, end = days.get("from"), days.get("to")
+            compared = differences.between(snapshot, slug, start, end, store.lines)
             last = max(current.updated, compared.end if compared else first)
             return {"board": current, "compared": compared, "first": first, "last": last}
 
