@@ -405,7 +405,7 @@ def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
     """What is in history is shown in the end, even when the first rebuild after it failed."""
 
     def broken(*given: Any) -> None:
-        list(given[4])  # the history is read, and only then something gives way
+        list(given[5])  # the history is read, and only then something gives way
         raise MemoryError
 
     def poll_elsewhere_and_look() -> None:

@@ -230,7 +230,7 @@ def test_certainty_is_as_recomputed_in_300_histories(tmp_path: Path) -> None:
     assert levels.keys() == {"unmeasured", "clear", "open", "contradicted"}
 
 
-HELD_ELSEWHERE = ("slug", "title", "url", "asOf", "missedByModel", "certainty")
+HELD_ELSEWHERE = ("slug", "title", "url", "asOf", "final", "missedByModel", "certainty")
 """Members of a verdict that are no figures, and one whose figures are taken out one by one."""
 
 

@@ -45,7 +45,8 @@ CATEGORY_VERDICT = {
     "perModel": "object",
     "missedByModel": "object",
 }
-CATEGORY_VERDICT_MORE = {"asOf": "date or null", "nextQuestion": "string or null",
+CATEGORY_VERDICT_MORE = {"asOf": "date or null", "final": "boolean or null",
+                         "nextQuestion": "string or null",
                          "missing": "array of string", "agreement": "object or null",
                          "answers": "object", "certainty": "object"}  # fmt: skip
 # An entry of its merged ranking
