@@ -24,7 +24,8 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
+    tests = Path(__file__).resolve().parent
+    sys.path[:0] = [str(tests.parent), str(tests / "benchmarks")]
 
 import scale
 import servers

@@ -21,7 +21,6 @@ from store.history import History
 from store.polls import sample as sample_assistant
 from store.polls.leases import Leases
 from store.polls.providers import Reply
-from store.polls.sample import SampleReply
 from store.records import Failure
 
 if TYPE_CHECKING:
@@ -215,18 +214,20 @@ def standing(data: Path, slug: str) -> tuple[str, set[int]]:
     return board.certainty.level, {len(window.answers) for window in board.windows.values()}
 
 
-def test_until_clear_asks_until_it_is(sample: Path) -> None:
+def test_until_clear_asks_until_it_is(tmp_path: Path) -> None:
     """Every category unless some are named; --dry-run says how much that may be at most."""
-    run(sample, "crm", *AT)
-    dry = run(sample, "--until-clear", "5", "--dry-run", *AT).stdout.splitlines()
+    titles = {slug: {"title": f"Best {slug}"} for slug in ("sofa", "piano")}
+    data = write_data(tmp_path / "data", categories=titles, models=("A", "B"))
+    run(data, "sofa", *AT)
+    dry = run(data, "--until-clear", "5", "--dry-run", *AT).stdout.splitlines()
     assert dry[:2] == [f"{name}: 9 calls of a sample assistant, free" for name in "AB"]
-    done = run(sample, "--until-clear", "5", *AT)
+    done = run(data, "--until-clear", "5", *AT)
     assert (done.exit_code, done.output.splitlines()[-3:]) == (
         0,
-        ["A: 6 answered", "B: 6 answered", "Categories: 2 clear."],
+        ["A: 7 answered", "B: 7 answered", "Categories: 2 clear."],
     )
-    assert [standing(sample, slug) for slug in ("crm", "vpn")] == [("clear", {2}), ("clear", {5})]
-    again = run(sample, "--until-clear", "5", *AT)
+    assert [standing(data, slug) for slug in titles] == [("clear", {3}), ("clear", {5})]
+    again = run(data, "--until-clear", "5", *AT)
     assert (again.exit_code, again.stdout) == (
         0,
         "Nothing was asked: all is clear, or has 5 answers of each assistant.\n",
@@ -624,9 +625,9 @@ def test_failures_give_their_reason(sample: Path, monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def failing(*_: object) -> SampleReply:
+def failing(*_: object) -> tuple[Reply, int]:
     """A sample assistant that refuses."""
-    return SampleReply(Reply(outcome=Failure("refusal", "The model refused.")), 1)
+    return Reply(outcome=Failure("refusal", "The model refused.")), 1
 
 
 def test_a_record_from_the_future_keeps_its_category_from_being_asked(

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter, defaultdict
-from itertools import groupby
-from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import app_over
+from sample.history import LATE, fill
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from flask.testing import FlaskClient
-
-SLICE = 25
-"""Every how-manieth category is polled again."""
 
 
 @pytest.fixture(scope="module")
@@ -104,29 +98,22 @@ def test_the_sample_shows_every_kind_of_figure(
     assert len(directions) > 1
 
 
-def test_a_slice_made_again_has_the_same_bytes(
-    history: dict[str, list[dict[str, Any]]], shipped: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    "every", [57, pytest.param(1, marks=pytest.mark.slow)], ids=["a few", "all"]
+)
+def test_the_history_made_again_has_the_same_bytes(
+    shipped: Path, tmp_path: Path, every: int
 ) -> None:
-    """Polling a slice of the categories again, at the same times, gives the same files."""
-    directory = tmp_path / "data"
-    chosen = sorted(history)[::SLICE]
-    (directory / "categories").mkdir(parents=True)
+    """Whoever makes the sample's history anew, with `tests/sample/history.py`, gets these files."""
+    slugs = sorted(file.stem for file in (shipped / "categories").iterdir())
+    chosen = {*slugs[LATE::every], *slugs[:LATE:every], "vpn"}
+    (tmp_path / "categories").mkdir()
     for name in ("site.json", "models.json", *(f"categories/{slug}.json" for slug in chosen)):
-        shutil.copy(shipped / name, directory / name)
-    runs: defaultdict[tuple[str, int, tuple[str, ...]], list[str]] = defaultdict(list)
+        shutil.copy(shipped / name, tmp_path / name)
+    fill(tmp_path, slugs, chosen)
     for slug in chosen:
-        for at, polls in groupby(history[slug], itemgetter("polledAt")):
-            asked = Counter(poll["model"] for poll in polls)
-            runs[at, max(asked.values()), tuple(asked)].append(slug)
-    shell = app_over(directory).test_cli_runner()
-    for (at, samples, models), slugs in sorted(runs.items()):
-        whom = [option for model in models for option in ("--model", model)]
-        done = shell.invoke(args=["poll", *slugs, *whom, "--at", at, "--samples", str(samples)])
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.output
-        assert "Error" not in done.output, done.output
-    for slug in chosen:
-        made = (directory / "history" / f"{slug}.jsonl").read_bytes()
-        assert made == (shipped / "history" / f"{slug}.jsonl").read_bytes()
+        file = f"history/{slug}.jsonl"
+        assert (tmp_path / file).read_bytes() == (shipped / file).read_bytes(), slug
 
 
 def test_topics_read_well_in_a_sentence(shipped: Path) -> None:

@@ -159,9 +159,8 @@ def _asked(
 ) -> Asked | Skipped:
     assistant, question = pair.assistant, pair.category.question
     if assistant.api == "sample":
-        said = sample.reply(pair.slug, pair.category, assistant.name, at, repeat)
-        poll = _poll(assistant, pair.slug, question, said.reply)
-        return Asked(replace(poll, latency_ms=said.latency_ms))
+        reply, latency = sample.reply(pair.slug, pair.category, assistant.name, at, repeat)
+        return Asked(replace(_poll(assistant, pair.slug, question, reply), latency_ms=latency))
     sent = _send(assistant, question, sender, budget)
     notes: tuple[str, ...] = ()
     if isinstance(sent, Sent) and sent.reply.failure == "truncated":

@@ -1,8 +1,8 @@
 """Fills a directory with years of sample polls, to see how the service bears them.
 
-    python tests/scale.py DIR                  the shipped categories, 13 weekly polls by all four
-    python tests/scale.py DIR --times 10       the same with ten times the categories
-    python tests/scale.py DIR --weeks 130      the same with ten times the weeks
+    python tests/benchmarks/scale.py DIR              the shipped categories, 13 weekly polls each
+    python tests/benchmarks/scale.py DIR --times 10   the same with ten times the categories
+    python tests/benchmarks/scale.py DIR --weeks 130  the same with ten times the weeks
 
 It writes what ``flask poll --all --at TIME`` would, without an fsync for each record. Serve it
 with ``DATA_DIR=DIR``. Needs an empty DIR; 74,100 polls take 110 MB and about two minutes.
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from store.files import Files
 from store.line_codec import encode_line

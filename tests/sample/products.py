@@ -1,7 +1,5 @@
 """Invented products: a numbered place of a family always holds the same one."""
 
-# ruff: noqa: PLR2004 - the shares and lengths below are clearest as themselves
-
 from __future__ import annotations
 
 import unicodedata
@@ -10,8 +8,8 @@ from random import Random
 
 from msgspec import Struct
 
-from store.polls.sample.draws import normal, seed, share
-from store.polls.sample.words import KINDS, TITLES, Kind
+from sample.draws import normal, seed, share
+from sample.words import KINDS, TITLES, Kind
 
 
 class Invented(Struct, frozen=True):

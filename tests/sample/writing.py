@@ -1,7 +1,5 @@
 """Putting a ranking into the words of one assistant."""
 
-# ruff: noqa: PLR2004 - the shares and lengths below are clearest as themselves
-
 from __future__ import annotations
 
 import re
@@ -9,15 +7,15 @@ import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from store.polls.sample.draws import digest, seed, share
-from store.polls.sample.words import KINDS, VOICES
+from sample.draws import digest, seed, share
+from sample.words import KINDS, VOICES
 
 if TYPE_CHECKING:
     from random import Random
 
-    from store.polls.sample.products import Invented
-    from store.polls.sample.subjects import Subject
-    from store.polls.sample.words import Kind, Trait, Voice
+    from sample.products import Invented
+    from sample.subjects import Subject
+    from sample.words import Kind, Trait, Voice
 
 
 class Author:

@@ -7,9 +7,9 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from store.polls.sample.draws import normal, share
-from store.polls.sample.products import Invented, invent
-from store.polls.sample.subjects import subject_of
+from sample.draws import normal, share
+from sample.products import Invented, invent
+from sample.subjects import subject_of
 
 if TYPE_CHECKING:
     from store.records import Category

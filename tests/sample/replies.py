@@ -1,7 +1,5 @@
 """What a sample assistant sends: an answer, a text that is none, or a failure."""
 
-# ruff: noqa: PLR2004 - the shares and lengths below are clearest as themselves
-
 from __future__ import annotations
 
 import datetime as dt
@@ -11,23 +9,15 @@ from random import Random
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
+from sample.draws import digest, seed
+from sample.opinions import EPOCH, ranked, title_text
+from sample.subjects import subject_of
+from sample.writing import Author
 from store.polls.providers import Reply, Tokens
-from store.polls.sample.draws import digest, seed
-from store.polls.sample.opinions import EPOCH, ranked, title_text
-from store.polls.sample.subjects import subject_of
-from store.polls.sample.writing import Author
 from store.records import Category, Failure, FailureKind
 
 FAILING = 0.03  # share of polls that bring no answer
-
-
-class SampleReply(Struct, frozen=True):
-    """An invented reply, and the milliseconds it pretends to have taken."""
-
-    reply: Reply
-    latency_ms: int
 
 
 def _sent(answer: dict[str, Any], draw: Random, noun: str) -> str:
@@ -72,8 +62,8 @@ def _served_model(assistant: str, at: dt.datetime) -> str:
 
 def reply(
     slug: str, category: Category, assistant: str, at: dt.datetime, repeat: int = 0
-) -> SampleReply:
-    """What is made up at a time with a zone; otherwise at each ``repeat`` on the same day."""
+) -> tuple[Reply, int]:
+    """Make up a reply and the milliseconds it took; at each ``repeat`` of a day another one."""
     at = at.astimezone(dt.UTC)
     days = (at - EPOCH) / dt.timedelta(days=1)
     again = (repeat,) if repeat else ()
@@ -94,15 +84,13 @@ def reply(
             kind, _, error, took = _FAILURES[number]
             known = request_id if kind not in {"timeout", "network"} else None
             failed = Reply(outcome=Failure(kind=kind, error=error), request_id=known)
-            return SampleReply(failed, took + int(took * 0.2 * chance.random()))
+            return failed, took + int(took * 0.2 * chance.random())
         text = _unreadable(text, answer, chance)
     tokens = Tokens(input=430 + len(category.question) // 4, output=len(text.encode()) // 4 + 1)
-    return SampleReply(
-        Reply(
-            outcome=text,
-            served_model=_served_model(assistant, at),
-            request_id=request_id,
-            tokens=tokens,
-        ),
-        latency,
+    answered = Reply(
+        outcome=text,
+        served_model=_served_model(assistant, at),
+        request_id=request_id,
+        tokens=tokens,
     )
+    return answered, latency

@@ -1,7 +1,5 @@
 """What a category is about, from its title and nouns."""
 
-# ruff: noqa: PLR2004 - the shares and lengths below are clearest as themselves
-
 from __future__ import annotations
 
 import re
@@ -9,7 +7,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from store.polls.sample.words import KEYWORDS, KINDS, LISTS, SINGULARS, Kind
+from sample.words import KEYWORDS, KINDS, LISTS, SINGULARS, Kind
 
 _TAIL = re.compile(r"(?<!quote)(?<!speech)(?<!text) (?:for|under|with|without|that|to) ")
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from store.polls.sample.draws import seed
+from sample.draws import seed
 
 
 class Trait(Struct, frozen=True):

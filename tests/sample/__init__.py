@@ -1,8 +1,8 @@
-"""The sample assistants: invented answers about invented products, plainly labelled as such.
+"""The words and opinions from which the shipped history was made: invented, no real product.
 
 ``reply`` makes up what an assistant would send, as a pure function of the category, the assistant's
-name and the time, so that the same command always fills a history with the same bytes. Every
-product is invented and every domain ends in ``.example``. How an answer comes about:
+name and the time, and stands in for :func:`store.polls.sample.reply` while ``history.fill`` polls.
+Every product is invented and every domain ends in ``.example``. How an answer comes about:
 
 1. The title's head noun phrase names a *family* ("free project management software for small
    teams" → "project management"), the words of the family a *kind* ("work").
@@ -13,6 +13,6 @@ product is invented and every domain ends in ``.example``. How an answer comes a
    product, so that two assistants praise the same things.
 """
 
-from store.polls.sample.replies import SampleReply, reply
+from sample.replies import reply
 
-__all__ = ["SampleReply", "reply"]
+__all__ = ["reply"]

@@ -1,0 +1,97 @@
+"""Makes the shipped history anew, byte for byte, with the commands that an operator would use.
+
+    python tests/sample/history.py DIR        into DIR, a copy of data/ without its history
+
+Whoever adds a category to the sample, or rewords a question, makes its history so.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parents[i]) for i in (1, 2)]
+
+from builders import command
+
+import sample
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+MODELS = ("Model A", "Model B", "Model C", "Model D")
+EVERY = 40
+"""Of so many categories in a row, one has an answer that is stale, and one that is too old."""
+LATE, STALE = 6, 26
+OFTEN = (
+    "crm-software-for-startups", "food-delivery-app", "budget-smartphone", "pellet-grill",
+    "payroll-software-for-small-business", "telescope-for-beginners", "password-manager",
+    "wireless-earbuds", "electric-car", "carry-on-luggage", "language-learning-app",
+    "code-editor", "blender", "toaster", "backpack", "drone", "dishwasher", "dog-food",
+    "protein-powder", "sleeping-bag", "lawn-mower", "project-management-software",
+    "email-marketing-software", "espresso-machine", "running-shoes", "office-chair",
+    "note-taking-app", "website-builder", "meal-kit-delivery-service", "help-desk-software",
+    "accounting-software", "vector-database", "video-conferencing-software", "web-hosting",
+    "refrigerator", "electric-toothbrush", "humidifier", "vpn", "crm-software", "robot-vacuum",
+)  # fmt: skip
+"""Categories that are asked five times more, so that their certainty is measured."""
+
+
+def fill(directory: Path, slugs: Collection[str], chosen: Collection[str] | None = None) -> None:
+    """Poll the categories of a directory without history; ``chosen`` are those that it has.
+
+    ``slugs`` are those of the whole catalogue: a category's place among them says when it is
+    polled.
+    """
+    files = sorted(f"{slug}.json" for slug in slugs)
+    places = {file.removesuffix(".json"): place % EVERY for place, file in enumerate(files)}
+    shown = sorted(slugs if chosen is None else chosen)
+    late = [slug for slug in shown if places[slug] == LATE]
+    stale = [slug for slug in shown if places[slug] == STALE]
+    software = [slug for slug in shown if any(w in slug for w in ("software", "app", "platform"))]
+    with patch("store.polls.sample.reply", sample.reply):
+        _poll(directory, late, "2026-07-13T06", MODELS[3:])  # by now it counts as missing
+        _poll(directory, stale, "2026-09-14T06", MODELS[3:])
+        _poll(directory, shown, "2026-10-26T06", MODELS[:3])
+        rest = [slug for slug in shown if slug not in {*late, *stale}]
+        _poll(directory, rest, "2026-10-26T06", MODELS[3:])
+        for day in (27, 28, 29):  # until every assistant has answered everywhere
+            for model in MODELS:
+                silent = [slug for slug in shown if model not in _answered(directory, slug)]
+                _poll(directory, silent, f"2026-10-{day}T06", [model])
+        _poll(directory, software, "2026-11-02T06", MODELS)
+        _poll(directory, software, "2026-11-09T06", MODELS)
+        often = [slug for slug in OFTEN if slug in shown]
+        _poll(directory, often, "2026-11-09T18", MODELS, "--samples", "5")
+
+
+def _poll(
+    directory: Path, slugs: Sequence[str], hour: str, models: Sequence[str], *options: str
+) -> None:
+    """Run ``flask poll`` as of an hour; answers that cannot be read are part of the sample."""
+    if not slugs:
+        return
+    named = [option for model in models for option in ("--model", model)]
+    done = command(directory, "poll", *slugs, *named, "--at", f"{hour}:00:00Z", *options)
+    if "Error" in done.output or not (done.exception is None or done.exit_code in (0, 1)):
+        raise RuntimeError(f"flask poll, {hour}: {done.output}")
+
+
+def _answered(directory: Path, slug: str) -> set[str]:
+    """Return the assistants that answered a category."""
+    lines = (directory / "history" / f"{slug}.jsonl").read_bytes().splitlines()
+    return {poll["model"] for poll in map(json.loads, lines) if poll["pick"]}
+
+
+def main() -> None:
+    """Fill the directory that the command line names."""
+    directory = Path(sys.argv[1])
+    fill(directory, [file.stem for file in (directory / "categories").glob("*.json")])
+
+
+if __name__ == "__main__":
+    main()
