@@ -104,16 +104,17 @@ def test_the_sample_shows_every_kind_of_figure(
 def test_the_history_made_again_has_the_same_bytes(
     shipped: Path, tmp_path: Path, every: int
 ) -> None:
-    """Whoever makes the sample's history anew, with `tests/sample/history.py`, gets these files."""
+    """Whoever makes history and proof anew, with `tests/sample/history.py`, gets these files."""
     slugs = sorted(file.stem for file in (shipped / "categories").iterdir())
     chosen = {*slugs[LATE::every], *slugs[:LATE:every], "vpn"}
     (tmp_path / "categories").mkdir()
     for name in ("site.json", "models.json", *(f"categories/{slug}.json" for slug in chosen)):
         shutil.copy(shipped / name, tmp_path / name)
     fill(tmp_path, slugs, chosen)
-    for slug in chosen:
-        file = f"history/{slug}.jsonl"
-        assert (tmp_path / file).read_bytes() == (shipped / file).read_bytes(), slug
+    files = [f"history/{slug}.jsonl" for slug in chosen]
+    files += [f"proof/{name}.jsonl" for name in ("heads", "ledger") if chosen == set(slugs)]
+    for file in files:
+        assert (tmp_path / file).read_bytes() == (shipped / file).read_bytes(), file
 
 
 def test_topics_read_well_in_a_sentence(shipped: Path) -> None:

@@ -1,6 +1,6 @@
-"""Makes the shipped history anew, byte for byte, with the commands that an operator would use.
+"""Makes the shipped history and its proof anew, byte for byte, with the commands of an operator.
 
-    python tests/sample/history.py DIR        into DIR, a copy of data/ without its history
+    python tests/sample/history.py DIR        into DIR, a copy of data/ without both
 
 Whoever adds a category to the sample, or rewords a question, makes its history so.
 """
@@ -19,6 +19,7 @@ if __name__ == "__main__":
 from builders import command
 
 import sample
+from store.proof import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -45,7 +46,7 @@ def fill(directory: Path, slugs: Collection[str], chosen: Collection[str] | None
     """Poll the categories of a directory without history; ``chosen`` are those that it has.
 
     ``slugs`` are those of the whole catalogue: a category's place among them says when it is
-    polled.
+    polled. At the end every day is closed.
     """
     files = sorted(f"{slug}.json" for slug in slugs)
     places = {file.removesuffix(".json"): place % EVERY for place, file in enumerate(files)}
@@ -67,6 +68,7 @@ def fill(directory: Path, slugs: Collection[str], chosen: Collection[str] | None
         _poll(directory, software, "2026-11-09T06", MODELS)
         often = [slug for slug in OFTEN if slug in shown]
         _poll(directory, often, "2026-11-09T18", MODELS, "--samples", "5")
+    Proof(directory).close("2026-11-09")
 
 
 def _poll(
