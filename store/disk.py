@@ -8,10 +8,15 @@ import os
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+ROOM = 1 << 16
+"""Bytes of room without which a disk counts as full: more than what a poll writes."""
 
 
 @contextmanager
@@ -126,6 +131,13 @@ def give(handle: int, like: Path) -> None:
     owner = like.stat()
     with suppress(PermissionError):
         os.fchown(handle, owner.st_uid, owner.st_gid)
+
+
+def check_room(folder: Path) -> None:
+    """Raise ``OSError`` unless a folder can take ``ROOM`` bytes more; they are gone at once."""
+    with TemporaryFile(dir=folder, buffering=0) as file:
+        if file.write(bytes(ROOM)) < ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder)
 
 
 def make_folder(path: Path) -> None:

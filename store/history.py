@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.disk import check_regular, opened, read_regular, sync_directory
+from store.disk import check_regular, check_room, opened, read_regular, sync_directory
 from store.ledger import FOLDER, HEADS, LEDGER, Ledger, LedgerError
 from store.line_codec import decode_line, encode_line, has_valid_checksum
 from store.listing import signature_at, signature_of
@@ -249,20 +249,16 @@ class History:
         """
         slug = polls[0].slug
         path = self.path(slug)
-        if slug in self._broken:
-            raise HistoryError(f"{path.name}: an earlier fsync failed; restart after a disk check")
+        self._check_writer(slug)
         try:
             others = [self._bytes(file) for file in beside]
             with self._proof.locked(shared=True), self._locked(path) as handle:
-                self._look_at_ledger()
-                if self.fault:
-                    raise HistoryError(str(self.fault))
+                self._check_ledger()
                 data, unfinished = _clean_end(handle, path)
                 if not data:
                     self._sync_names()
                 time = max(now, _last_time(data, (slug, *beside), withheld))
-                if time[:10] <= self.ledger.closed:
-                    raise HistoryError(_too_late(time, self.ledger.closed))
+                self._check_open(time)
                 sealed = _sealed_anew(polls, time, b"".join([*others, data]))
                 lines = unfinished + b"".join(line for _, line in sealed)
                 self._write(handle, len(data), lines, slug)
@@ -271,6 +267,42 @@ class History:
         except ValueError as error:
             raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
         return tuple(poll for poll, _ in sealed)
+
+    def check_appendable(self, slug: str, now: str) -> None:
+        """Try what appending to a category's file takes: ledger, day, lock, end, room on the disk.
+
+        Raises:
+            HistoryError: a poll could not be recorded, and the sentence says why.
+        """
+        path = self.path(slug)
+        self._check_writer(slug)
+        try:
+            self._directory.mkdir(mode=0o750, exist_ok=True)
+            check_room(self._directory)
+        except OSError as error:
+            raise HistoryError(f"the folder history cannot be written: {error.strerror}") from error
+        try:
+            with self._proof.locked(shared=True):
+                self._check_ledger()
+                self._check_open(now)
+                if os.path.lexists(path):  # nothing is begun that may stay empty
+                    with self._locked(path) as handle:
+                        _clean_end(handle, path)
+        except OSError as error:
+            raise HistoryError(f"{path.name} cannot be written: {error.strerror}") from error
+
+    def _check_ledger(self) -> None:
+        self._look_at_ledger()
+        if self.fault:
+            raise HistoryError(str(self.fault))
+
+    def _check_open(self, time: str) -> None:
+        if time[:10] <= self.ledger.closed:
+            raise HistoryError(_too_late(time, self.ledger.closed))
+
+    def _check_writer(self, slug: str) -> None:
+        if slug in self._broken:
+            raise HistoryError(f"{slug}.jsonl: an earlier write failed; restart after a disk check")
 
     def _bytes(self, slug: str) -> bytes:
         """What a file holds; one that is not there holds nothing."""
@@ -304,14 +336,16 @@ class History:
         """One write, one fsync; a write that fails leaves the file as it was.
 
         After a failed fsync the kernel may have dropped what it had not written, and says so only
-        once: this writer then refuses to go on with the file.
+        once: this writer then refuses to go on with the file, as after all but a full disk.
         """
         try:
             written = os.write(handle, data)
             if written < len(data):
                 why = f"no space left, only {written} of {len(data)} bytes fit"
                 raise OSError(errno.ENOSPC, why)  # noqa: TRY301
-        except OSError:
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                self._broken.add(slug)
             try:
                 os.ftruncate(handle, end)
             except OSError:

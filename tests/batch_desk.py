@@ -100,6 +100,7 @@ class Desk:
         )
         polling: dict[str, Any] = {
             "record": history.append,
+            "check_appendable": history.check_appendable,
             "states_of": lambda slug: states_of(history, slug, self.catalogue(), self.now),
             "leases": Leases(self.directory / ".locks"),
             "secret": {"KEY": "sk-canary-7e0f9c"}.get,

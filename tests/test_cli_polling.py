@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pwd
@@ -452,11 +453,15 @@ def test_check_tells_a_mistake_once(real: Path) -> None:
 def test_a_history_that_cannot_be_written_is_said_before(
     sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No poll is paid for that could not be recorded."""
-    monkeypatch.setattr("os.access", lambda *_: False)
+    """No poll is paid for that could not be recorded; the sentence says that it is the disk."""
+
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("store.disk.TemporaryFile", full)
     done = run(sample, "--all")
     assert done.exit_code == 1
-    assert "cannot be written; no poll could be recorded." in done.output
+    assert "cannot be written, so that no poll could be recorded: No space left" in done.output
 
 
 def test_a_fault_of_the_disk_is_one_sentence(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:

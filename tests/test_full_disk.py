@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, append, write_data
-from processes import call, flask, polls, served, until
+from processes import call, flask, polls, provider, served, until, write_real
 
 from store.history import History, HistoryError
 
@@ -90,7 +90,7 @@ def test_polling_stops_with_a_sentence_and_goes_on_when_there_is_room(disk: Path
     write_data(disk, categories={slug: {"title": f"Best {slug}"} for slug in SLUGS})
     append(disk, [answered("A", ["Alpha"], "2026-01-05T06:00:00Z")])
     with served(disk) as (url, _):
-        filler = fill(disk, 40_000)
+        filler = fill(disk, 100_000)
         for week in range(1, 100):
             before = len(polls(disk))
             done = flask(
@@ -99,10 +99,12 @@ def test_polling_stops_with_a_sentence_and_goes_on_when_there_is_room(disk: Path
             if done.returncode:
                 break
             assert len(polls(disk)) == before + 8
-        *_, unkept, refusal = done.stderr.splitlines()
-        assert unkept.startswith("warning: .last-good cannot be written: ")
-        assert refusal.startswith("Error: The polls could not be recorded: ")
+        refusal = done.stderr.splitlines()[-1]
+        assert refusal.startswith(f"Error: Nothing was asked: {disk}/history cannot be written, ")
         assert FULL in refusal.lower()
+        check = flask(disk, "check")
+        assert check.returncode == 1
+        assert "history:1:1: its disk is full, so that nothing is polled: make room" in check.stdout
         held = {slug: (disk / f"history/{slug}.jsonl").read_bytes() for slug in SLUGS}
         newest = max(poll.polled_at for poll in polls(disk))
         until(lambda: call(f"{url}/healthz")["lastPoll"] == newest)
@@ -121,6 +123,22 @@ def test_polling_stops_with_a_sentence_and_goes_on_when_there_is_room(disk: Path
             shown = call(f"{url}/api/v1/history?slug={slug}&limit=500")
             assert len(shown) == len(held[slug].splitlines()) + 4
             assert json.dumps(shown).count("2026-03-01T06:00:00Z") == 4
+
+
+def test_a_server_on_a_full_disk_pays_for_nothing_and_goes_on_at_once(disk: Path) -> None:
+    """Nothing is asked and health says why; when there is room all is asked, with no pause."""
+    with provider() as asked:
+        write_real(disk, asked.url, ["c-0", "c-1"], daily_usd=5)
+        filler = fill(disk, 0)
+        with served(disk, POLL_ENABLED="1", POLL_TICK_SECONDS="0.1") as (url, _):
+            until(lambda: FULL in str(call(f"{url}/healthz")["reasons"]).lower())
+            [reason] = call(f"{url}/healthz")["reasons"]
+            assert reason.startswith("Some of what is due is not asked: the folder history cannot")
+            assert asked.seen() == []
+            filler.unlink()
+            until(lambda: len(polls(disk)) == 8)
+            until(lambda: call(f"{url}/healthz")["status"] == "ok")
+        assert len(asked.seen()) == 8
 
 
 @pytest.mark.parametrize("arguments", [("init", "mine"), ("export", "tree")], ids=" ".join)

@@ -475,7 +475,7 @@ class TestFaults:
         with pytest.raises(HistoryError):
             log.append(polls("B"), NOW)
         monkeypatch.undo()
-        with pytest.raises(HistoryError, match="an earlier fsync failed"):
+        with pytest.raises(HistoryError, match="an earlier write failed"):
             log.append(polls("B"), NOW)
         assert models(log) == ["A"]
         assert log.append([answered("A", ["X"], slug="other")], NOW)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from collections import Counter
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from processes import Provider
 
 
+FAST = {"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.1"}
+
+
 @pytest.fixture(scope="module")
 def asked() -> Iterator[Provider]:
     """The provider's process."""
@@ -33,6 +40,11 @@ def data_of(tmp_path: Path, asked: Provider, count: int, **fields: Any) -> Path:
     slugs = [f"c-{n}" for n in range(count)]
     fields = {"names": ["Grok"], "concurrency": 1, **fields}
     return write_real(tmp_path / "data", asked.url, slugs, **fields)
+
+
+def reasons(url: str) -> str:
+    """Why a server is degraded."""
+    return " ".join(call(f"{url}/healthz")["reasons"])
 
 
 # ------------------------------------------------------------------ money
@@ -89,6 +101,11 @@ def test_a_damaged_sum_asks_nothing_until_it_is_mended(tmp_path: Path, asked: Pr
         done = flask_here(data, "poll", *arguments)
         assert (done.exit_code, why in done.output) == (1, True), arguments
     assert len(asked.seen()) == before
+    check = flask_here(data, "check")
+    assert (check.exit_code, ".locks/spent.json:1:1: .locks/spent.json is" in check.output) == (
+        1,
+        True,
+    )
     spent.unlink()
     assert flask_here(data, "poll", "c-1").exit_code == 0
     today = datetime.now(UTC).date().isoformat()
@@ -114,14 +131,83 @@ def test_searches_without_a_price_are_refused_under_a_cap(
         assert (check.exit_code, done.exit_code) == (0, 0), check.output + done.output
 
 
+# ------------------------------------------------------------------ history that takes no poll
+
+
+def unappendable(data: Path) -> Path:
+    """Let the first category's history be read, but its torn end not be set aside."""
+    (data / "history" / "c-0.jsonl").write_bytes(b'{"v":1,"id":"')
+    in_the_way = data / "history" / "c-0.jsonl.torn"
+    in_the_way.mkdir()
+    return in_the_way
+
+
+def questions(asked: Provider, before: int) -> Counter[str]:
+    """How often each question was asked since."""
+    return Counter(one["question"] for one in asked.seen()[before:])
+
+
+WHY = "c-0.jsonl cannot be written: Is a directory"
+
+
+def test_a_file_that_takes_no_poll_is_not_paid_for(tmp_path: Path, asked: Provider) -> None:
+    """A command asks about all others, names it and ends with 1, as often as it is called."""
+    data = data_of(tmp_path, asked, 3)
+    unappendable(data)
+    before = len(asked.seen())
+    for _ in range(2):
+        done = flask_here(data, "poll", "--due")
+        assert done.exit_code == 1
+        assert f"  left for next time: {WHY}\n" in done.output
+        assert len(polls(data, torn=True)) == 2
+    assert questions(asked, before) == {"What is the best c-1?": 1, "What is the best c-2?": 1}
+
+
+def test_a_file_that_takes_no_poll_keeps_a_server_from_no_other(
+    tmp_path: Path, asked: Provider
+) -> None:
+    """The pair that waits longest is left alone, in health by name; mended it is asked soon."""
+    data = data_of(tmp_path, asked, 3, names=["Grok", "GPT"])
+    in_the_way = unappendable(data)
+    before = len(asked.seen())
+    with served(data, **FAST) as (url, _):
+        until(lambda: len(polls(data, torn=True)) == 4)
+        until(lambda: WHY in reasons(url))
+        assert "paused" not in reasons(url)
+        assert set(questions(asked, before)) == {"What is the best c-1?", "What is the best c-2?"}
+        in_the_way.rmdir()
+        until(lambda: len(polls(data, torn=True)) == 6)
+        until(lambda: call(f"{url}/healthz")["status"] == "ok")
+    assert set(questions(asked, before).values()) == {2}
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk without room; see test_full_disk.py for one that really is."""
+
+    def refuse(**_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("store.disk.TemporaryFile", refuse)
+    monkeypatch.setattr("store.cli.checking.disk_usage", lambda _: SimpleNamespace(free=9999))
+
+
+@pytest.mark.usefixtures("full")
+def test_a_full_disk_asks_nothing_and_is_named(tmp_path: Path, asked: Provider) -> None:
+    """Not the cap but the disk is at fault: exit 1, for `check` too, and nothing is paid."""
+    data = data_of(tmp_path, asked, 2, daily_usd=5)
+    before = len(asked.seen())
+    for arguments in (["--due"], ["c-0"]):
+        done = flask_here(data, "poll", *arguments)
+        assert (done.exit_code, "daily_usd" in done.output) == (1, False)
+        assert "so that no poll could be recorded: No space left on device." in done.output
+    check = flask_here(data, "check")
+    assert check.exit_code == 1
+    assert "history:1:1: its disk is full, so that nothing is polled: make room\n" in check.output
+    assert len(asked.seen()) == before
+
+
 # ------------------------------------------------------------------ pauses
-
-FAST = {"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.1"}
-
-
-def reasons(url: str) -> str:
-    """Why a server is degraded."""
-    return " ".join(call(f"{url}/healthz")["reasons"])
 
 
 def test_a_pause_outlives_the_process_and_ends_with_an_answer(
@@ -138,9 +224,9 @@ def test_a_pause_outlives_the_process_and_ends_with_an_answer(
         assert '; `flask poll --due --model "Grok"` asks one question first\n' in done.stderr
         assert len(asked.seen()) == before
         done = flask_here(data, "poll", "--due", "--model", "Grok")
-        assert (done.exit_code, "Grok: 2 answered" in done.output) == (0, True), done.output
+        assert (done.exit_code, " answered" in done.output) == (0, True), done.output
         until(lambda: call(f"{url}/healthz")["status"] == "ok")
-        assert len(polls(data)) == 3, "the failed one is due in six hours"
+        until(lambda: len(polls(data)) == 3)  # the server may ask the last one; c-0 is not due
 
 
 @pytest.mark.parametrize("arguments", [("--all", "--model", "Grok"), ("c-0", "c-1", "c-2")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+from collections import Counter
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -25,11 +26,12 @@ from store.polls.batches.submitting import Submitted, said
 from store.polls.providers import Response
 from store.polls.runner import IN_A_BATCH, LEFT, run
 from store.polls.spending import RunAccount
+from store.proof import Proof
 from store.records import Site
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -726,12 +728,80 @@ def test_history_that_cannot_be_read_sends_and_collects_nothing(desk: Desk) -> N
     assert desk.submit(desk.calls(1), states_of=unread).why == "None of them is due any more."
     desk.submit(desk.calls(1))
     (desk.directory / "history" / "c-00.jsonl").mkdir()
-    with pytest.raises(HistoryError, match="is not a regular file"):
-        desk.follow()
+    (sentence,) = desk.follow().wrong
+    assert sentence.startswith("1 of 1 answers in a batch of Responses are not recorded: history/")
+    assert sentence.endswith("c-00.jsonl:1:1: cannot be read: it is not a regular file.")
     assert desk.states() == ["submitted"]
     (desk.directory / "history" / "c-00.jsonl").rmdir()
     desk.follow()
     assert desk.states() == ["collected"]
+
+
+def lose(file: Path) -> None:
+    """Cut a history file short, as if its disk had."""
+    file.write_bytes(b"")
+
+
+def put_a_directory(file: Path) -> None:
+    """Put a directory in a file's place."""
+    file.unlink(missing_ok=True)
+    file.mkdir()
+
+
+@pytest.mark.parametrize("spoil", [lose, put_a_directory])
+def test_one_lost_history_keeps_no_other_answer(desk: Desk, spoil: Callable[[Path], None]) -> None:
+    """The others are recorded, once; nothing is downloaded again until that file is restored."""
+    file = desk.directory / "history" / "c-01.jsonl"
+    calls = desk.calls(4)
+    desk.work().polling.record([poll_of(calls[1], NOW)], rfc3339(NOW))
+    Proof(desk.directory).close("2026-11-20")
+    whole = file.read_bytes()
+    desk.later(days=8)
+    desk.submit(calls)
+    spoil(file)
+    for _ in range(3):
+        (sentence,) = desk.follow().wrong
+        assert sentence.startswith("1 of 4 answers in a batch of Responses are not recorded: hist")
+        desk.later(minutes=5)
+    downloads = [path for method, path in desk.server.book["asked"] if "/content" in path]
+    assert len(downloads) == 1
+    assert Counter(p.slug for p in desk.polls() if p.slug != "c-01") == {
+        "c-00": 1,
+        "c-02": 1,
+        "c-03": 1,
+    }
+    assert desk.states() == ["submitted"]
+    if file.is_dir():
+        file.rmdir()
+    file.write_bytes(whole)
+    assert desk.follow().wrong == []
+    assert Counter(poll.slug for poll in desk.polls())["c-01"] == 2
+    assert desk.states() == ["collected"]
+    assert len({poll.pick for poll in desk.polls()}) == 5
+
+
+def test_a_lost_history_holds_a_batch_for_two_days(desk: Desk) -> None:
+    """What nobody restored by then is lost, and counts as paid; the sentence stays with it."""
+    desk.submit(desk.calls(2))
+    put_a_directory(desk.directory / "history" / "c-00.jsonl")
+    desk.follow()
+    desk.later(hours=51)
+    desk.follow()
+    (batch,) = desk.work().files.all()
+    assert (batch.state, len(desk.polls())) == ("lost", 1)
+    assert str(batch.why).startswith("Not all of its answers were recorded: history/c-00.jsonl")
+
+
+def test_what_cannot_be_recorded_is_in_no_batch(desk: Desk) -> None:
+    """A file that cannot be appended to is tried before the question is sent; the others are."""
+
+    def check(slug: str, _now: str) -> None:
+        if slug == "c-01":
+            raise HistoryError("c-01.jsonl cannot be written: Permission denied")
+
+    assert desk.submit(desk.calls(3), check_appendable=check).asked == 2
+    (batch,) = desk.work().files.all()
+    assert [item.slug for item in batch.items] == ["c-00", "c-02"]
 
 
 def test_one_odd_result_does_not_keep_the_others(

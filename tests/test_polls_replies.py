@@ -61,6 +61,7 @@ class Desk:
         account = RunAccount(100)
         deps = Dependencies(
             record=self.history.append,
+            check_appendable=self.history.check_appendable,
             states_of=lambda slug: states_in(self.history, slug, NOW),
             leases=Leases(self.directory / ".locks"),
             secret=lambda _: CANARY,

@@ -82,6 +82,7 @@ class Desk:
         clock = deps.get("clock", Clock(lambda: NOW))
         base: dict[str, Any] = {
             "record": self.history.append,
+            "check_appendable": self.history.check_appendable,
             "states_of": lambda slug: states_in(self.history, slug, clock.now()),
             "leases": self.leases,
             "secret": {"KEY": "sk-canary"}.get,
@@ -560,6 +561,7 @@ def test_in_order_is_one_after_the_other(desk: Desk) -> None:
     pairs = desk.pairs(4, "a", "b")
     deps = Dependencies(
         record=desk.history.append,
+        check_appendable=desk.history.check_appendable,
         states_of=lambda _: PollStates(),
         leases=desk.leases,
         secret=lambda _: None,

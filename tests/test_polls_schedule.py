@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pwd
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from builders import app_over, command, write_json
-from faults import needs_root
+from builders import answered, app_over, append, command, write_json
+from faults import FailingCalls, needs_root, replace_os
 from processes import (
     CANARY,
     Provider,
@@ -499,6 +500,25 @@ def test_a_poll_that_cannot_be_recorded_pauses(
     time.sleep(0.4)
     assert len(server.seen) == 1
     assert caplog.text.count("cannot be written") == 1
+
+
+def test_a_file_whose_fsync_failed_is_paid_for_once(
+    here: Here, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The kernel says it once, so nothing more is asked there; the other category goes on."""
+    schedule, data, server = here
+    for slug in ("c-0", "c-1"):
+        append(data, [answered("GPT", ["X"], "2026-01-05T06:00:00Z", slug=slug)])
+    catalogue = schedule._store.snapshot.catalogue  # noqa: SLF001 - one job by hand
+    replace_os(monkeypatch, FailingCalls("fsync", 1, errno.EIO))
+    with pytest.raises(HistoryError, match="cannot be written: Input/output error"):
+        schedule._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
+    for _ in range(3):
+        schedule._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
+    why = "c-0.jsonl: an earlier write failed; restart after a disk check"
+    assert [one["question"] for one in server.seen] == [f"What is the best c-{n}?" for n in (0, 1)]
+    assert schedule.status().reasons[0] == f"Some of what is due is not asked: {why}."
+    assert caplog.text.count(why) == 1
 
 
 def test_a_history_that_cannot_be_read_is_not_added_to(here: Here) -> None:

@@ -341,7 +341,7 @@ def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, found: bytes) -> No
     account = day.account(path.parent)
     why = meter(account).reserve()
     assert why is not None
-    assert "cannot be kept: locks/spent.json is damaged. Delete it, and what history" in why
+    assert "cannot be kept: .locks/spent.json is damaged. Delete it, and what history" in why
     assert why in (account.fault() or "")
     assert path.read_bytes() == found
     path.unlink()

@@ -6,17 +6,21 @@ import json
 import os
 from collections import Counter
 from datetime import UTC, datetime
+from shutil import disk_usage
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from store.cli import alias_checks, app_settings, checks, encoding, name_checks, plural, with_data
+from store.disk import ROOM
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError
 from store.polls.assistant_checks import mistakes
+from store.polls.leases import FOLDER
+from store.polls.spending import SUM, DamagedSumError, stored_sum
 from store.proof import Proof
 from store.publishing import manifest
 from store.rankings.names import Names
@@ -133,6 +137,7 @@ def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory / manifest.FOLDER, older=True)
+    yield from _unpolled(directory)
     yield from checks.advice(catalogue, files)
     yield from alias_checks.remarks(catalogue, files)
     yield from encoding.remarks(directory, model, catalogue)
@@ -145,6 +150,20 @@ def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]
     else:
         if history.fault:
             yield history.fault
+
+
+def _unpolled(directory: Path) -> Iterator[Problem]:
+    """What keeps every category from being polled: no room on the disk, no sum of the day."""
+    history = directory / "history"
+    if disk_usage(history if history.is_dir() else directory).free < ROOM:
+        message = "its disk is full, so that nothing is polled: make room"
+        yield Problem("history", 1, 1, message)
+    try:
+        stored_sum(directory / FOLDER)
+    except DamagedSumError as error:
+        yield Problem(f"{FOLDER}/{SUM}", 1, 1, f"{error}; under a cap nothing is polled")
+    except OSError:  # who may not read it does not poll either
+        return
 
 
 def _as_text(problem: Problem, _: Path) -> str:

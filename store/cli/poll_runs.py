@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -14,6 +13,7 @@ import click
 from msgspec import Struct
 
 from store.counting import states_of
+from store.disk import check_room
 from store.history import History, HistoryError
 from store.memory import append
 from store.polls.asking import Unready, key_of
@@ -89,6 +89,7 @@ class PollContext(Struct, frozen=True):
         """What a run touches that records so and is paid from these accounts."""
         return Dependencies(
             record=record,
+            check_appendable=self.history.check_appendable,
             states_of=self.states_of,
             leases=Leases(locks_in(self.settings)),
             secret=self.settings.secret,
@@ -168,9 +169,15 @@ def _check_writable(settings: Settings) -> None:
             f"Nothing was asked, for the data belongs to {name}, who could not use what root "
             f"adds. Poll as that user: runuser -u {name} -- {sys.executable} -m flask poll …"
         )
-    for folder in (settings.data_dir, settings.data_dir / "history"):
-        if folder.exists() and not os.access(folder, os.W_OK):
-            raise click.ClickException(f"{folder} cannot be written; no poll could be recorded.")
+    history = settings.data_dir / "history"
+    folder = history if history.exists() else settings.data_dir
+    try:
+        check_room(folder)
+    except OSError as error:
+        raise click.ClickException(
+            f"Nothing was asked: {folder} cannot be written, so that no poll could be recorded: "
+            f"{error.strerror}."
+        ) from None
 
 
 def _ready(
@@ -235,7 +242,9 @@ def ask(context: PollContext, order: Order, stands: DuePolls, max_usd: float | N
     well = summarise(summaries)
     if said := order.closing():
         click.echo(said)
-    return well and len(ready) == len(order.assistants) and not context.clock.fault()
+    unkept = any(isinstance(a, DailyAccount) and a.fault() for a in accounts)
+    all_ready = len(ready) == len(order.assistants)
+    return well and all_ready and not unkept and not context.clock.fault()
 
 
 def close_days(context: PollContext) -> None:

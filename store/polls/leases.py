@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from store.settings import Settings
 
+FOLDER = ".locks"
 _FLOCK = "hhqqi4x"
 """``struct flock`` of 64-bit Linux: type, whence, start, length, process (0 for these locks)."""
 _BITS = 62
@@ -113,4 +114,4 @@ def _call(
 
 def locks_in(settings: Settings) -> Path:
     """The folder of locks and of today's sum; nothing in it is worth keeping."""
-    return settings.data_dir / ".locks"
+    return settings.data_dir / FOLDER

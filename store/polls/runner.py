@@ -109,11 +109,13 @@ class NotAsked(Struct, frozen=True):
 class Dependencies(Struct, frozen=True, kw_only=True):
     """What polling depends on: history, leases, API keys, the network, the clock and the budgets.
 
-    ``record`` appends polls to history. ``states_of`` says how polling of a category stands now, or
-    raises :class:`HistoryError` where nobody knows. ``under_way`` are the pairs that a batch asks.
+    ``record`` appends polls to history; what it would refuse, ``check_appendable`` does before
+    anything is asked. ``states_of`` says how polling of a category stands now, or raises
+    :class:`HistoryError` where nobody knows. ``under_way`` are the pairs that a batch asks.
     """
 
     record: Record
+    check_appendable: Callable[[str, str], None]
     states_of: Callable[[str], PollStates]
     leases: Leases
     secret: Callable[[str], str | None]
@@ -230,9 +232,10 @@ class _Run:
                 if pair.key in deps.under_way():
                     return NotAsked(IN_A_BATCH)
                 states = deps.states_of(pair.slug)
-            except HistoryError as error:  # nobody knows when it was asked
+                now = deps.clock.now()
+                deps.check_appendable(pair.slug, rfc3339(now))
+            except HistoryError as error:  # nobody knows when it was asked, or an answer is lost
                 return NotAsked(LEFT, str(error))
-            now = deps.clock.now()
             if self._rounds and self._rounds.due_at(states.present.get(name)) > now:
                 return NotAsked(NOT_DUE)
             repeat = states.asked_on(rfc3339(now)[:10], name)

@@ -16,6 +16,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
@@ -25,6 +26,7 @@ from store.history import HistoryError
 from store.polls.asking import Unready
 from store.polls.batches.files import Batches, under_way
 from store.polls.batches.scheduling import BatchSchedule, not_under_way
+from store.polls.batches.submitting import MOST_ITEMS
 from store.polls.batches.work import BatchWork
 from store.polls.clocks import Clock, confirmed_time
 from store.polls.day_closing import DayClosing
@@ -79,6 +81,7 @@ class Schedule:
         self._recorded: dict[str, Pause] = {}
         self._due: dict[str, int] = {}
         self._unlocked: str | None = None
+        self._refused: dict[str, tuple[str, ...]] = {}
         self._locks = locks_in(settings)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._stand_by, name="schedule", daemon=True)
@@ -96,6 +99,7 @@ class Schedule:
         pauses = self._pauses()
         reasons = [f"{name} is paused {pause}" for name, pause in sorted(pauses.items())]
         reasons += self._batches.reasons()
+        reasons += dict.fromkeys(chain.from_iterable(self._refused.copy().values()))
         reasons += [self._closing.reason] if self._closing.reason else []
         if self._unlocked:
             reasons.append(
@@ -186,7 +190,7 @@ class Schedule:
         running = {job.id for job in scheduler.get_jobs()}
         for name in running - wanted:
             scheduler.remove_job(name)
-        for by_name in (self._paused, self._recorded, self._due):
+        for by_name in (self._paused, self._recorded, self._refused, self._due):
             for name in by_name.keys() - wanted:
                 del by_name[name]
         for name in sorted(wanted - running):
@@ -242,6 +246,7 @@ class Schedule:
         )
         deps = Dependencies(
             record=store.record,
+            check_appendable=store.history.check_appendable,
             states_of=lambda slug: store.poll_states(slug, catalogue, self._clock.now()),
             leases=Leases(self._locks),
             secret=self._settings.secret,
@@ -262,16 +267,41 @@ class Schedule:
         free = not_under_way(pairs, self._batches.files, catalogue)
         due: Sequence[Pair] = stands.due(free, rounds, self._clock.now())
         self._due[assistant.name] = len(due)
+        share = math.ceil(len(pairs) * rounds.most * self._settings.poll_tick / DAY)
+        most = max(share, MOST_ITEMS) if assistant.batch else share
+        due = self._recordable(assistant.name, due, most, deps)
         self._heed(assistant.name, stands)
         if assistant.name in self._pauses():
             return None
         if assistant.batch:
             due = self._batches.left_to_ask(due, stands, rounds, work)
-        share = math.ceil(len(pairs) * rounds.most * self._settings.poll_tick / DAY)
         summary = run(due[:share], deps, rounds).get(assistant.name)
         if summary and summary.rest is not None:
             self._heed(assistant.name, look(catalogue.categories, deps.states_of)[0])
         return summary
+
+    def _recordable(
+        self, name: str, due: Sequence[Pair], most: int, deps: Dependencies
+    ) -> Sequence[Pair]:
+        """Return an assistant's first pairs, at most so many, whose answers history could take.
+
+        Those before them would be paid for and lost; why is logged once and stands in health.
+        """
+        recordable: list[Pair] = []
+        refusals: dict[str, None] = {}
+        for pair in due:
+            if len(recordable) == most:
+                break
+            try:
+                deps.check_appendable(pair.slug, rfc3339(self._clock.now()))
+            except HistoryError as error:
+                refusals[f"Some of what is due is not asked: {error}."] = None
+            else:
+                recordable.append(pair)
+        for sentence in refusals.keys() - {*chain.from_iterable(self._refused.copy().values())}:
+            log.error("%s", sentence)
+        self._refused[name] = tuple(refusals)
+        return recordable
 
     def _heed(self, name: str, stands: DuePolls) -> None:
         """Take in the pause that an assistant's polls call for, or that there is none any more."""

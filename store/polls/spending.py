@@ -132,15 +132,33 @@ _DAYS = msgspec.json.Decoder(_Day)
 class DamagedSumError(OSError):
     """The file of the day's sum is damaged: nobody knows what calls on their way may have cost."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self) -> None:
         sentence = (
-            f"{path.parent.name}/{path.name} is damaged. Delete it, and what history has for today "
-            "counts as spent; calls that brought no answer are not in that"
+            f".locks/{SUM} is damaged. Delete it, and what history has for today counts as spent; "
+            "calls that brought no answer are not in that"
         )
         super().__init__(errno.EIO, sentence)
 
     def __str__(self) -> str:
         return self.strerror or ""
+
+
+SUM = "spent.json"
+
+
+def stored_sum(locks: Path) -> _Day | None:
+    """Return the sum in its file, of whatever day; ``None`` if there is none.
+
+    Raises:
+        DamagedSumError: the file is there and says something else.
+        OSError: it cannot be read.
+    """
+    try:
+        return _DAYS.decode((locks / SUM).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError):
+        raise DamagedSumError from None
 
 
 class DailyAccount:
@@ -186,7 +204,8 @@ class DailyAccount:
         """
         with self._locked():
             now = self._read()
-            if self._held().day == now.day:
+            held = stored_sum(self._directory)
+            if held and held.day == now.day:
                 self._change(now, spent - reserved)
 
     def left(self) -> int:
@@ -199,12 +218,12 @@ class DailyAccount:
 
     def fault(self) -> str | None:
         """Why the sum cannot be kept, so that nothing can be asked; looks and changes nothing."""
-        for name, is_folder in ((".", True), ("spent.lock", False), ("spent.json", False)):
+        for name, is_folder in ((".", True), ("spent.lock", False), (SUM, False)):
             path = self._directory / name
             if path.exists() and (path.is_dir() != is_folder or not os.access(path, os.W_OK)):
                 return f"{self.name} cannot be kept, for {path.name} cannot be written."
         try:
-            self._held()
+            stored_sum(self._directory)
         except OSError as error:
             return f"{self.name} cannot be kept: {error.strerror}."
         return None
@@ -213,24 +232,15 @@ class DailyAccount:
         return leased(self._directory / "spent.lock", wait=True)
 
     def _read(self) -> _Day:
-        today, found = self._today(), self._held()
+        today, held = self._today(), stored_sum(self._directory)
         known = micros(self._spent_on(today))
-        return _Day(today, max(found.micros if found.day == today else 0, known))
-
-    def _held(self) -> _Day:
-        path = self._directory / "spent.json"
-        try:
-            return _DAYS.decode(path.read_bytes())
-        except FileNotFoundError:
-            return _Day("0000-00-00", 0)
-        except (ValueError, RecursionError):
-            raise DamagedSumError(path) from None
+        return _Day(today, max(held.micros if held and held.day == today else 0, known))
 
     def _change(self, now: _Day, by: int) -> None:
         self._write(_Day(now.day, max(now.micros + by, micros(self._spent_on(now.day)))))
 
     def _write(self, day: _Day) -> None:
-        atomic_write(self._directory / "spent.json", msgspec.json.encode(day))
+        atomic_write(self._directory / SUM, msgspec.json.encode(day))
 
 
 Account = RunAccount | DailyAccount

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from store.history import HistoryError
 from store.polls.asking import Asked, Unready, asked_in_batch
 from store.polls.batches.files import seconds_since
 from store.polls.batches.submitting import cost_at_most, is_well, said
@@ -59,7 +61,7 @@ def follow(name: str, work: BatchWork) -> Followed:
     """Look after all batches of an assistant, by the name it was asked under.
 
     Raises:
-        HistoryError: an answer could not be recorded; it is fetched again next time.
+        HistoryError: an answer could not be recorded though all spoke for it; it is fetched again.
         OSError: a batch cannot be read or written.
     """
     came = Followed(RunSummary(), [])
@@ -256,10 +258,21 @@ def _collect(
 ) -> None:
     """Record what is not recorded yet, then write down that all is, then settle the cost.
 
+    Where history cannot take an answer, it and the batch are left until it can, or until the batch
+    is given up; the others are recorded. Nothing is downloaded for what cannot be recorded.
+
     Raises:
         HistoryError: a record could not be written; the next attempt goes on from there.
         OSError: the batch could not be written down; the next attempt records nothing again.
     """
+    recordable, refusals = _unrecorded(batch, work)
+    came.wrong += [
+        f"{count} of {len(batch.items)} answers in a batch of {batch.name} are not recorded: {why}"
+        for why, count in refusals.items()
+    ]
+    if refusals and not recordable:
+        _give_up(batch, f"Not all of its answers were recorded: {min(refusals)}", work)
+        return
     found = _results(remote, line)
     if isinstance(found, str):
         came.wrong.append(f"The results of a batch of {batch.name} cannot be had: {found}")
@@ -270,19 +283,34 @@ def _collect(
     priced = at_batch_price(batch.assistant)
     summary = RunSummary()
     spent = 0
-    noted = cache(work.noted)
     for identity, item in zip(ids, batch.items, strict=True):
         outcome, note = outcomes[identity], f"batch {identity}"
         asked = asked_in_batch(priced, item, outcome, note, line.key)
         spent += _cost(asked, outcome, cost_at_most(batch.assistant, item.question))
-        if note not in noted(item.slug):
+        if identity in recordable:
             if summary.rest is not None:  # another of the batch has its assistant rest already
                 asked = Asked(asked.poll)
             record(asked, work.polling)
             summary.count(asked)
-    late = any(each in (UNASKED["expired"], UNASKED["cancelled"]) for each in outcomes.values())
-    work.close(batch, "collected", spent=spent, done=len(ids), late=late or batch.late)
     came.summary.add(summary)
+    if not refusals:
+        late = any(each in (UNASKED["expired"], UNASKED["cancelled"]) for each in outcomes.values())
+        work.close(batch, "collected", spent=spent, done=len(ids), late=late or batch.late)
+
+
+def _unrecorded(batch: Batch, work: BatchWork) -> tuple[set[str], Counter[str]]:
+    """The items that are not in history and can be, and why others cannot, each so often."""
+    noted, now = cache(work.noted), rfc3339(work.polling.clock.now())
+    recordable: set[str] = set()
+    refusals: Counter[str] = Counter()
+    for number, item in enumerate(batch.items):
+        try:
+            if f"batch {batch.identity(number)}" not in noted(item.slug):
+                work.polling.check_appendable(item.slug, now)
+                recordable.add(batch.identity(number))
+        except HistoryError as error:
+            refusals[f"{error}."] += 1
+    return recordable, refusals
 
 
 def _cost(asked: Asked, came: Response | Failure, most: int) -> int:

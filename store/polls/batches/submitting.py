@@ -145,9 +145,10 @@ def _is_free(pair: Pair, work: BatchWork, rounds: Rounds | None) -> bool:
             return False
         try:
             states = polling.states_of(pair.slug)
+            now = polling.clock.now()
+            polling.check_appendable(pair.slug, rfc3339(now))
         except HistoryError:
             return False
-        now = polling.clock.now()
         return rounds is None or rounds.due_at(states.present.get(name)) <= now
 
 
