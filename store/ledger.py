@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from store.records import SLUG_PATTERN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 FOLDER, LEDGER, HEADS = "proof", "ledger.jsonl", "heads.jsonl"
 _TIME = re.compile(rb'"polledAt":"(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\dZ"')
@@ -62,6 +62,14 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     files: Count
     lines: Count
     root: Digest
+
+
+class Present(Struct, frozen=True):
+    """All lines there are, the closed ones among them, and the root if they were closed now."""
+
+    lines: int
+    closed: int
+    root: str
 
 
 class Reopening(Struct, frozen=True, forbid_unknown_fields=True):
@@ -192,6 +200,15 @@ class Ledger(Struct):
     def head(self, day: str) -> Head:
         """Return the head under which all entries so far are put when ``day`` is closed."""
         return Head(day, len(self.newest), self.lines, self.chain.hex())
+
+    def present(self, entries: Iterable[Entry]) -> Present:
+        """Return what a head would be if these open entries were closed now, day by day."""
+        fresh = [entry for entry in entries if entry.lines > self.last(entry.file).lines]
+        chain, newest = self.chain, {entry.file: entry for entry in fresh}
+        for entry in sorted(fresh, key=lambda entry: (entry.day, entry.file)):
+            chain = link(chain, encode(entry)[:-1])
+        added = sum(entry.lines - self.last(file).lines for file, entry in newest.items())
+        return Present(self.lines + added, self.lines, chain.hex())
 
     def close(self, record: Head | Reopening) -> None:
         """Take in the next line of the heads."""

@@ -114,7 +114,9 @@ class _Rebuild(Struct):
             damage[slug] = tuple(dict.fromkeys([*losses, *problems]))
             if not losses:
                 category = self.categories[slug]
-                line_indexes[slug], polls, counted = _in_order(files, stored, self.catalogue)
+                index, polls, counted = _in_order(files, stored, self.catalogue)
+                entries = tuple(entry for log in logs for entry in log.open)
+                line_indexes[slug] = msgspec.structs.replace(index, open=entries)
                 read[slug] = aggregates.read(slug, category, counted, self.names)
                 ever = read[slug].states if counted is polls else None
                 polled[slug] = PollStates.of(polls, category, ever)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from store.files import Catalogue
-    from store.ledger import Ledger
+    from store.ledger import Entry, Ledger, Present
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import Names, ProductId
@@ -47,6 +47,7 @@ class LineIndex(Struct, frozen=True):
     ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
     ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` holds, by
     position, lines to show in place of withheld ones; ``outcomes`` counts by model and outcome.
+    ``open`` are the entries by which lines of open days would be closed.
     """
 
     files: tuple[str, ...]
@@ -57,6 +58,7 @@ class LineIndex(Struct, frozen=True):
     ids: array[int]
     withheld: Mapping[int, bytes]
     outcomes: Mapping[tuple[str, str], int]
+    open: tuple[Entry, ...] = ()
 
     def newest(self, model: str | None, limit: int, before: int | None = None) -> list[int]:
         """Positions of the newest polls, newest first: of one model, ``before`` one, if given."""
@@ -134,6 +136,13 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         """What in the data keeps it from being published."""
         unshown = {self.fault_of(slug) for slug in self.damage}
         return [*self.catalogue.critical_errors, *sorted(filter(None, unshown))]
+
+    @cached_property
+    def present(self) -> Present:
+        """All lines of history, closed or not, and the root over them."""
+        return self.ledger.present(
+            entry for index in self.line_indexes.values() for entry in index.open
+        )
 
     def gone(self, slug: str) -> CategoryAggregate | None:
         """What history holds of a category that somebody deleted."""

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.history import History, HistoryError
-from store.ledger import Entry, Head, Ledger, LedgerError, parse
+from store.ledger import Entry, Head, Ledger, LedgerError, Present, parse
+from store.memory import Store
 from store.proof import Proof
 
 if TYPE_CHECKING:
@@ -291,3 +292,25 @@ def test_appends_of_others_are_seen_by_the_next_closing(tmp_path: Path) -> None:
     append(data, [answered("B", ["Y"], "2026-01-02T10:00:00Z")])
     proof.close("2026-01-02")
     assert proof.load().last(SLUG).lines == 2
+
+
+def test_a_kept_root_over_all_lines_commits_to_those_that_are_not_closed(tmp_path: Path) -> None:
+    """It is the root of the head that closing the same lines then gives; one more line moves it."""
+    polls = [
+        answered("A", ["X"], f"2026-01-0{day}T10:00:00Z", slug=slug)
+        for slug in (SLUG, "vpn")
+        for day in (1, 2, 3)
+    ]
+    categories = {slug: {"title": slug} for slug in (SLUG, "vpn")}
+    data = write_data(tmp_path, categories=categories, polls=polls)
+    Proof(data).close("2026-01-01")
+    store = Store(data)
+    present = store.snapshot.present
+    assert (present.lines, present.closed) == (6, 2)
+    store.record([answered("B", ["Y"], slug="vpn")], "2026-01-04T10:00:00Z")
+    assert store.snapshot.present.root != present.root
+    later = store.snapshot.present
+    head = Proof(data).close("2026-01-04")[-1]
+    assert (head.lines, head.root) == (later.lines, later.root)
+    store.reload()
+    assert store.snapshot.present == Present(7, 7, head.root)

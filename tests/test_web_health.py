@@ -6,6 +6,7 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from unittest.mock import ANY
 
 import pytest
 from broken import write_one_of_each
@@ -90,6 +91,7 @@ def test_all_is_well(tmp_path: Path) -> None:
         "problemCount": 0,
         "problems": [],
         "scheduler": None,
+        "history": {"lines": 3, "closed": 0, "root": ANY},
     }
 
 

@@ -16,6 +16,7 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from store.ledger import Present
     from store.memory import Store
     from store.snapshot import Snapshot
 
@@ -82,7 +83,8 @@ class Health(Struct, frozen=True, rename="camel"):
     ``reasons`` say why it is degraded. In seconds: ``snapshot_age`` since what is served was made,
     ``looked_ago`` since the files were looked at, ``export_age`` since ``flask export`` published
     them. ``problems`` are the first hundred of ``problem_count``, as ``file:line:column: message``.
-    ``scheduler`` is null where this process has none.
+    ``scheduler`` is null where this process has none. ``history`` has the root over all lines, for
+    anybody to keep.
     """
 
     status: str
@@ -100,6 +102,7 @@ class Health(Struct, frozen=True, rename="camel"):
     problem_count: int
     problems: tuple[str, ...]
     scheduler: ScheduleHealth | None
+    history: Present
 
     @property
     def is_well(self) -> bool:
@@ -143,6 +146,7 @@ def examine(store: Store, now: float, schedule: Callable[[], ScheduleState] | No
         problem_count=len(problems),
         problems=tuple(map(str, problems[:SHOWN])),
         scheduler=ScheduleHealth(state.alive, state.polling, state.since) if state else None,
+        history=snapshot.present,
     )
 
 
