@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
-from builders import answered, app_over, write_data, write_json
+from builders import answered, app_over, failed, write_data, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from store.records import Poll
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 POLLS = [
@@ -18,6 +20,11 @@ POLLS = [
     answered("A", ["y"], "2026-01-15T06:00:00Z"),
     answered("A", ["x"], "2026-01-22T06:00:00Z"),
 ]
+FINEST = [
+    answered("A", [name], f"2026-01-{day}T06:00:00Z", question="Which CRM is the finest?")
+    for name, day in (("z", 29), ("x", 30))
+]
+"""Answers, and with them a change, to a wording that does not stand."""
 
 
 def ids(directory: Path, path: str, **settings: str) -> list[str]:
@@ -106,3 +113,27 @@ def test_changes_since_a_day(tmp_path: Path) -> None:
         assert "Set-Cookie" not in page.headers
     assert "No assistant has changed its #1 since 2026-01-23" in page.text
     assert client.get("/changes?since=yesterday").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["changes", "best/crm-software", "product/x", "topics/software"],
+)
+@pytest.mark.parametrize(
+    "polls",
+    [
+        [*POLLS, failed("A", at="2026-01-29T06:00:00Z")],
+        [*POLLS, *FINEST],
+        [answered("A", ["x", "z"], "2026-01-01T06:00:00Z"), failed("A", at="2026-01-02T06:00:00Z")],
+    ],
+    ids=["a failed poll", "answers to a wording that does not stand yet", "no change yet"],
+)
+def test_a_feed_is_as_new_as_its_newest_entry(tmp_path: Path, path: str, polls: list[Poll]) -> None:
+    """Readers that go by the feed's own time miss no change, and are not woken without one."""
+    part = {"slug": "all", "title": "All", "categories": ["crm-software"]}
+    topic = {"slug": "software", "title": "Software", "parts": [part]}
+    write_json(write_data(tmp_path, polls=polls) / "topics.json", {"version": 1, "topics": [topic]})
+    answer = app_over(tmp_path).test_client().get(f"/feeds/{path}.atom")
+    feed = ET.fromstring(answer.data)  # noqa: S314 - our own
+    times = [e.findtext(f"{ATOM}updated", "") for e in feed.findall(f"{ATOM}entry")]
+    assert feed.findtext(f"{ATOM}updated") == max(times, default=polls[0].polled_at)

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from store.web.snapshot_view import SnapshotView
 
 ENTRIES = 100
+NEVER = "1970-01-01T00:00:00Z"
+"""When a feed was updated that nothing was ever answered for."""
 
 
 def of_all(view: SnapshotView) -> dict[str, Any]:
     """The changes of all categories."""
+    known = [aggregate.last_success for aggregate in view.snapshot.summary.living]
     return {
         "id": identity("feed", "changes"),
         "title": f"{view.site.name}: changes of a #1",
@@ -32,8 +35,7 @@ def of_all(view: SnapshotView) -> dict[str, Any]:
         "address": view.at.page("feeds/changes.atom"),
         "page": view.at.page("changes"),
         "proof": view.at.page("data/heads.jsonl"),
-        "updated": view.snapshot.summary.last_poll or "1970-01-01T00:00:00Z",
-        "items": _newest_items(view),
+        **_entries(_newest_items(view), max(filter(None, known), default=None)),
     }
 
 
@@ -46,8 +48,7 @@ def of_category(board: Leaderboard, view: SnapshotView) -> dict[str, Any]:
         "subtitle": f"When an assistant’s #1 becomes another product. “{board.question}”",  # noqa: RUF001
         "address": view.at.feed("best", board.slug),
         "page": view.at.category_page(board.slug),
-        "updated": board.newest,
-        "items": _items(reversed(changes), view),
+        **_entries(_items(reversed(changes), view), board.newest),
     }
 
 
@@ -67,8 +68,7 @@ def of_product(product: ProductProfile, view: SnapshotView) -> dict[str, Any]:
         "does.",
         "address": view.at.feed("product", product.slug),
         "page": view.at.product_page(product.slug),
-        "updated": max(aggregate.last_success or "" for aggregate in known),
-        "items": _items(changes, view),
+        **_entries(_items(changes, view), product.first_mention),
     }
 
 
@@ -83,9 +83,17 @@ def of_topic(topic: RankedTopic, view: SnapshotView) -> dict[str, Any]:
         "subtitle": "When an assistant's #1 for one of its categories becomes another product.",
         "address": view.at.feed("topics", topic.slug),
         "page": view.at.topic_page(topic.slug),
-        "updated": max((board.newest for board in boards), default="1970-01-01T00:00:00Z"),
-        "items": _items(changes, view),
+        **_entries(_items(changes, view), max((board.newest for board in boards), default=None)),
     }
+
+
+def _entries(items: list[dict[str, Any]], answered: str | None) -> dict[str, Any]:
+    """Return the items and the time of the newest; without any, that of an answer, if there is one.
+
+    Items also come from answers to a wording that does not stand, which no ranking counts.
+    """
+    times = [item["date_published"] for item in items]
+    return {"items": items, "updated": max(times, default=answered or NEVER)}
 
 
 def _newest(changes: Iterable[Change]) -> list[Change]:
