@@ -27,7 +27,6 @@ from store.web.pages.rendering import PageRenderer
 from store.web.pages.views import Pages
 from store.web.responding import Responder
 from store.web.snapshot_view import SnapshotView
-from store.web.warming import CacheWarmer
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -61,9 +60,8 @@ def create_app(settings: Settings | None = None) -> Flask:
         return hosts.host_names((base_url(catalogue), *catalogue.site.hosts, *settings.hosts))
 
     embeddings = Embeddings(settings.data_dir, settings.meaning_model)
-    cache = BodyCache()
-    store = Store(settings.data_dir, CacheWarmer(cache, view).warm)
-    responder = Responder(store, view, cache)
+    store = Store(settings.data_dir)
+    responder = Responder(store, view, BodyCache())
     api_docs, renderer = ApiDocs(responder.body), PageRenderer()
     app.extensions["settings"] = settings
     app.extensions["store"] = store

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
 from store.counting import deleted_slugs, history_files, latest_time, read_logs, states_of
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from store.records import Poll
     from store.snapshot import LineIndex, Snapshot
 
-    Fault = tuple[str, Exception]
-    Warm = Callable[[Snapshot, Callable[[], bool]], Sequence[Fault]]
-
 log = logging.getLogger(__name__)
 
 _GONE = "the data directory cannot be read any more; what it last held stays served"
@@ -48,25 +44,22 @@ class Store:
 
     ``made_at`` is when the current snapshot was made and ``looked_at`` when the files were last
     found to be what it shows, both in Unix seconds; ``exported_at`` is when they were last
-    published as a tree of files, as far as that was noted. ``warm`` makes what requests may ask
-    for, see :meth:`prepare`.
+    published as a tree of files, as far as that was noted.
     """
 
-    def __init__(self, directory: Path, warm: Warm | None = None) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.history = History(directory / "history")
         self.made_at = self.looked_at = 0.0
         self.exported_at: float | None = None
         self._files = Files(directory)
         self.last_good = LastGood(directory)
-        self._warm = warm
         self._reloading = threading.Lock()
         self._lock = threading.RLock()
         self._signatures: dict[str, Signature | Problem | None] = {}
         self._snapshot: Snapshot | None = None
         self._summary_due = False
         self._fault: Problem | None = None
-        self._unmade: Problem | None = None
         self._unkept: Problem | None = None
         self._clashes: tuple[Problem, ...] = ()
         self._told: frozenset[Problem] = frozenset()
@@ -87,7 +80,7 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        found = (self._fault, self._unmade, self._unkept, self.history.fault)
+        found = (self._fault, self._unkept, self.history.fault)
         faults = [fault for fault in found if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
@@ -124,13 +117,21 @@ class Store:
             self.exported_at = self.last_good.exported_at()
             self._tell()
 
-    def keep_current(self, debounce: Callable[[], object] | None = None) -> None:
-        """Reload, come what may: a fault is logged once, is a problem, and is tried again."""
+    def keep_current(
+        self, debounce: Callable[[], object] | None = None, *, prepare: bool = False
+    ) -> None:
+        """Reload, come what may: a fault is logged once, is a problem, and is tried again.
+
+        With ``prepare`` no search waits for its index, now or after any later change.
+        """
+        before = self._fault
         try:
             self.reload(debounce)
+            if prepare:
+                self.snapshot.summary.prepare()
         except Exception as error:  # else one odd file would end all watching, unseen
             fault = Problem(".", 1, 1, f"the files could not be taken in: {type(error).__name__}")
-            if fault != self._fault:
+            if fault != before:
                 log.exception("the files could not be taken in; the last good state stays served")
             self._fault = fault
 
@@ -149,18 +150,6 @@ class Store:
                 message = f"{why} version of a file that is broken then, and lost history is unseen"
                 unkept = Problem(".last-good", 1, 1, message, "warning")
         self._unkept = unkept
-
-    def prepare(self) -> None:
-        """Make what requests may ask for, so that not even the first of them waits for it.
-
-        What cannot be made is a problem, logged once. A snapshot that is no longer current is left.
-        """
-        faults: Sequence[Fault] = ()
-        warmed: Snapshot | None = None
-        while self._warm and warmed is not self.snapshot:
-            warmed = self.snapshot
-            faults = self._warm(warmed, partial(self._is_current, warmed))
-        self._tell_unmade(faults)
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
         """Append polls of one category to history, then show them; see :meth:`History.append`."""
@@ -253,24 +242,9 @@ class Store:
         self._snapshot = snapshot
         self.made_at = time.time()
 
-    def _is_current(self, snapshot: Snapshot) -> bool:
-        return snapshot is self._snapshot
-
-    def _tell_unmade(self, faults: Sequence[Fault]) -> None:
-        """Keep what could not be made as a problem, and log the first of it if that is new."""
-        unmade = None
-        if faults:
-            name, error = faults[0]
-            others = " and others" if len(faults) > 1 else ""
-            why = f"{name}{others} cannot be made: {type(error).__name__}"
-            unmade = Problem(".", 1, 1, why)
-            if unmade != self._unmade:
-                log.error("%s", why, exc_info=error)
-        self._unmade = unmade
-
     def _tell(self) -> None:
         """Log every problem of the files that was not there at the last look."""
-        problems = frozenset(self.problems) - {self._unmade}
+        problems = frozenset(self.problems)
         for problem in sorted(problems - self._told):
             log.log(_SEVERITIES[problem.severity], "%s", problem)
         self._told = problems

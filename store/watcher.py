@@ -45,14 +45,9 @@ class Watcher:
 def _watch(store: weakref.ref[Store], around: Around, every: float, debounce: float) -> None:
     """Look again and again, until nobody holds the store any more."""
     pause = threading.Event()
-    first = True  # what began this has just looked
     while held := store():
         with around(held):
-            if not first:
-                held.keep_current(lambda: pause.wait(debounce))
-            held.prepare()
-            if not first:
-                held.keep()
-        first = False
+            held.keep_current(lambda: pause.wait(debounce), prepare=True)
+            held.keep()
         del held
         pause.wait(every)

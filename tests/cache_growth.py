@@ -50,8 +50,7 @@ def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
 
     def look() -> None:
         with background(store):
-            store.flush()
-            store.prepare()
+            store.keep_current(prepare=True)
 
     for number, slug in enumerate(islice(cycle(slugs), polls)):
         snapshot = store.snapshot

@@ -225,7 +225,7 @@ def test_no_line_that_can_be_sealed_stops_the_service(
     try:
         path.write_bytes(whole + line)
         store = store_of(app_over(data))
-        store.prepare()
+        store.keep_current(prepare=True)
         assert bodies(store)
         counted = len(store.snapshot.line_indexes[CRM].models)
         assert (counted, len(store.problems)) in {(6, 0), (5, 1)}

@@ -9,7 +9,6 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
 from builders import answered, app_over, bodies, prepared, same_as_fresh, write_json
@@ -18,8 +17,6 @@ from hypothesis import strategies as st
 
 from store.rankings.search import Index
 from store.watcher import Watcher
-from store.web import resolution
-from store.web.snapshot_view import SnapshotView
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,10 +24,6 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from store.memory import Store
-    from store.rankings.products import ProductProfile
-    from store.web.cache import EncodedBody
-    from store.web.resolution import Resource
-    from store.web.responding import Responder
 
 
 @pytest.fixture
@@ -189,71 +182,6 @@ def test_recording_does_not_wait_for_a_file_to_settle(directory: Path, store: St
     assert same_as_fresh(store, directory)
 
 
-def is_all_made(app: Flask) -> bool:
-    """Whether no request would have to wait for anything to be made."""
-    responder = app.extensions["responder"]
-    view = responder.view()
-    snapshot, summary = view.snapshot, view.snapshot.summary
-    resources = [
-        *(resolution.document(name, view) for name in resolution.DOCUMENTS),
-        *(resolution.verdict(board, view) for board in snapshot.leaderboards.values()),
-        *(resolution.record(product, view) for product in snapshot.products.values()),
-    ]
-    return (
-        all(is_kept(responder, resource) for resource in resources)
-        and "product_redirects" in vars(summary)
-        and summary.index.is_prepared
-    )
-
-
-def is_kept(responder: Responder, resource: Resource) -> bool:
-    """Whether the body of a resource is there without being made."""
-
-    def make() -> EncodedBody:
-        raise LookupError
-
-    try:
-        responder.body(msgspec.structs.replace(resource, make=make))
-    except LookupError:
-        return False
-    return True
-
-
-def test_what_a_change_takes_away_is_made_again_before_anybody_asks(
-    directory: Path, store: Store, app: Flask
-) -> None:
-    """The watcher makes every body, the old addresses and the search index, and makes them anew."""
-    Watcher(store, every=0.01, debounce=0.01).ensure_running()
-    before = store.snapshot
-    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
-    deadline = time.monotonic() + 30
-    while store.snapshot is before or not is_all_made(app):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def test_preparing_turns_to_the_snapshot_that_polls_have_made_current(
-    store: Store, app: Flask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else, as long as polls come in, it would make bodies that nobody is shown.
-
-    What failed for the one before is not told of it.
-    """
-    first, make = store.snapshot, SnapshotView.product_record
-
-    def make_while_a_poll_comes_in(*given: Any) -> Any:
-        monkeypatch.setattr(SnapshotView, "product_record", make)
-        store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
-        store.flush()
-        raise KeyError
-
-    monkeypatch.setattr(SnapshotView, "product_record", make_while_a_poll_comes_in)
-    store.prepare()
-    assert store.snapshot is not first
-    assert is_all_made(app)
-    assert store.problems == ()
-
-
 def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> None:
     """With nobody asking, an edit is served within moments, once it holds still."""
     Watcher(store, every=0.01, debounce=0.01).ensure_running()
@@ -307,38 +235,6 @@ def test_a_fault_in_preparing_ends_no_watching(
         time.sleep(0.01)
 
 
-def test_a_body_that_cannot_be_made_is_a_problem_until_it_can(
-    store: Store, app: Flask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It has a name, is logged once, and all others are made."""
-    make = SnapshotView.product_record
-
-    def fail(view: SnapshotView, product: ProductProfile, *given: Any) -> Any:
-        if product.slug == "zoho-crm":
-            raise KeyError
-        return make(view, product, *given)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(SnapshotView, "product_record", fail)
-        for _ in range(3):
-            store.prepare()
-            store.keep_current()
-        assert [str(problem) for problem in store.problems] == [
-            ".:1:1: the record of zoho-crm cannot be made: KeyError"
-        ]
-        view = app.extensions["responder"].view()
-        assert [
-            product.slug
-            for product in store.snapshot.products.values()
-            if not is_kept(app.extensions["responder"], resolution.record(product, view))
-        ] == ["zoho-crm"]
-        assert store.snapshot.summary.index.is_prepared
-    assert len([r for r in caplog.records if r.thread == threading.get_ident()]) == 1
-    store.prepare()
-    assert store.problems == ()
-    assert is_all_made(app)
-
-
 def test_descriptions_follow_from_the_files_alone(
     directory: Path, store: Store, app: Flask
 ) -> None:
@@ -362,10 +258,10 @@ def test_the_watcher_ends_with_its_store() -> None:
     class Fleeting:
         made_at = 0.0
 
-        def keep_current(self, *_: Any) -> None:
+        def keep_current(self, *_: Any, **__: Any) -> None:
             """Look at nothing."""
 
-        prepare = keep = keep_current
+        keep = keep_current
 
     store: Any = Fleeting()
     others = set(threading.enumerate())
