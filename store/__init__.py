@@ -14,6 +14,7 @@ An import may only point down this list, and modules on one line do not import e
     snapshot
     counting
     files | history | rankings
+    search
     data_file
     proof
     validation | last_good | listing | claims

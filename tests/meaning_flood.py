@@ -33,7 +33,7 @@ import servers
 from test_search_load import CATEGORY, Reader, search
 
 from store.memory import Store
-from store.rankings.search import LIKELY
+from store.search import LIKELY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
-    from store.rankings.search import Document
+    from store.search import Document
 
 SHAPE = struct.Struct("<26e")
 

@@ -19,7 +19,7 @@ from store.embeddings import model, vectors
 from store.embeddings.comparing import RETRY_AFTER, SHARE, Embeddings
 from store.embeddings.model import ModelError, SentenceModel
 from store.embeddings.vectors import VectorFile, VectorsError, key_of
-from store.rankings.search import Document
+from store.search import Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,14 +22,14 @@ from search_evaluation import (
     tabulate,
 )
 
-from store.rankings.search import SURE
+from store.search import SURE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flask import Flask
 
-    from store.rankings.search import Document, Index
+    from store.search import Document, Index
 
 
 @pytest.fixture(scope="module")

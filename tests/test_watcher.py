@@ -15,7 +15,7 @@ from builders import answered, app_over, bodies, prepared, same_as_fresh, write_
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.rankings.search import Index
+from store.search import Index
 from store.watcher import Watcher
 
 if TYPE_CHECKING:

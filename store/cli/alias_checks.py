@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from store.rankings.search.words import FILLERS, singular, words_of
+from store.search.words import FILLERS, singular, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

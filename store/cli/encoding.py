@@ -11,8 +11,8 @@ from store.cli import app_settings, plural, with_data
 from store.embeddings.model import ModelError, SentenceModel, find
 from store.embeddings.vectors import VECTORS, VectorFile, VectorsError, encode, key_of, texts_of
 from store.files import Catalogue, Files
-from store.rankings.search import Document, Index
 from store.records import Problem
+from store.search import Document, Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

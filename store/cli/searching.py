@@ -9,12 +9,12 @@ import click
 from store.cli import app_settings, with_data
 from store.embeddings.comparing import Embeddings
 from store.memory import Store
-from store.rankings.search import MOST_RELATED, Document, Index
+from store.search import MOST_RELATED, Document, Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from store.rankings.search.meaning import Likeness
+    from store.search.nearness import Likeness
 
 
 @click.command()
@@ -72,6 +72,6 @@ def _why(query: str, index: Index) -> Iterator[str]:
                 f'  "{reason.asked}" for "{reason.told}": '
                 f"likeness {reason.likeness:.2f}, weight {reason.weight:.2f}"
             )
-    for slug, words in index.explain_meaning(query, MOST_RELATED).items():
+    for slug, words in index.explain_nearness(query, MOST_RELATED).items():
         added = ", ".join(f"{word} {weight:.2f}" for word, weight in words.items())
         yield f"\nnearest in meaning: {slug}, {sum(words.values()):.2f} = {added}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from store.embeddings.model import Model, ModelFiles
     from store.listing import Signature
-    from store.rankings.search import Document
+    from store.search import Document
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from store.rankings import assistants, experiments, products, topics
 from store.rankings.certainty import Level
 from store.rankings.mentions import Trends
 from store.rankings.names import slugs
-from store.rankings.search import Document, Index
+from store.search import Document, Index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

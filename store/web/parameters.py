@@ -7,8 +7,8 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
-from store.rankings.search import Kind
 from store.records import is_slug
+from store.search import Kind
 from store.web.as_of import newest_day
 from store.web.errors import BadParameters
 from store.web.resources import ParameterError

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.products import ProductProfile
-    from store.rankings.search import Kind
     from store.rankings.topics import RankedTopic
+    from store.search import Kind
     from store.snapshot import Snapshot
     from store.web.as_of import Lines
     from store.web.resources import Suggestion

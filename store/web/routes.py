@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import Struct
 
-from store.rankings.search import Kind
 from store.records import SLUG_SCHEMA
+from store.search import Kind
 from store.web import history_resources as history_wire
 from store.web import resources as wire
 from store.web import search_resources as search_wire

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from store.rankings.search import Label
+from store.search import Label
 from store.web.resources import Api, CertaintyLevel, Date, JsonObject, LevelSentence, Page, Verdict
 
 Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches, from 0 to 1.")]

@@ -10,7 +10,7 @@ from store.web.certainty_view import CertaintyView
 if TYPE_CHECKING:
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.products import ProductProfile
-    from store.rankings.search import Hit, Hits
+    from store.search import Hit, Hits
     from store.web.snapshot_view import SnapshotView
 
 TOP = 5

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
-    from store.rankings.search import Hits, Kind
     from store.records import WrittenExperiment
+    from store.search import Hits, Kind
     from store.snapshot import Snapshot
 
 MOST_MENTIONED = 100

@@ -15,14 +15,14 @@ from functools import cache
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
-from store.rankings.search.inverted_index import Document
-from store.rankings.search.words import FILLERS, FUNCTION_WORDS, root, words_of
+from store.search.inverted_index import Document
+from store.search.words import FILLERS, FUNCTION_WORDS, root, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from store.rankings.search.synonyms import Synonyms
-    from store.rankings.search.words import Words
+    from store.search.synonyms import Synonyms
+    from store.search.words import Words
 
 SATURATION, LENGTH = 2.0, 0.75
 """BM25's k1 and b: what a further mention adds, and how far a long bag is discounted."""
@@ -55,7 +55,7 @@ class Nearness(NamedTuple):
     lead: float
 
 
-class MeaningIndex:
+class NearnessIndex:
     """One bag of words for each category."""
 
     def __init__(self, items: Sequence[Document], synonyms: Synonyms) -> None:

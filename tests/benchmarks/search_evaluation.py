@@ -1,10 +1,9 @@
 """The relevance of search, class by class, on the judged queries of `tests/data/search`.
 
-    python tests/search_evaluation.py                          an index in this process
-    python tests/search_evaluation.py http://127.0.0.1:8000    a server that serves the catalogue
-    python tests/search_evaluation.py --errors                 and each query that went wrong
-    python tests/search_evaluation.py --meaning                with the installed sentence model
-    python tests/search_evaluation.py --write DIR              a data directory with the catalogue
+    python tests/benchmarks/search_evaluation.py [BASE_URL]    an index in this process, or a server
+        --errors       and each query that went wrong
+        --meaning      with the installed sentence model
+        --write DIR    no more than a data directory with the catalogue
 
 The catalogue and the queries are copies of the project's evaluation set. Its names are facts to
 search for; it ranks nothing. Negatives are queries to which nothing is the right answer.
@@ -29,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.path[:0] = [str(Path(__file__).resolve().parents[i]) for i in (1, 2)]
 
 from builders import answered, write_data
 
@@ -38,14 +37,14 @@ from store.embeddings.model import SentenceModel, find
 from store.embeddings.vectors import VectorFile, encode, texts_of
 from store.line_codec import encode_line
 from store.rankings.names import slug as slug_of
-from store.rankings.search import Compare, Document, Hits, Index
-from store.rankings.search.query import PREPOSITIONS
-from store.rankings.search.words import Words, singular, words_of
+from store.search import Compare, Document, Hits, Index
+from store.search.query import PREPOSITIONS
+from store.search.words import Words, singular, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 JUDGED = TESTS / "data" / "search"
 DATA = TESTS.parent / "data"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
-from store.rankings.search.words import (
+from store.search.words import (
     ARTICLES,
     BEFORE_NAMES,
     FILLERS,
@@ -19,7 +19,7 @@ from store.rankings.search.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from store.rankings.search.inverted_index import InvertedIndex, Posting, TermKind
+    from store.search.inverted_index import InvertedIndex, Posting, TermKind
 
 LIKENESS: Final[dict[TermKind, float]] = {
     "word": 1.0,

@@ -16,7 +16,7 @@ from search_evaluation import (
     read_queries,
 )
 
-from store.rankings.search import Document, Hit, Hits, Index
+from store.search import Document, Hit, Hits, Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """The relevance of search on a file of judged queries about the shipped catalogue.
 
-    python tests/relevance.py FILE...               recall, negatives, precision of each label
-    python tests/relevance.py --errors FILE...      and each query that went wrong
-    python tests/relevance.py --meaning FILE...     with the sentence model; after `flask meaning`
+    python tests/benchmarks/relevance.py FILE...     recall, negatives, precision of each label
+        --errors     and each query that went wrong
+        --meaning    with the sentence model; after `flask meaning`
 
 A file is a list of `{query, targets, class, kind}`. Targets are slugs of categories; where `kind`
 is `brand`, names of products. Without targets a query is a negative: nothing should be found. A
@@ -22,19 +22,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from store.embeddings.comparing import Embeddings
 from store.memory import Store
-from store.rankings.search import SURE
+from store.search import SURE
 from store.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from store.rankings.search import Compare, Hit, Index
+    from store.search import Compare, Hit, Index
 
-DATA = Path(__file__).resolve().parent.parent / "data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 
 
 class Judged(msgspec.Struct, frozen=True):

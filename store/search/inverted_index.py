@@ -17,7 +17,7 @@ from msgspec import Struct
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from store.rankings.search.words import (
+from store.search.words import (
     FILLERS,
     FUNCTION_WORDS,
     Words,
@@ -29,7 +29,7 @@ from store.rankings.search.words import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from store.rankings.search.synonyms import Synonyms
+    from store.search.synonyms import Synonyms
 
 TermKind = Literal["word", "singular", "part", "joined", "initials", "domain", "group"]
 

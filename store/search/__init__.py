@@ -3,11 +3,11 @@
 `words` tokenises, `synonyms` maps phrases to groups, `inverted_index` indexes one array, `query`
 interprets a query in it, `scoring` rates a title. A query is interpreted once per array; only
 titles with a posting are candidates, and only the likeliest of them are scored. Where no score is
-that of an exact match, `meaning` compares the query with all that is said of each category.
+that of an exact match, `nearness` compares the query with all that is said of each category.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
-`tests/search_evaluation.py` gives for another value; with these, 667 of 694 first hits are right,
-and 5 of 354 negatives (queries without an answer) get one.
+`tests/benchmarks/search_evaluation.py` gives for another value; with these, 667 of 694 first hits
+are right, and 5 of 354 negatives (queries without an answer) get one.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import structs
 
-from store.rankings.search.inverted_index import Document, InvertedIndex, Posting, Title
-from store.rankings.search.meaning import Compare, Likeness, MeaningIndex, Nearness, fused
-from store.rankings.search.query import Match, ParsedQuery, parse_query
-from store.rankings.search.scoring import score
-from store.rankings.search.synonyms import Synonyms
-from store.rankings.search.words import Words, singular, words_of
+from store.search.inverted_index import Document, InvertedIndex, Posting, Title
+from store.search.nearness import Compare, Likeness, Nearness, NearnessIndex, fused
+from store.search.query import Match, ParsedQuery, parse_query
+from store.search.scoring import score
+from store.search.synonyms import Synonyms
+from store.search.words import Words, singular, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -159,20 +159,20 @@ class Index:
 
     def prepare(self) -> None:
         """Build the index now, so that no search waits for it."""
-        _ = self._categories, self._brands, self._meaning
+        _ = self._categories, self._brands, self._nearness
 
     @property
     def is_prepared(self) -> bool:
         """Whether the index is built."""
-        return vars(self).keys() >= {"_categories", "_brands", "_meaning"}
+        return vars(self).keys() >= {"_categories", "_brands", "_nearness"}
 
     @cached_property
     def _categories(self) -> InvertedIndex:
         return InvertedIndex(self.given[0], self._ordinary, self._synonyms)
 
     @cached_property
-    def _meaning(self) -> MeaningIndex:
-        return MeaningIndex(self.given[0], self._synonyms)
+    def _nearness(self) -> NearnessIndex:
+        return NearnessIndex(self.given[0], self._synonyms)
 
     @cached_property
     def compared(self) -> tuple[Document, ...]:
@@ -218,7 +218,7 @@ class Index:
         related: list[str] = []
         likeness: Likeness | None = {}
         if best < EXACT:
-            near = self._meaning.nearest(self._spelt(words_of(query)), NEAR)
+            near = self._nearness.nearest(self._spelt(words_of(query)), NEAR)
             categories = _corrected(titled, near)
             best = max((*categories.values(), *brands.values()), default=0)
             if best < LIKELY:
@@ -238,11 +238,11 @@ class Index:
         )
         return [each for kind, index in arrays for each in _explained(query, kind, index, limit)]
 
-    def explain_meaning(self, query: str, limit: int = 3) -> dict[str, dict[str, float]]:
+    def explain_nearness(self, query: str, limit: int = 3) -> dict[str, dict[str, float]]:
         """Return what each shared word, by its root, adds to the categories nearest in meaning."""
         words = self._spelt(words_of(query))
-        nearest = self._meaning.nearest(words, limit)
-        return {slug: self._meaning.shared(words, slug) for slug in nearest.shares}
+        nearest = self._nearness.nearest(words, limit)
+        return {slug: self._nearness.shared(words, slug) for slug in nearest.shares}
 
     def _spelt(self, words: Words) -> Words:
         """Return the words with typing mistakes mended."""
@@ -250,7 +250,7 @@ class Index:
 
     def _mended(self, word: str) -> str:
         """Return the likeliest word that one may mistype, or itself."""
-        if self._meaning.knows(word) or self._categories.is_ordinary(word):
+        if self._nearness.knows(word) or self._categories.is_ordinary(word):
             return word
         near = self._categories.mistyped(word)
         return max(near, key=lambda other: other[1], default=(word, 0))[0]

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from store.rankings.search.words import FUNCTION_WORDS, Words, root, singular, words_of
+from store.search.words import FUNCTION_WORDS, Words, root, singular, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

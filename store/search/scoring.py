@@ -11,8 +11,8 @@ from rapidfuzz import fuzz
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from store.rankings.search.inverted_index import Posting, Title
-    from store.rankings.search.query import Match, ParsedQuery
+    from store.search.inverted_index import Posting, Title
+    from store.search.query import Match, ParsedQuery
 
 QUERY_SHARE, TITLE_SHARE, TEXT_SHARE = 0.55, 0.3, 0.15
 """Shares of a keyword score: the query covered, the title covered, the likeness of the texts.
