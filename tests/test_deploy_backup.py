@@ -10,13 +10,20 @@ import json
 import os
 import shutil
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import servers
+from builders import answered, append
 from deployed import Unit, printed
 from processes import flask, polls, provider, started, until, write_real
+
+from store.proof import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,6 +148,50 @@ def waiting() -> str:
 def snapshots(tmp_path: Path) -> int:
     """How many backups there are."""
     return len(json.loads(restic(tmp_path, "snapshots", "--json")) or ())
+
+
+@contextmanager
+def days_that_close(data: Path) -> Iterator[None]:
+    """Append to every file and close the day, again and again, inside the block."""
+    end, proof = threading.Event(), Proof(data)
+
+    def work() -> None:
+        day = date(2026, 1, 1)
+        while not end.is_set():
+            time = f"{day}T06:00:00Z"
+            append(data, [answered("GPT", ["X"], time, slug=slug) for slug in SLUGS[:40]])
+            proof.close(str(day))
+            day += timedelta(1)
+
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(work)
+        until(lambda: len(proof.load().heads) > 1)
+        yield
+        closed = len(proof.load().heads)
+        until(lambda: len(proof.load().heads) > closed)
+        end.set()
+        working.result()
+
+
+@needs_restic
+@needs_rclone
+@pytest.mark.parametrize("job", ["backup", "replica"])
+def test_a_copy_has_all_that_its_proof_lists(tmp_path: Path, job: str) -> None:
+    """Though days are closed one after the other while it is made."""
+    data = write_real(tmp_path / "data", "http://127.0.0.1", SLUGS[:40])
+    (data / "labs").mkdir()
+    for n in range(4):  # long to read, between history and proof
+        (data / "labs" / f"video-{n}").write_bytes(os.urandom(32_000_000))
+    copy, variables = tmp_path / "copy", repository(tmp_path)
+    unit = Unit(printed(data, f"rankings-{job}.service"), REPLICA=str(copy), **variables)
+    restic(tmp_path, "init")
+    with days_that_close(data):
+        code, output = unit.run()
+        assert code == 0, output
+    if job == "backup":
+        restic(tmp_path, "restore", "latest", "--target", str(copy))
+    checked = flask(copy, "check")
+    assert checked.returncode == 0, checked.stdout
 
 
 @needs_restic
