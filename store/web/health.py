@@ -155,7 +155,7 @@ def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
     errors = [str(problem) for problem in problems if problem.severity == "error"]
     if errors:
         some = "; ".join(errors[:QUOTED]) + ("; …" if len(errors) > QUOTED else "")
-        yield f"The data has {len(errors)} error{'s' if len(errors) > 1 else ''}: {some}."
+        yield f"The data has {len(errors)} error{'s' if len(errors) > 1 else ''}: {some}"
     if looked_ago >= UNSEEN_AFTER:
         yield f"The files were last looked at {looked_ago} seconds ago; restart the server."
 
