@@ -57,18 +57,20 @@ class Proof:
         return parse(ledger or b"", heads or b"")
 
     @contextmanager
-    def locked(self, *, shared: bool = False) -> Iterator[None]:
+    def locked(self, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
         """Exclude closing while appending (``shared``), or everybody while closing.
 
         The ledger of a directory without history is begun on the way.
 
         Raises:
+            BlockingIOError: another one has the lock, and nobody was to ``wait``.
             OSError: the folder cannot be made or written to.
         """
         make_folder(self._home)
         handle = os.open(self._home / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o640)
         try:
-            fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
             is_new = not (self._home / LEDGER).exists() and not (self._home / HEADS).exists()
             if is_new and not self._files():
                 self._append(LEDGER, b"")
@@ -76,16 +78,17 @@ class Proof:
         finally:
             os.close(handle)
 
-    def close(self, through: str) -> list[Head]:
+    def close(self, through: str, *, wait: bool = True) -> list[Head]:
         """Close every day with new lines up to and including ``through``; return the new heads.
 
         What a crash leaves between ledger and head is taken up here, from the same lines.
 
         Raises:
+            BlockingIOError: a poll or a copy is just being written, and nobody was to ``wait``.
             LedgerError: see :meth:`load`; nothing was written.
             OSError: it could not be written; days before the one at fault are closed.
         """
-        with self.locked():
+        with self.locked(wait=wait):
             ledger, heads = self.load(), list[Head]()
             entries = [entry for file in self._files() for entry in self._open(ledger, file)]
             days = {entry.day for entry in entries} | ledger.pending

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
-from typing import TYPE_CHECKING
+import multiprocessing
+import os
+import signal
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, append, write_data
@@ -13,12 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.history import History, HistoryError
-from store.ledger import Entry, Head, Ledger, LedgerError, Present, parse
+from store.ledger import Entry, Head, Ledger, LedgerError, Present, day_of, parse
 from store.memory import Store
 from store.proof import Proof
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from conftest import Report
 
 SLUG = "crm-software"
 VECTOR = {
@@ -206,6 +214,87 @@ def test_heads_that_are_gone_are_missed() -> None:
     """A ledger of two days without their heads is an error: other heads must not replace them."""
     with pytest.raises(LedgerError, match="a head of ledger"):
         parse(VECTOR_LEDGER, b"")
+
+
+class Killing:
+    """The ``os`` module whose nth write or fsync is the last thing that a process does."""
+
+    def __init__(self, nth: int) -> None:
+        self._left = nth
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(os, name)
+        if name not in ("write", "fsync", "ftruncate"):
+            return real
+
+        def call(*arguments: Any) -> Any:
+            self._left -= 1
+            if self._left == 0:
+                if name == "write":
+                    handle, data = arguments
+                    real(handle, data[: len(data) // 2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*arguments)
+
+        return call
+
+
+def close_and_die(data: Path, nth: int) -> None:
+    """Close all days, killed at the nth write, fsync or truncation."""
+    with pytest.MonkeyPatch.context() as patch:
+        replace_os(patch, Killing(nth))
+        Proof(data).close("2026-01-31")
+
+
+@pytest.mark.slow
+def test_a_closing_that_was_killed_closes_nothing_twice(tmp_path: Path, report: Report) -> None:
+    """50 kill -9 wherever a closing writes: the next one ends with the ledger of one whole."""
+    files = {
+        f"f-{number}": b"".join(line(f"2026-01-{day:02}") + b"\n" for day in (1, 2, 2, number + 3))
+        for number in range(9)
+    }
+    whole = directory(tmp_path / "whole", files)
+    Proof(whole).close("2026-01-31")
+    killed = 0
+    for nth in range(1, 51):
+        data = directory(tmp_path / str(nth), files)
+        process = multiprocessing.get_context("fork").Process(
+            target=close_and_die, args=(data, nth)
+        )
+        process.start()
+        process.join(60)
+        killed += process.exitcode == -signal.SIGKILL
+        Proof(data).close("2026-01-31")
+        assert written(data) == written(whole)
+    report(f"{killed} closings killed")
+    assert killed == 50
+
+
+@pytest.mark.slow
+def test_appending_at_midnight_while_the_day_closes(tmp_path: Path, report: Report) -> None:
+    """1,000 times: whatever is acknowledged is closed under its own day, the rest refused."""
+    data = write_data(tmp_path)
+    midnight, refused = datetime(2026, 1, 2, tzinfo=UTC), 0
+    for number in range(1000):
+        day = midnight + timedelta(days=number)
+        before = f"{day - timedelta(days=1):%Y-%m-%d}"
+        closing = threading.Thread(target=Proof(data).close, args=(before,))
+        closing.start()
+        for moment in (day - timedelta(seconds=1), day):
+            try:
+                append(data, [answered("A", ["X"], rfc3339(moment))])
+            except HistoryError:
+                refused += 1
+        closing.join()
+    Proof(data).close("2030-01-01")
+    ledger, size = Proof(data).load(), 0
+    lines = (data / f"history/{SLUG}.jsonl").read_bytes()
+    for closed, end in ledger.ends[SLUG]:
+        assert {day_of(text) for text in lines[size:end].splitlines()} == {closed}
+        size = end
+    assert size == len(lines)
+    assert len(lines.splitlines()) == 2000 - refused
+    report(f"{refused} of 2,000 polls came after their day was closed and were refused")
 
 
 def test_nothing_is_added_to_a_closed_day(tmp_path: Path) -> None:

@@ -73,3 +73,13 @@ def test_a_ledger_that_is_damaged_or_in_the_way_is_told_until_it_is_mended(
     closing.look(NOON)
     assert Proof(data).load().closed == DAYS[-1]
     assert not closing.reason
+
+
+def test_a_closing_does_not_wait_for_a_copy(data: Path) -> None:
+    """While restic holds the lock nothing closes, and polling goes on; afterwards it does."""
+    closing, proof = DayClosing(data), Proof(data)
+    with proof.locked(shared=True):
+        closing.look(NOON)
+    assert (closing.reason, proof.load().closed) == (None, "")
+    closing.look(NOON)
+    assert proof.load().closed == DAYS[-1]

@@ -38,7 +38,10 @@ class DayClosing:
             return
         before, self.reason = self.reason, None
         try:
-            heads = self._proof.close(through)
+            heads = self._proof.close(through, wait=False)
+        except BlockingIOError:  # a backup may take minutes; the next look comes
+            self.reason = before
+            return
         except (LedgerError, OSError) as error:
             why = str(error)
             if isinstance(error, OSError):
