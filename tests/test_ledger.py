@@ -7,8 +7,12 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,9 +28,9 @@ from store.proof import Proof
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Report
+
+ROOT = Path(__file__).parent.parent
 
 SLUG = "crm-software"
 VECTOR = {
@@ -403,3 +407,20 @@ def test_a_kept_root_over_all_lines_commits_to_those_that_are_not_closed(tmp_pat
     assert (head.lines, head.root) == (later.lines, later.root)
     store.reload()
     assert store.snapshot.present == Present(7, 7, head.root)
+
+
+def test_the_checker_of_the_readme_finds_what_we_find(tmp_path: Path) -> None:
+    """Its few lines verify the shipped data from the format's words alone, and miss no forgery."""
+    text = (ROOT / "data/README.md").read_text(encoding="utf-8")
+    program = text.partition("<!-- ledger checker -->\n```python\n")[2].partition("```")[0]
+    assert len(program.splitlines()) <= 20
+    run = partial(subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True)
+    shipped = run(cwd=ROOT / "data", check=True).stdout
+    root = Proof(ROOT / "data").load().chain.hex()
+    assert shipped == f"verified: 9281 lines, root {root}\n"
+    data = directory(tmp_path, VECTOR)
+    Proof(data).close("2026-01-31")
+    assert run(cwd=data).returncode == 0
+    path = data / "history/drone.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[::-1]))
+    assert "AssertionError: drone" in run(cwd=data).stderr
