@@ -17,7 +17,7 @@ An import may only point down this list, and modules on one line do not import e
     search
     data_file
     proof
-    validation | last_good | listing | claims
+    last_good
     json_positions
     line_codec | ledger
     records | settings

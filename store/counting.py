@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from store.files import Catalogue
     from store.history import History, Log, Stored
-    from store.records import Category, Poll
+    from store.records import Category, Poll, Site
 
 CLOCK_TOLERANCE = timedelta(minutes=10)
 """How far two clocks may differ before one of them is taken to be wrong."""
@@ -66,6 +66,18 @@ def beyond(polls: Iterable[Stored], withheld: Container[str], now: datetime) -> 
                 f'not polled, until it is withheld: flask withhold {poll.id} --reason "wrong clock"'
             )
             yield Problem(f"history/{stored.file}.jsonl", stored.line, 1, message)
+
+
+def invented(polls: int, site: Site) -> Problem | None:
+    """What is wrong if so many polls of sample assistants are in a history said to be real."""
+    if site.sample or not polls:
+        return None
+    message = (
+        f'"sample" is not true, and history holds {polls:,} invented answers of sample assistants: '
+        "begin the real site in a directory of its own (`flask init DIR`), or write "
+        '"sample": true; until then nothing is polled or published'
+    )
+    return Problem("site.json", 1, 1, message)
 
 
 def records(

@@ -18,6 +18,24 @@ if TYPE_CHECKING:
 ROOM = 1 << 16
 """Bytes of room without which a disk counts as full: more than what a poll writes."""
 
+Signature = tuple[int, int, int, int]
+"""Modification time in ns, size in bytes, inode, time of the last change of any kind in ns."""
+
+MISSING: Signature = (0, 0, 0, 0)
+"""The signature of a file that is not there."""
+
+
+def signature_of(status: os.stat_result) -> Signature:
+    """What differs when a file was changed or replaced."""
+    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns
+
+
+def signature_at(path: Path) -> Signature | None:
+    """What differs when a file was changed; ``None`` if there is none, or nobody may look."""
+    with suppress(OSError):
+        return signature_of(path.lstat())
+    return None
+
 
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
@@ -81,14 +99,11 @@ def check_regular(handle: int, path: Path) -> None:
 
 
 @contextmanager
-def drafted(
-    path: Path, data: bytes, mode: int = 0o644, modified: int | None = None
-) -> Iterator[Path]:
+def drafted(path: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
     """A file beside ``path`` with its new bytes, safe on the disk, to be put in its place.
 
     It has the mode of the file that is there, and its owner where we may give it away; else
-    ``mode``, and the folder's owner. ``modified`` is its time in ns, if not now. It is gone at the
-    end of the block.
+    ``mode``, and the folder's owner. It is gone at the end of the block.
 
     Raises:
         OSError: it could not be written.
@@ -102,8 +117,6 @@ def drafted(
             give(file.fileno(), path if is_there else path.parent)
             file.write(data)
             file.flush()
-            if modified is not None:
-                os.utime(file.fileno(), ns=(modified, modified))
             os.fsync(file.fileno())
     except OSError as error:
         error.filename = error.filename or str(path)  # a full disk names none
@@ -116,13 +129,13 @@ def drafted(
             draft.unlink(missing_ok=True)
 
 
-def atomic_write(path: Path, data: bytes, mode: int = 0o644, modified: int | None = None) -> None:
+def atomic_write(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Put bytes in a file's place in one step; see :func:`drafted`.
 
     Raises:
         OSError: they could not be written; what was there is as it was.
     """
-    with drafted(path, data, mode, modified) as draft:
+    with drafted(path, data, mode) as draft:
         draft.replace(path)
 
 

@@ -1,34 +1,33 @@
 """The hand-edited files: versioned JSON in, records or problems out. Nobody else opens them.
 
-A file that cannot be used is a :class:`Problem` with file, line and column; the last good version
-of it stays in use, and nothing a curator types can raise here. The same reading serves the
-server and ``flask check``.
+A file that cannot be used is a :class:`Problem` with file, line and column, and nothing a curator
+types can raise here. As long as the process lives, the last good version of a file stays in use;
+at a start there is none, and the file is left out. The same reading serves servers and commands.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
+from rapidfuzz import fuzz, process
 
-from store.claims import Claim, claims_of, disputed
 from store.data_file import (
     FOLDERS,
-    REQUIRED,
+    GOVERNING,
     SINGLE,
     UNREAD,
     Loaded,
+    folder_of,
     load,
-    may_be_named,
     problem_in,
     slug_of,
-    understand,
-    unusable,
 )
-from store.last_good import LastGood, unreadable
-from store.listing import MISSING, Listing, Signature, look_into, stable
+from store.disk import MISSING, Signature, signature_of
 from store.records import (
     Assistant,
     Category,
@@ -47,15 +46,13 @@ from store.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
-    from store import json_positions
-    from store.last_good import Version
+    from store.json_positions import JsonPath
     from store.records import Severity
 
-CRITICAL = (*REQUIRED, "withheld.json")
-"""What every answer follows from: without a good version of each nothing is served or polled."""
+Record = TypeVar("Record", bound=DataFile)
 
 _UNSAID = (
     "the answers of a sample assistant are invented, and site.json does not say so: "
@@ -65,12 +62,9 @@ _WRONGLY_SAID = (
     'site.json says "sample": true, and so that the answers of this real assistant are invented; '
     "take it out there"
 )
-
-Record = TypeVar("Record", bound=DataFile)
-_WITHHELD_IS_MISSING = (
-    "the file is missing, and it withheld polls; put it back, or write one with no entries if that "
-    "is meant"
-)
+_NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
+_LIKE_A_FILE, _LIKE_A_FOLDER = 80, 65
+"""Least likeness (of 100) for "did you mean": `withold.json` has 88, `category` 78, `images` 50."""
 
 
 class DataDirectoryError(Exception):
@@ -81,9 +75,9 @@ class Catalogue(Struct, frozen=True):
     """What the hand-edited files say. Slugs are file names.
 
     ``files`` names the files that are there, those that cannot be used among them.
-    ``without_critical`` are problems of critical files of which no good version is known.
-    ``disputed`` are category slugs that several unused files claim, and those files' own.
-    ``words_from`` is the notice that goes with ``words``.
+    ``unusable`` says why a file has no version in use, by its name; a former slug that several
+    files claim is there as the file that it would name. ``words_from`` is the notice that goes with
+    ``words``.
     """
 
     site: Site
@@ -96,36 +90,34 @@ class Catalogue(Struct, frozen=True):
     withheld: Mapping[str, Withholding]
     files: frozenset[str]
     problems: tuple[Problem, ...]
-    without_critical: tuple[Problem, ...] = ()
-    disputed: Mapping[str, Problem] = {}
+    unusable: Mapping[str, Problem] = {}
     topics: tuple[Topic, ...] = ()
     words_from: str = ""
 
     @property
-    def critical_errors(self) -> tuple[Problem, ...]:
-        """The errors in critical files, whether a good version is in use or not."""
-        found = (p for p in self.problems if p.file in CRITICAL and p.severity == "error")
-        return tuple(found)
+    def governing_errors(self) -> tuple[Problem, ...]:
+        """The errors in governing files as they are now, whatever version is in use."""
+        return tuple(p for p in self.problems if p.file in GOVERNING and p.severity == "error")
 
-    def check_critical(self) -> None:
-        """See that a good version of every critical file is in use.
+    @property
+    def unsettled(self) -> Problem | None:
+        """What leaves open whom to ask and at what cost, so that nothing is asked."""
+        settling = ("site.json", "models.json")
+        return next((p for p in self.governing_errors if p.file in settling), None)
+
+    def check_governing(self) -> None:
+        """See that a good version of every governing file is in use.
 
         Raises:
             DataDirectoryError: nothing that follows from these files may be shown or asked.
         """
-        if self.without_critical:
-            raise DataDirectoryError(
-                f"{self.without_critical[0]}; no good version of it is known, and nothing can be "
-                "shown or asked without one"
-            )
+        _refuse(self.unusable)
 
-    def fault_of_category(self, slug: str) -> Problem | None:
-        """Why a category is not there although nobody deleted it."""
-        if slug in self.disputed:
-            return self.disputed[slug]
-        files = (f"categories/{slug}.json", "categories") if slug not in self.categories else ()
-        errors = (p for p in self.problems if p.severity == "error")
-        return next((p for p in errors if p.file in files), None)
+    def fault_of(self, folder: str, slug: str) -> Problem | None:
+        """Why nothing is known of what a folder may hold under a slug; ``None`` if it is known."""
+        if slug in getattr(self, folder):
+            return None
+        return self.unusable.get(f"{folder}/{slug}.json") or self.unusable.get(folder)
 
     @property
     def former_names(self) -> dict[str, str]:
@@ -138,14 +130,10 @@ class Files:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._last_good = LastGood(directory)
-        self._seen: dict[str, Loaded] = {}
-        self._used: dict[str, Loaded] = {}
-        self._disputed: dict[str, Problem] = {}
-        self._odd: tuple[Problem, ...] = ()
+        self._loaded: dict[str, Loaded] = {}
+        self._listing = Listing({}, (), ())
+        self._bad_from_the_start: frozenset[str] = frozenset()
         self._catalogue: Catalogue | None = None
-        self._kept: dict[str, Version] | None = None
-        self._kept_of: Catalogue | None = None
 
     def scan(self, debounce: Callable[[], object] | None = None) -> Catalogue:
         """Look at every file; the same object comes back when nothing changed.
@@ -155,164 +143,122 @@ class Files:
         that does not is taken as it was, until the next scan.
 
         Raises:
-            DataDirectoryError: the directory is not there, or holds none of our files, or nobody
-                can say what was last good of them.
+            DataDirectoryError: the directory is not there, or holds none of our files.
         """
-        found = self._list()
-        known = {name: seen.signature for name, seen in self._seen.items()}
-        if debounce and found.files != known:
+        listing = self._list()
+        known = {name: file.signature for name, file in self._loaded.items()}
+        if debounce and listing.files != known:
             debounce()
-            found = stable(found, self._list(), known)
-        looked = {
+            listing = _settled(listing, self._list(), known)
+        files = {
             name: self._look(name, signature, calm=debounce is not None)
-            for name, signature in sorted(found.files.items())
+            for name, signature in sorted(listing.files.items())
         }
-        seen = {name: seen for name, seen in looked.items() if seen}
-        if not self._catalogue or seen != self._seen or found.problems != self._odd:
-            self._used, self._odd = self._undisputed(seen), found.problems
-            self._seen = seen
+        loaded = {name: file for name, file in files.items() if file}
+        is_same = loaded == self._loaded and listing.problems == self._listing.problems
+        if self._catalogue is None or not is_same:
+            self._loaded, self._listing = loaded, listing
             self._catalogue = self._gather()
         return self._catalogue
 
-    def keep(self) -> None:
-        """Let the versions in use outlive this process; only what changed is written.
-
-        To be called after a look that believed what it saw: a file that it found deleted loses its
-        copy.
-
-        Raises:
-            OSError: a copy could not be written.
-        """
-        is_there = self._last_good.is_there()
-        if self._catalogue is self._kept_of and is_there:
-            return
-        catalogue, seen = self._catalogue, self._used
-        if self._kept is None or not is_there:
-            self._kept = self._last_good.versions(FOLDERS)
-        good = {name: each.copy for name, each in seen.items() if each.record}
-        changed = {n: copy for n, copy in good.items() if self._kept.get(n) != copy.version}
-        gone = self._kept.keys() - seen.keys()
-        if changed or gone:
-            self._last_good.keep(changed, gone)
-            kept = {name: copy.version for name, copy in good.items()}
-            self._kept = {n: v for n, v in {**self._kept, **kept}.items() if n not in gone}
-        self._kept_of = catalogue
+    def problem_at(
+        self, name: str, path: JsonPath, message: str, severity: Severity = "error"
+    ) -> Problem:
+        """A problem at one value of a file that could be read."""
+        return problem_in(self._loaded[name].text, name, path, message, severity)
 
     def _list(self) -> Listing:
         """What is there now; a folder that cannot be looked into counts as it was."""
-        found = look_into(self._directory, SINGLE, FOLDERS, REQUIRED)
-        if all(signature == MISSING for signature in found.files.values()):
+        listing = _look_into(self._directory)
+        if all(signature == MISSING for signature in listing.files.values()):
             raise DataDirectoryError(nothing_in(self._directory))
-        if "" in found.unlisted and self._catalogue is None:
-            raise DataDirectoryError(f"{self._directory}: {found.problems[0].message}")
-        if self._withheld_before():
-            found.files.setdefault("withheld.json", MISSING)
-        problems = [*found.problems]
-        for folder in found.unlisted:
-            found.files.update(kept := self._known_in(folder))
+        if "" in listing.unlisted and self._catalogue is None:
+            raise DataDirectoryError(f"{self._directory}: {listing.problems[0].message}")
+        problems = [*listing.problems]
+        for folder in listing.unlisted:
+            known = {n: f.signature for n, f in self._loaded.items() if folder_of(n) == folder}
+            listing.files.update(known)
             is_named = any(problem.file == (folder or ".") for problem in problems)
-            if not is_named and (kept or folder == "categories"):
+            if not is_named and (known or folder == "categories"):
                 message = "the folder is missing; put it back, or an empty one if that is meant"
                 problems.append(Problem(folder, 1, 1, message))
-        return Listing(found.files, tuple(sorted(problems)), found.unlisted)
-
-    def _known_in(self, folder: str) -> dict[str, Signature]:
-        """The files of a folder as they were last seen, by this process or by one before it."""
-        if self._catalogue is None:
-            for name in self._copies_in(folder):
-                if name not in SINGLE and (copy := self._copy(name)):
-                    self._seen[name] = copy
-        known = self._seen.items()
-        return {name: seen.signature for name, seen in known if name.rpartition("/")[0] == folder}
-
-    def _withheld_before(self) -> bool:
-        """Whether the last good version of withheld.json withheld anything."""
-        seen = self._seen.get("withheld.json") or self._copy("withheld.json")
-        return bool(seen and isinstance(seen.record, Withheld) and seen.record.withheld)
-
-    def _copies_in(self, folder: str) -> Iterable[str]:
-        """The files of a folder of which an earlier process kept a copy."""
-        try:
-            return self._last_good.versions([folder])
-        except OSError as error:
-            raise DataDirectoryError(unreadable(error)) from error
-
-    def _copy(self, name: str) -> Loaded | None:
-        """The last good version of a file that an earlier process used.
-
-        Raises:
-            DataDirectoryError: at the start, there is one that cannot be read.
-        """
-        try:
-            copy = self._last_good.read(name)
-        except OSError as error:
-            if self._catalogue is None:
-                raise DataDirectoryError(unreadable(error)) from error
-            return None  # what this process knows stays in use
-        if copy is None or not may_be_named(name):
-            return None
-        loaded = understand(name, copy.data)
-        return replace(loaded, signature=UNREAD, modified=copy.modified) if loaded.record else None
+        return Listing(listing.files, tuple(sorted(problems)), listing.unlisted)
 
     def _look(self, name: str, signature: Signature, *, calm: bool) -> Loaded | None:
         """A file as it is now; with ``calm``, as it was if it is just being written."""
-        before = self._seen.get(name)
+        before = self._loaded.get(name)
         if before and before.signature == signature:
             return before
         loaded = load(self._directory, name)
-        if loaded is None and name == "withheld.json" and signature == MISSING:
-            loaded = unusable(name, MISSING, _WITHHELD_IS_MISSING)
         if loaded is None or (calm and loaded.signature not in (signature, UNREAD)):
             return before
         taken_in = UNREAD if loaded.signature == UNREAD else signature
-        if loaded.record is None:
-            used = self._used.get(name)
-            good = used if used and used.record else self._copy(name)
-            if good:
-                return replace(good, signature=taken_in, problems=loaded.problems)
-        return replace(loaded, signature=taken_in, modified=signature[0])
+        if loaded.record is None and before and before.record:
+            return replace(before, signature=taken_in, problems=loaded.problems)
+        return replace(loaded, signature=taken_in)
 
     def _gather(self) -> Catalogue:
+        contested = _contested({name: file.record for name, file in self._loaded.items()})
         models = self._single("models.json", Models)
         synonyms = self._single("synonyms.json", Synonyms)
         words = self._single("words.json", Words)
         withheld = self._single("withheld.json", Withheld)
         topics = self._single("topics.json", Topics)
-        problems = [problem for seen in self._used.values() for problem in seen.problems]
         site = self._single("site.json", Site)
-        problems += self._odd
+        problems = [problem for file in self._loaded.values() for problem in file.problems]
+        problems += self._listing.problems
         problems += self._contradictions(site, models) if site and models else ()
+        disputes = {claim: [*self._dispute(claim, contested[claim])] for claim in contested}
+        problems += [problem for dispute in disputes.values() for problem in dispute]
+        unowned = {claim: disputes[claim][0] for claim in disputes if claim not in self._loaded}
         return Catalogue(
             site=site or Site(version=1, name="Consensus"),
             assistants=models.models if models else (),
-            categories=self._folder("categories", Category),
-            products=self._folder("products", Product),
-            labs=self._folder("labs", WrittenExperiment),
+            categories=self._folder("categories", Category, contested),
+            products=self._folder("products", Product, contested),
+            labs=self._folder("labs", WrittenExperiment, contested),
             synonyms=synonyms.synonyms if synonyms else (),
             words=words.words if words else (),
             words_from=words.source if words else "",
             withheld=withheld.withheld if withheld else {},
-            files=frozenset(self._used),
+            files=frozenset(self._loaded),
             problems=tuple(sorted(problems)),
-            disputed=self._disputed,
             topics=topics.topics if topics else (),
-            without_critical=tuple(
-                seen.problems[0]
-                for name in CRITICAL
-                if (seen := self._used.get(name)) and not seen.record
-            ),
+            unusable={**self._unusable(), **unowned},
         )
 
-    def _single(self, name: str, kind: type[Record]) -> Record | None:
-        seen = self._used.get(name)
-        return seen.record if seen and isinstance(seen.record, kind) else None
+    def _unusable(self) -> dict[str, Problem]:
+        """Why files have no version in use, and folders no listing.
 
-    def _folder(self, folder: str, kind: type[Record]) -> dict[str, Record]:
-        return {
-            slug_of(name): seen.record
-            for name, seen in sorted(self._used.items())
-            if name.startswith(f"{folder}/") and isinstance(seen.record, kind)
-        }
+        A product file that comes while the process lives and was never good changes nothing: the
+        product stays what it was without one.
+        """
+        bad = {name: file.problems[0] for name, file in self._loaded.items() if not file.record}
+        bad |= {p.file: p for p in self._listing.problems if p.file in self._listing.unlisted}
+        if self._catalogue is None:
+            self._bad_from_the_start = frozenset(bad)
+        shown = ("categories", "labs")
+        known = self._bad_from_the_start
+        return {name: p for name, p in bad.items() if name in known or folder_of(name) in shown}
+
+    def _single(self, name: str, kind: type[Record]) -> Record | None:
+        file = self._loaded.get(name)
+        return file.record if file and isinstance(file.record, kind) else None
+
+    def _folder(
+        self, folder: str, kind: type[Record], contested: Collection[str]
+    ) -> dict[str, Record]:
+        """The records of a folder by slug, without the former slugs that are contested."""
+        records: dict[str, Record] = {}
+        for name, file in sorted(self._loaded.items()):
+            if folder_of(name) == folder and isinstance(file.record, kind):
+                record = file.record
+                if isinstance(record, Category | Product) and contested:
+                    former = record.former_slugs
+                    own = [slug for slug in former if f"{folder}/{slug}.json" not in contested]
+                    record = replace(record, former_slugs=tuple(own))
+                records[slug_of(name)] = record
+        return records
 
     def _contradictions(self, site: Site, models: Models) -> Iterator[Problem]:
         """The assistants whose answers the site does not call what they are: invented, or not."""
@@ -323,57 +269,32 @@ class Files:
             if assistant.api != "sample" and site.sample:
                 yield self.problem_at("models.json", place, _WRONGLY_SAID, "warning")
 
-    def _undisputed(self, seen: Mapping[str, Loaded]) -> dict[str, Loaded]:
-        """The versions to use: of files that claim one slug, only that which had it before.
+    def _dispute(self, claim: str, places: Mapping[str, JsonPath]) -> Iterator[Problem]:
+        """A problem in each file that claims a slug, as its own or a former one."""
+        for name, place in places.items():
+            others = " and ".join(sorted(places.keys() - {name}))
+            nobodys = "" if claim in places else ", so it leads nowhere"
+            message = f'"{slug_of(claim)}" is claimed by {others}, too{nobodys}; take it out of one'
+            yield self.problem_at(name, place, message)
 
-        The others stay as they last were without that claim, or are left out: nobody can say whose
-        history or address it is.
-        """
-        used, found = dict(seen), self._refused(seen)
-        for name, refused in found.items():
-            good = self._before(name)
-            if not (good and good.record) or not refused.keys().isdisjoint(
-                claims_of(name, good.record)
-            ):
-                good = replace(seen[name], record=None, text="")
-            problems = (*seen[name].problems, *refused.values())
-            used[name] = replace(good, signature=seen[name].signature, problems=problems)
-        claimed = {claim for name, each in used.items() for claim in claims_of(name, each.record)}
-        self._disputed = {
-            each.slug: problem
-            for name, refused in found.items()
-            for claim, problem in refused.items()
-            for each in (claim, *claims_of(name, seen[name].record))
-            if each.folder == "categories" and each not in claimed
-        }
-        return used
 
-    def _refused(self, seen: Mapping[str, Loaded]) -> dict[str, dict[Claim, Problem]]:
-        """The claims that are not taken in, by file, and what is to be said of each."""
-        refused: dict[str, dict[Claim, Problem]] = {}
-        for claim, places in disputed({name: each.record for name, each in seen.items()}).items():
-            before = {name: self._before(name) for name in places}
-            had = {n for n, old in before.items() if old and claim in claims_of(n, old.record)}
-            for name in places.keys() - (had if len(had) == 1 else ()):
-                others = " and ".join(sorted(places.keys() - {name}))
-                message = f'"{claim.slug}" belongs to {others}; take it out of one'
-                problem = problem_in(seen[name].text, name, places[name], message)
-                refused.setdefault(name, {})[claim] = problem
-        return refused
+def check_governing(directory: Path) -> None:
+    """See that a server could start, from the governing files of its data directory alone.
 
-    def _before(self, name: str) -> Loaded | None:
-        """The version of a file that was in use until now, in this process or before it."""
-        return self._used.get(name) or self._copy(name)
+    Raises:
+        DataDirectoryError: it could not.
+    """
+    if not any((directory / name).exists() for name in (*SINGLE, *FOLDERS)):
+        raise DataDirectoryError(nothing_in(directory))
+    files = {name: load(directory, name) for name in GOVERNING}
+    _refuse({name: file.problems[0] for name, file in files.items() if file and not file.record})
 
-    def problem_at(
-        self,
-        name: str,
-        path: json_positions.JsonPath,
-        message: str,
-        severity: Severity = "error",
-    ) -> Problem:
-        """A problem at one value of a file that could be read."""
-        return problem_in(self._used[name].text, name, path, message, severity)
+
+def _refuse(unusable: Mapping[str, Problem]) -> None:
+    for name in GOVERNING:
+        if name in unusable:
+            why = f"without a good {name} nothing is shown or asked"
+            raise DataDirectoryError(f"{unusable[name]} ({why})")
 
 
 def nothing_in(directory: Path) -> str:
@@ -387,3 +308,100 @@ def nothing_in(directory: Path) -> str:
         f"the data directory {directory} {fault}; "
         f"`flask init {directory}` fills one, or set DATA_DIR to another"
     )
+
+
+def _contested(records: Mapping[str, DataFile | None]) -> dict[str, dict[str, JsonPath]]:
+    """Every former slug that another file claims, too, as the file that it would name.
+
+    With it the places that claim it: a file's own name (no path), or one of its former slugs.
+    """
+    claims: dict[str, dict[str, JsonPath]] = {}
+    for name, record in records.items():
+        if isinstance(record, Category | Product):
+            for i, slug in enumerate(record.former_slugs):
+                claim = f"{folder_of(name)}/{slug}.json"
+                claims.setdefault(claim, {})[name] = ("former_slugs", i)
+    for claim in claims.keys() & records.keys():
+        claims[claim][claim] = ()
+    return {claim: places for claim, places in claims.items() if len(places) > 1}
+
+
+class Listing(Struct, frozen=True):
+    """Our files by relative name, and warnings about entries that look like one and are not.
+
+    ``unlisted`` are folders that are missing or could not be listed. A governing file that is not
+    there has the signature :data:`MISSING`.
+    """
+
+    files: dict[str, Signature]
+    problems: tuple[Problem, ...]
+    unlisted: tuple[str, ...]
+
+
+def _settled(first: Listing, second: Listing, known: Mapping[str, Signature]) -> Listing:
+    """The files that two listings agree on; the others as they were known, if they were."""
+    settled: dict[str, Signature] = {}
+    for name in first.files.keys() | second.files.keys():
+        now = second.files.get(name)
+        believed = now if first.files.get(name) == now else known.get(name)
+        if believed is not None:
+            settled[name] = believed
+    return Listing(settled, second.problems, second.unlisted)
+
+
+def _look_into(directory: Path) -> Listing:
+    """List the data directory and its folders; no file is opened."""
+    files = dict.fromkeys(GOVERNING, MISSING)
+    problems: list[Problem] = []
+    unlisted: list[str] = []
+    if not directory.is_dir():
+        return Listing(files, (), ())
+    for folder in ("", *FOLDERS):
+        try:
+            entries = _entries(directory, folder)
+        except FileNotFoundError:
+            unlisted.append(folder)
+            continue
+        except OSError as error:
+            why = f"the folder cannot be looked into: {error.strerror}"
+            problems.append(Problem(folder or ".", 1, 1, why))
+            unlisted.append(folder)
+            continue
+        for entry in entries:
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if name in SINGLE or (folder and name.endswith(".json")):
+                with suppress(FileNotFoundError):
+                    files[name] = signature_of(entry.stat(follow_symlinks=False))
+                    if entry.is_symlink():  # what it leads to may change
+                        files[name] = signature_of(entry.stat())
+            elif message := _oddity(entry, folder):
+                problems.append(Problem(name, 1, 1, message, "warning"))
+    return Listing(files, tuple(problems), tuple(unlisted))
+
+
+def _entries(directory: Path, folder: str) -> list[os.DirEntry[str]]:
+    """The entries of a folder, without the hidden and temporary files of editors.
+
+    Raises:
+        OSError: it cannot be listed, or is a symbolic link and so may lead anywhere.
+    """
+    path = directory / folder
+    if folder and path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed")
+    with os.scandir(path) as entries:
+        return [entry for entry in entries if not entry.name.startswith((".", "#"))]
+
+
+def _oddity(entry: os.DirEntry[str], folder: str) -> str | None:
+    """A warning for an entry that is not read and may be meant to be; ``None`` for any other."""
+    is_folder = entry.is_dir(follow_symlinks=False)
+    is_nearly = entry.name.lower().endswith(_NEARLY_JSON)
+    if folder and is_folder:
+        return f"folders inside {folder} are not read"
+    if folder:
+        return "is not read: the name of a data file ends in .json" if is_nearly else None
+    if entry.name in FOLDERS or not (is_folder or is_nearly):
+        return None
+    known, cutoff = (FOLDERS, _LIKE_A_FOLDER) if is_folder else (SINGLE, _LIKE_A_FILE)
+    close = process.extractOne(entry.name, list(known), scorer=fuzz.ratio, score_cutoff=cutoff)
+    return f"is not read; did you mean {close[0]}?" if close else None

@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import signal
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,8 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 
 from store import monitoring, tuning
+from store.files import DataDirectoryError, check_governing
+from store.settings import Settings, SettingsError
 from store.times import rfc3339
 from store.web.errors import handle_malformed_body
 from store.web.hosts import address
@@ -72,8 +75,21 @@ tuning.send_in_one_piece()
 
 
 def on_starting(server: Any) -> None:
-    """Keep gunicorn from telling systemd that it is ready; a worker does, once it can answer."""
+    """Keep gunicorn from telling systemd that it is ready; a worker does, once it can answer.
+
+    Where a worker could not start, end at once with the sentence: it would leave a stack trace.
+    """
     server.notify_socket = os.environ.pop("NOTIFY_SOCKET", None)
+    environ = os.environ.copy()
+    try:
+        if "DATA_DIR" not in environ:
+            _read_dotenv(server)
+        check_governing(Settings.from_env().data_dir)
+    except (AppImportError, DataDirectoryError, SettingsError) as error:
+        server.log.critical("%s", error)
+        sys.exit(1)
+    os.environ.clear()  # each worker reads .env anew
+    os.environ.update(environ)
 
 
 def post_fork(server: Any, worker: Any) -> None:

@@ -18,10 +18,18 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.disk import check_regular, check_room, opened, read_regular, sync_directory
+from store.disk import (
+    Signature,
+    check_regular,
+    check_room,
+    opened,
+    read_regular,
+    signature_at,
+    signature_of,
+    sync_directory,
+)
 from store.ledger import FOLDER, HEADS, LEDGER, Ledger, LedgerError
 from store.line_codec import decode_line, encode_line, has_valid_checksum
-from store.listing import signature_at, signature_of
 from store.proof import Proof
 from store.records import Problem
 from store.times import rfc3339
@@ -31,7 +39,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from store.ledger import Entry
-    from store.listing import Signature
     from store.records import Poll
 
 _LONGEST = 200

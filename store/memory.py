@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from store.disk import Signature
     from store.files import Catalogue
     from store.history import Log
-    from store.listing import Signature
     from store.rankings.poll_states import PollStates
     from store.records import Poll
     from store.snapshot import LineIndex, Snapshot
@@ -60,7 +60,6 @@ class Store:
         self._snapshot: Snapshot | None = None
         self._summary_due = False
         self._fault: Problem | None = None
-        self._unkept: Problem | None = None
         self._clashes: tuple[Problem, ...] = ()
         self._told: frozenset[Problem] = frozenset()
 
@@ -80,7 +79,7 @@ class Store:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What keeps the service from being what its files say; empty when all is well."""
-        found = (self._fault, self._unkept, self.history.fault)
+        found = (self._fault, self.history.fault)
         faults = [fault for fault in found if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
@@ -99,7 +98,7 @@ class Store:
             try:
                 catalogue = self._files.scan(debounce)
                 if first:
-                    catalogue.check_critical()
+                    catalogue.check_governing()
                 with self._lock:
                     self._follow(catalogue)
                 self._fault = None
@@ -134,22 +133,6 @@ class Store:
             if fault != before:
                 log.exception("the files could not be taken in; the last good state stays served")
             self._fault = fault
-
-    def keep(self) -> None:
-        """Let what is good outlive this process: files, and where history ended (`.last-good`).
-
-        To be called after a look that believed what it saw. Where it cannot be written is a
-        problem, told once, that does no harm until a restart.
-        """
-        unkept = None
-        with self._reloading:
-            try:
-                self._files.keep()
-            except OSError as error:
-                why = f"cannot be written: {error.strerror}; after a restart there is no last good"
-                message = f"{why} version of a file that is broken then, and lost history is unseen"
-                unkept = Problem(".last-good", 1, 1, message, "warning")
-        self._unkept = unkept
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
         """Append polls of one category to history, then show them; see :meth:`History.append`."""

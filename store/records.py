@@ -88,6 +88,9 @@ PollId = Annotated[
     Meta(pattern="^[0-9a-f]{16}$" + _NO_MORE, description="the id of a poll: 16 hex digits"),
 ]
 
+SAMPLE = "sample-"
+"""How the request ids of sample assistants begin, and those of no provider."""
+
 FailureKind = Literal[
     "network", "timeout", "http", "rate_limited", "quota", "auth",
     "refusal", "empty", "truncated", "parse", "schema", "interrupted",
@@ -376,6 +379,11 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     def succeeded(self) -> bool:
         """Whether the poll brought an answer that may be counted."""
         return self.pick is not None
+
+    @property
+    def is_invented(self) -> bool:
+        """Whether a sample assistant answered, which only the id of its request tells for good."""
+        return self.request_id is not None and self.request_id.startswith(SAMPLE)
 
 
 Severity = Literal["error", "warning", "notice"]

@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from store.counting import invented
 from store.rankings.names import key
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from store.rankings.poll_states import PollStates
     from store.rankings.products import ProductProfile
     from store.rankings.site_summary import SiteSummary
-    from store.records import Problem
+    from store.records import Problem, Site
 
 TOPICS = "topics.json"
 
@@ -116,11 +118,28 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         """By model, the key of the name of the company behind it, where models.json tells."""
         return {a.name: key(a.maker) for a in self.catalogue.assistants if a.maker}
 
+    @cached_property
+    def site(self) -> Site:
+        """What site.json says; it is a sample, too, while history holds invented answers."""
+        site = self.catalogue.site
+        return replace(site, sample=True) if self._invented else site
+
+    @cached_property
+    def _invented(self) -> Problem | None:
+        states = self.polled.values()
+        return invented(sum(each.invented for each in states), self.catalogue.site)
+
+    @property
+    def unsettled(self) -> Problem | None:
+        """Why nothing may be asked: nobody knows whom, at what cost, or for which kind of site."""
+        return self.catalogue.unsettled or self._invented
+
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything wrong in files and history that a curator should mend."""
         damage = {problem for found in self.damage.values() for problem in found}
-        return tuple(sorted([*self.catalogue.problems, *damage]))
+        contradiction = [self._invented] if self._invented else []
+        return tuple(sorted([*self.catalogue.problems, *contradiction, *damage]))
 
     @cached_property
     def lost(self) -> tuple[Problem, ...]:
@@ -135,7 +154,8 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     def unpublishable(self) -> list[Problem]:
         """What in the data keeps it from being published."""
         unshown = {self.fault_of(slug) for slug in self.damage}
-        return [*self.catalogue.critical_errors, *sorted(filter(None, unshown))]
+        governing = filter(None, (*self.catalogue.governing_errors, self._invented))
+        return [*governing, *sorted(filter(None, unshown))]
 
     @cached_property
     def present(self) -> Present:
@@ -146,7 +166,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     def gone(self, slug: str) -> CategoryAggregate | None:
         """What history holds of a category that somebody deleted."""
-        if slug in self.catalogue.categories or self.catalogue.fault_of_category(slug):
+        if slug in self.catalogue.categories or self.catalogue.fault_of("categories", slug):
             return None
         line_index = self.line_indexes.get(slug)
         return self.aggregates.get(slug) if line_index and line_index.models else None
@@ -157,10 +177,12 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         errors = [p for p in self.damage.get(slug, ()) if p.severity == "error"]
         if errors and not (slug in self.line_indexes and aggregate and aggregate.successes):
             return errors[0]
-        if slug in self.line_indexes or slug in self.catalogue.disputed:
-            return self.catalogue.fault_of_category(slug)
-        return None
+        fault = self.catalogue.fault_of("categories", slug)
+        of_folder = fault is not None and fault.file == "categories"
+        return fault if slug in self.line_indexes or not of_folder else None
 
     def product(self, slug: str) -> ProductProfile | None:
-        """A product by its address."""
+        """A product by its address, unless nobody knows what its file says."""
+        if self.catalogue.fault_of("products", slug):
+            return None
         return self.products.get(self.product_slugs.get(slug, ""))

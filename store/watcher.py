@@ -48,6 +48,5 @@ def _watch(store: weakref.ref[Store], around: Around, every: float, debounce: fl
     while held := store():
         with around(held):
             held.keep_current(lambda: pause.wait(debounce), prepare=True)
-            held.keep()
         del held
         pause.wait(every)

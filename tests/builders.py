@@ -158,6 +158,8 @@ def write_data(
     write_json(directory / "site.json", {**SITE, **site})
     assistants = [{"name": name, "api": "sample"} for name in models]
     write_json(directory / "models.json", {"version": 1, "models": assistants})
+    write_json(directory / "withheld.json", {"version": 1, "withheld": {}})
+    write_json(directory / "topics.json", {"version": 1, "topics": []})
     default = {"crm-software": {"title": "Best CRM software", "topic": "CRM software"}}
     for slug, fields in (categories or default).items():
         start = {"version": 1, "title": fields["title"], "question": question_of(slug)}

@@ -39,9 +39,6 @@ def small_data(directory: Path) -> Path:
         products={"product-a": {"name": "Product A", "aliases": ["The A"]}},
         polls=[*polls, failed("D", at="2026-11-09T07:00:00Z")],
     )
-    store = Store(directory)
-    store.reload()
-    store.keep()
     return directory
 
 

@@ -17,7 +17,8 @@ from builders import answered, app_over, append, command, write_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.files import CRITICAL, Files
+from store.data_file import GOVERNING
+from store.files import Files
 from store.proof import Proof
 from store.records import Problem
 
@@ -207,7 +208,7 @@ def test_two_topics_with_one_address_are_an_error(directory: Path) -> None:
     topic = {"slug": "software", "title": "Software", "parts": [part]}
     for topics in ([topic, topic], [{**topic, "parts": [part, part]}]):
         set_key(directory / "topics.json", topics=topics)
-        done = check(directory)
+        done = command(directory, "check")
         assert done.exit_code == 1
         assert "is there twice; give each its own" in done.stdout
 
@@ -393,7 +394,7 @@ def test_check_accepts_exactly_what_a_server_loads(
     done = command(directory, "check", "--format", "json")
     said = [Problem(**each) for each in json.loads(done.stdout)]
     wrong = [str(problem) for problem in said if problem.severity == "error"]
-    if wrong and kind in CRITICAL and Files(directory).scan().without_critical:
+    if wrong and kind in GOVERNING and kind in Files(directory).scan().unusable:
         with pytest.raises(click.ClickException, match=re.escape(wrong[0])):
             app_over(directory)
     else:

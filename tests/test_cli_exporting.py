@@ -89,29 +89,24 @@ def test_every_file_is_kept_as_long_as_the_answer_of_the_service(
     assert len(set(said.values())) > 1
 
 
-def test_what_is_published_outlives_its_files(data: Path, tmp_path: Path) -> None:
-    """Without any server: the next export stands on last good versions, and misses lost history."""
+def test_what_was_published_is_missed_when_it_is_lost(data: Path, tmp_path: Path) -> None:
+    """Without any server: the next export notices that history is gone."""
     close_days(data)
     assert export(data, tmp_path / "tree").exit_code == 0
-    before = manifest(tmp_path / "tree")
-    product, history = data / "products/product-a.json", data / "history/crm-software.jsonl"
-    product.write_text("{", encoding="utf-8")
-    assert export(data, tmp_path / "tree").exit_code == 0
-    assert manifest(tmp_path / "tree") == before
-    history.unlink()
+    (data / "history/crm-software.jsonl").unlink()
     done = export(data, tmp_path / "tree")
     assert done.exit_code == 1
     assert "history/crm-software.jsonl:1:1: the file is gone" in done.stderr
 
 
-def test_a_tree_without_last_good_versions_is_published_with_a_warning(
+def test_a_tree_is_published_with_a_warning_where_nothing_can_be_noted(
     data: Path, tmp_path: Path
 ) -> None:
     """What cannot be kept does no harm yet."""
     (data / FOLDER).write_text("in the way", encoding="utf-8")
     done = export(data, tmp_path / "tree")
     assert done.exit_code == 0
-    assert "warning: .last-good:1:1: cannot be written" in done.stderr
+    assert "warning: .last-good cannot be written" in done.stderr
 
 
 def test_nothing_that_needs_a_process_is_in_it(data: Path, tmp_path: Path) -> None:
@@ -266,30 +261,26 @@ def refused(data: Path, tree: Path, *options: str) -> str:
     return result.output
 
 
-def keep(data: Path) -> None:
-    """A server has been here."""
-    app_over(data).extensions["store"].keep()
-
-
-@pytest.mark.parametrize("kept", [True, False], ids=["kept", "unknown"])
-@pytest.mark.parametrize("name", ["site.json", "models.json", "withheld.json"])
+@pytest.mark.parametrize("name", ["site.json", "models.json", "withheld.json", "topics.json"])
 def test_nothing_is_published_while_a_file_that_governs_has_an_error(
-    data: Path, tmp_path: Path, name: str, *, kept: bool
+    data: Path, tmp_path: Path, name: str
 ) -> None:
-    """Its last good version is served meanwhile, and published is what somebody meant."""
+    """What is published is what somebody meant."""
     export(data, tmp_path / "tree")
-    write_json(data / "withheld.json", {"version": 1, "withheld": {}})
-    if kept:
-        keep(data)
     (data / name).write_text("{", encoding="utf-8")
     assert f"{name}:1:2: " in refused(data, tmp_path / "tree")
     assert f"{name}:1:2: " in refused(data, tmp_path / "tree", "--even-if", "0")
 
 
 def test_an_error_in_another_file_hinders_nothing(data: Path, tmp_path: Path) -> None:
-    """A curator's slip in one of a thousand files does not stop what is fresh."""
+    """A curator's slip in one of a thousand files takes away its own addresses alone."""
+    export(data, tmp_path / "tree")
+    before = set(manifest(tmp_path / "tree")["files"])
     (data / "products/product-a.json").write_text("{", encoding="utf-8")
     assert export(data, tmp_path / "tree").exit_code == 0
+    gone = before - set(manifest(tmp_path / "tree")["files"])
+    assert gone
+    assert all("product-a" in path for path in gone)
 
 
 @pytest.mark.parametrize("way", ["one file", "the folder"])
@@ -321,7 +312,6 @@ def test_nothing_is_published_while_a_category_cannot_be_shown(
 ) -> None:
     """What answers 503, whyever that is, does not leave the tree for it, be it one address."""
     export(data, tmp_path / "tree")
-    shutil.rmtree(data / ".last-good")  # with it the category would be served as it was
     match way:
         case "its file":
             why = "categories/help-desk.json:1:2: "

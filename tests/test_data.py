@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sample.history import LATE, fill
 
+from store.data_file import GOVERNING
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -108,7 +110,7 @@ def test_the_history_made_again_has_the_same_bytes(
     slugs = sorted(file.stem for file in (shipped / "categories").iterdir())
     chosen = {*slugs[LATE::every], *slugs[:LATE:every], "vpn"}
     (tmp_path / "categories").mkdir()
-    for name in ("site.json", "models.json", *(f"categories/{slug}.json" for slug in chosen)):
+    for name in (*GOVERNING, *(f"categories/{slug}.json" for slug in chosen)):
         shutil.copy(shipped / name, tmp_path / name)
     fill(tmp_path, slugs, chosen)
     files = [f"history/{slug}.jsonl" for slug in chosen]

@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_file_is_written_whole_with_mode_and_time(tmp_path: Path) -> None:
-    """A new file has the mode and time that were asked for, and nothing is left beside it."""
-    atomic_write(tmp_path / "a.json", b"one", 0o640, modified=10**18)
-    found = (tmp_path / "a.json").stat()
-    assert (found.st_mode & 0o777, found.st_mtime_ns) == (0o640, 10**18)
+def test_a_file_is_written_whole_with_its_mode(tmp_path: Path) -> None:
+    """A new file has the mode that was asked for, and nothing is left beside it."""
+    atomic_write(tmp_path / "a.json", b"one", 0o640)
+    assert (tmp_path / "a.json").stat().st_mode & 0o777 == 0o640
     assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
 
 

@@ -14,7 +14,6 @@ from builders import answered, app_over, write_data, write_json
 from store import json_positions
 from store.data_file import FOLDERS, SINGLE, load
 from store.files import DataDirectoryError, Files
-from store.history import History
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
@@ -219,8 +218,9 @@ def test_assistants_that_share_a_name_keep_the_whole_file_from_being_used(
     write_json(directory / "models.json", {"version": 1, "models": models})
     after = files.scan()
     assert after.assistants == before
-    assert [p.message.partition(";")[0] for p in after.critical_errors] == [message]
-    assert Files(directory).scan().without_critical == after.critical_errors
+    (error,) = after.governing_errors
+    assert error.message.partition(";")[0] == message
+    assert Files(directory).scan().unusable == {"models.json": error}
 
 
 FORMER = pytest.mark.parametrize(
@@ -229,83 +229,85 @@ FORMER = pytest.mark.parametrize(
 
 
 @FORMER
-def test_a_slug_that_two_files_claim_stays_with_the_one_that_had_it(
+def test_a_former_slug_that_two_files_claim_is_nobodys(
     tmp_path: Path, folder: str, title: str
 ) -> None:
-    """The newcomer is used as it was before, also after a restart, until it gives up its claim."""
-    records: Any = {"mist": {title: "Mist", "former_slugs": ["old"]}, "crm": {title: "CRM"}}
-    question = {"question": "Which?"} if folder == "categories" else {}
+    """Both stay loaded without it and both are named, whichever claimed it first."""
+    records: Any = {"mist": {title: "Mist", "former_slugs": ["old", "fog"]}, "crm": {title: "CRM"}}
     directory = write_data(tmp_path / "data", **{folder: records})
     files = Files(directory)
-    before = getattr(files.scan(), folder)
-    files.keep()
-    claims = {"version": 1, title: "More CRM", "former_slugs": ["old"], **question}
-    write_json(directory / f"{folder}/crm.json", claims)
-    write_json(directory / f"{folder}/old.json", {"version": 1, title: "Old anew", **question})
+    files.scan()
+    question = {"question": "Which?"} if folder == "categories" else {}
+    claims = {"version": 1, title: "CRM", "former_slugs": ["old"], **question}
+    path = write_json(directory / f"{folder}/crm.json", claims)
     for again in (files, Files(directory)):
         catalogue = again.scan()
-        again.keep()
-        assert getattr(catalogue, folder) == before
-        assert [(p.file, p.line, p.message) for p in catalogue.problems] == [
-            (
-                f"{folder}/crm.json",
-                5,
-                f'"old" belongs to {folder}/mist.json and {folder}/old.json; take it out of one',
-            ),
-            (
-                f"{folder}/old.json",
-                1,
-                f'"old" belongs to {folder}/crm.json and {folder}/mist.json; take it out of one',
-            ),
+        held = getattr(catalogue, folder)
+        assert (held["mist"].former_slugs, held["crm"].former_slugs) == (("fog",), ())
+        nowhere = "too, so it leads nowhere; take it out of one"
+        assert [(p.file, p.message) for p in catalogue.problems] == [
+            (f"{folder}/{slug}.json", f'"old" is claimed by {folder}/{other}.json, {nowhere}')
+            for slug, other in (("crm", "mist"), ("mist", "crm"))
         ]
-    write_json(directory / f"{folder}/mist.json", {"version": 1, title: "Mist", **question})
-    (directory / f"{folder}/old.json").unlink()
-    assert getattr(files.scan(), folder)["crm"].former_slugs == ("old",)
+        for problem in catalogue.problems:
+            assert '"old"' in (directory / problem.file).read_text().splitlines()[problem.line - 1]
+        assert catalogue.fault_of(folder, "old") == catalogue.problems[0]
+        assert catalogue.fault_of(folder, "crm") is None
+    path.unlink()
+    assert getattr(files.scan(), folder)["mist"].former_slugs == ("old", "fog")
     assert files.scan().problems == ()
 
 
 @FORMER
-def test_a_slug_that_two_files_claim_from_the_start_is_nobodys(
+def test_a_slug_that_a_file_bears_is_no_other_files_former_one(
     tmp_path: Path, folder: str, title: str
 ) -> None:
-    """Where nobody can say who had it first, both are errors and neither is used."""
-    records: Any = {slug: {title: slug, "former_slugs": ["old"]} for slug in ("mist", "crm")}
-    files = Files(write_data(tmp_path / "data", **{folder: {**records, "good": {title: "Good"}}}))
-    catalogue = files.scan()
-    assert getattr(catalogue, folder).keys() == {"good"}
-    assert [p.file for p in catalogue.problems] == [f"{folder}/crm.json", f"{folder}/mist.json"]
+    """A slip in one file takes nothing away from another; both places are named."""
+    records: Any = {"mist": {title: "Mist", "former_slugs": ["crm"]}, "crm": {title: "CRM"}}
+    catalogue = Files(write_data(tmp_path / "data", **{folder: records})).scan()
+    held = getattr(catalogue, folder)
+    assert held["mist"].former_slugs == ()
+    assert held["crm"] is not None
+    assert catalogue.fault_of(folder, "crm") is None
+    assert [(p.file, p.message) for p in catalogue.problems] == [
+        (
+            f"{folder}/{slug}.json",
+            f'"crm" is claimed by {folder}/{other}.json, too; take it out of one',
+        )
+        for slug, other in (("crm", "mist"), ("mist", "crm"))
+    ]
 
 
 def test_what_files_dispute_is_neither_gone_nor_unknown(tmp_path: Path) -> None:
-    """The slug whose history nobody can assign, and those who claim it, are 503 until mended."""
+    """The slug whose history nobody can assign is 503 until mended; those who claim it stay."""
     records = {s: {"title": s, "former_slugs": ["old"]} for s in ("mist", "crm")}
-    directory = write_data(tmp_path / "data", categories=records)
-    History(directory / "history").append(
-        [answered("A", ["X"], slug="old")], "2026-10-01T06:00:00Z"
-    )
+    polls = [answered("A", ["X"], slug=slug) for slug in ("old", "mist", "crm")]
+    directory = write_data(tmp_path / "data", categories=records, polls=polls)
     app = app_over(directory)
     client = app.test_client()
-    for slug in ("old", "mist", "crm"):
-        answer = client.get(f"/api/v1/best/{slug}.json")
-        assert answer.status_code == 503, slug
-        assert "take it out of one" in answer.get_json()["detail"]
-    write_json(directory / "categories/crm.json", {"version": 1, "title": "crm", "question": "?"})
+    answer = client.get("/api/v1/best/old.json")
+    assert answer.status_code == 503
+    assert "take it out of one" in answer.get_json()["detail"]
+    for slug in records:
+        assert client.get(f"/api/v1/best/{slug}.json").status_code == 200
+    fields = {"version": 1, "title": "crm", "question": "What is the best crm?"}
+    write_json(directory / "categories/crm.json", fields)
     app.extensions["store"].reload()
-    assert client.get("/api/v1/best/mist.json").status_code == 200
     assert client.get("/api/v1/best/old.json").status_code == 308
 
 
-@pytest.mark.parametrize("name", ["site.json", "models.json"])
-def test_a_required_file_that_goes_is_missed_and_kept_in_use(directory: Path, name: str) -> None:
-    """Deleting a file that must be there changes nothing but is a problem."""
+@pytest.mark.parametrize("name", ["site.json", "models.json", "withheld.json", "topics.json"])
+def test_a_governing_file_that_goes_is_missed_and_kept_in_use(directory: Path, name: str) -> None:
+    """Deleting one changes nothing while the process lives but is a problem; a start misses it."""
     files = Files(directory)
     before = files.scan()
     (directory / name).unlink()
     after = files.scan()
-    assert (after.site, after.assistants) == (before.site, before.assistants)
-    assert [(p.file, p.message) for p in after.problems] == [
-        (name, "the file is missing; `flask init DIR` shows one")
-    ]
+    assert _without_problems(after) == before
+    (problem,) = after.problems
+    assert (problem.file, problem.severity) == (name, "error")
+    assert problem.message.startswith("the file is missing; put it back")
+    assert Files(directory).scan().unusable == {name: problem}
 
 
 def test_the_categories_folder_that_goes_is_missed_and_kept_in_use(directory: Path) -> None:

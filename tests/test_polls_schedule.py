@@ -250,6 +250,13 @@ def test_assistants_come_and_go_while_it_runs(tmp_path: Path, asked: Provider) -
         until(lambda: {poll.model for poll in polls(data)} == {"GPT", "Claude"})
 
 
+def replace_assistant(data: Path) -> None:
+    """A models.json with one assistant that is asked as GPT was, under another name."""
+    path = data / "models.json"
+    models = json.loads(path.read_text(encoding="utf-8"))
+    write_json(path, {**models, "models": [{**models["models"][0], "name": "New", "model": "new"}]})
+
+
 def write_models(data: Path, asked: Provider, *names: str) -> None:
     """Another models.json for the same directory."""
     draft = write_real(data.parent / "draft", asked.url, ["c-00"], names=names)
@@ -442,7 +449,7 @@ def test_a_pause_is_part_of_the_state(here: Here) -> None:
     [reason] = schedule.status().reasons
     assert reason.startswith("GPT is paused until 20")
     assert reason.endswith(": The provider answered HTTP 401")
-    write_json(data / "models.json", {"version": 1, "models": [{"name": "New", "api": "sample"}]})
+    replace_assistant(data)
     until(lambda: not schedule.status().reasons)
 
 
@@ -531,20 +538,21 @@ def test_a_history_that_cannot_be_read_is_not_added_to(here: Here) -> None:
     assert [one["question"] for one in server.seen] == ["What is the best c-1?"]
 
 
-def test_nothing_is_polled_while_site_json_is_bad(
-    here: Here, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("name", ["site.json", "models.json"])
+def test_nothing_is_polled_while_it_is_open_whom_to_ask_and_at_what_cost(
+    here: Here, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
-    """Its cap may not be what is meant any more: one line says so, and mending it goes on."""
+    """What is bad may not mean any more what it meant: one line says so, and mending it goes on."""
     schedule, data, server = here
     schedule._store.reload()  # noqa: SLF001 - what is known
-    text = (data / "site.json").read_text(encoding="utf-8")
-    (data / "site.json").write_text("{", encoding="utf-8")
+    text = (data / name).read_text(encoding="utf-8")
+    (data / name).write_text("{", encoding="utf-8")
     schedule.start()
-    told = "nothing is polled until this is mended: site.json:1:2: "
+    told = f"nothing is polled until this is mended: {name}:1:2: "
     until(lambda: told in caplog.text)
     schedule._poll("GPT")  # noqa: SLF001 - one job by hand
     assert (server.seen, polls(data)) == ([], [])
-    (data / "site.json").write_text(text, encoding="utf-8")
+    (data / name).write_text(text, encoding="utf-8")
     until(lambda: len(polls(data)) == 2)
     assert caplog.text.count(told) == 1
 
@@ -569,7 +577,7 @@ def test_an_assistant_that_left_is_polled_no_more(
     server.follow({"gpt": [{"gate": "shut", "status": 401}]})
     schedule.start()
     until(lambda: server.seen)
-    write_json(data / "models.json", {"version": 1, "models": [{"name": "New", "api": "sample"}]})
+    replace_assistant(data)
     until(lambda: {poll.model for poll in polls(data)} == {"New"})
     server.gate("shut").set()
     until(lambda: "GPT is paused until" in caplog.text)

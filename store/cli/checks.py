@@ -81,6 +81,7 @@ def in_history(
 ) -> Iterator[Problem]:
     """Lines of history that are damaged or yet to come, and what the others say of other files."""
     models: Counter[str] = Counter()
+    of_samples = 0
     newest = dict.fromkeys({*history.signatures(), *history.remembered()}, "")
     ids: set[str] = set()
     held = _files(catalogue, newest)
@@ -93,6 +94,7 @@ def in_history(
             yield msgspec.structs.replace(problem, severity=severity)
         polls = counting.as_known((each.poll for each in stored), catalogue.former_names)
         models.update(poll.model for poll in polls)
+        of_samples += sum(poll.is_invented for poll in polls)
         ids.update(poll.id for poll in polls)
         newest |= {each.file: each.poll.polled_at for each in stored}
         newest |= {log.file: _UNKNOWN for log in logs if log.unread}
@@ -101,6 +103,8 @@ def in_history(
     for id_ in catalogue.withheld.keys() - ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
+    if contradiction := counting.invented(of_samples, catalogue.site):
+        yield contradiction
     names = {assistant.name for assistant in catalogue.assistants}
     for model in sorted(models.keys() - names) if names else ():
         message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'

@@ -37,7 +37,6 @@ def dataset(directory: Path | None) -> None:
     """
     store: Store = current_app.extensions["store"]
     _refuse(store.snapshot.unpublishable)
-    store.keep()
     written = written_for(store, directory)
     found = written.manifest
     size = sum(file.bytes for file in found.files.values())

@@ -112,12 +112,11 @@ def export(where: str, even_if: int | None, *, take_over: bool) -> None:
         said = _upload(where, even_if, take_over=take_over)
     else:
         said = _write(Path(where), even_if)
-    store.keep()
-    with suppress(OSError):  # keep() has just warned of it
+    try:
         store.last_good.note_export()
-    for problem in store.problems:
-        if problem.file.startswith(FOLDER):
-            click.echo(f"warning: {problem}", err=True)
+    except OSError as error:
+        why = f"{FOLDER} cannot be written: {error.strerror}"
+        click.echo(f"warning: {why}; /healthz does not know of this export", err=True)
     click.echo(said)
 
 
@@ -380,7 +379,7 @@ def static_paths(snapshot: Snapshot) -> Iterator[str]:
     static = Path(current_app.root_path, "store/web/static")
     values = {
         **dict.fromkeys(OF_CATEGORIES, sorted(snapshot.leaderboards)),
-        **dict.fromkeys(OF_PRODUCTS, sorted(snapshot.product_slugs)),
+        **dict.fromkeys(OF_PRODUCTS, sorted(filter(snapshot.product, snapshot.product_slugs))),
         "topics": [topic.slug for topic in snapshot.summary.topics],
         "models": sorted(snapshot.summary.model_slugs),
         "labs": sorted(computed | snapshot.catalogue.labs.keys()),
@@ -389,8 +388,9 @@ def static_paths(snapshot: Snapshot) -> Iterator[str]:
     yield from _paths(values)
     for slug in snapshot.leaderboards:
         for product in snapshot.aggregates[slug].product_stats:
-            for kind in ("svg", "json"):
-                yield f"/badge/{slug}/{snapshot.products[product].slug}.{kind}"
+            address = snapshot.products[product].slug
+            for kind in ("svg", "json") if snapshot.product(address) else ():
+                yield f"/badge/{slug}/{address}.{kind}"
 
 
 def moved_paths(snapshot: Snapshot) -> Iterator[str]:

@@ -14,7 +14,7 @@ from flask import current_app
 
 from store.cli import app_settings, batching, refuse, unknown_category, with_data
 from store.cli.poll_runs import Order, PollContext, ask, lack, look_at, past_pauses
-from store.data_file import REQUIRED
+from store.counting import invented
 from store.files import Catalogue, Files
 from store.history import History
 from store.polls import clarifying
@@ -156,6 +156,9 @@ def poll(  # noqa: PLR0913 - a command's options
     stands, unread = look_at(context, context.catalogue.categories)
     for sentence in unread:
         click.echo(sentence, err=True)
+    count = sum(each.invented for each in stands.states.values())
+    fault = invented(count, context.catalogue.site)
+    refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
     known = stands.known(pairs)
     order = _order(context, known, stands, samples, until_clear, due=due)
     named = bool(slugs or models)
@@ -257,8 +260,7 @@ def _catalogue(settings: Settings) -> Catalogue:
     """The data directory's files; those that say whom to ask and at what cost are good."""
     files = Files(settings.data_dir)
     catalogue = files.scan()
-    problems = [p for p in catalogue.critical_errors if p.file in REQUIRED]
-    problems += catalogue.without_critical
+    problems = [*catalogue.governing_errors]
     problems += [p for p in catalogue.problems if p.file == "models.json"]
     problems += mistakes(catalogue, files)
     for problem in problems:

@@ -44,7 +44,8 @@ NAMES = (*FOLDERS, "history", PROOF, *SINGLE, FOLDER, "schemas")
 def init(directory: Path, slugs: tuple[str, ...], *, empty: bool) -> None:
     """Fill DIRECTORY with categories and a models.json to start from, and no history.
 
-    What is there already is left alone; DATA_DIR=DIRECTORY then serves it.
+    It is made if it is not there. One that already holds data is refused, and nothing in it is
+    changed; DATA_DIR=DIRECTORY then serves it.
     """
     categories = [] if empty else _categories(slugs)
     if empty and slugs:
@@ -93,15 +94,15 @@ def _fill(directory: Path, categories: Sequence[Path]) -> None:
         shutil.copy2(file, directory / "categories")
     for name in ("synonyms.json", "words.json"):
         shutil.copy(SHIPPED_DATA / name, directory)
-    if topics := _topics({file.stem for file in categories}):
-        (directory / TOPICS).write_bytes(msgspec.json.format(msgspec.json.encode(topics)) + b"\n")
+    topics = msgspec.json.encode(_topics({file.stem for file in categories}))
+    (directory / TOPICS).write_bytes(msgspec.json.format(topics) + b"\n")
     for file in sorted(Path(current_app.root_path, "templates", "init").iterdir()):
         shutil.copy(file, directory)
     schemas.write(directory)
 
 
-def _topics(slugs: Collection[str]) -> Topics | None:
-    """The shipped topics with these categories alone; ``None`` where none is left."""
+def _topics(slugs: Collection[str]) -> Topics:
+    """The shipped topics with these categories alone, without what is empty then."""
     shipped = msgspec.json.decode((SHIPPED_DATA / TOPICS).read_bytes(), type=Topics)
     topics = []
     for topic in shipped.topics:
@@ -109,7 +110,7 @@ def _topics(slugs: Collection[str]) -> Topics | None:
         parts = [replace(part, categories=tuple(found)) for part, found in held if found]
         if parts:
             topics.append(replace(topic, parts=tuple(parts)))
-    return replace(shipped, topics=tuple(topics)) if topics else None
+    return replace(shipped, topics=tuple(topics))
 
 
 def _clear(directory: Path) -> None:

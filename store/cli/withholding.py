@@ -1,8 +1,4 @@
-"""``flask withhold``: take the texts of one poll out of sight, and out of every figure.
-
-What it withholds stays withheld when withheld.json breaks or goes before a server has seen it: the
-command puts its copy into ``.last-good`` itself, as servers do with all files.
-"""
+"""``flask withhold``: take the texts of one poll out of sight, and out of every figure."""
 
 from __future__ import annotations
 
@@ -12,10 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from store.cli import app_settings, refuse, with_data
-from store.cli.editing import Edit, carry_out, new, text_of, with_member
+from store.cli.editing import Edit, carry_out, text_of, with_member
 from store.files import Files
 from store.history import History
-from store.last_good import FOLDER, Copy, LastGood
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,30 +31,17 @@ def withhold(poll_id: str, reason: str) -> None:
     """
     directory = app_settings().data_dir
     poll = _find(directory, poll_id)
-    for problem in Files(directory).scan().critical_errors:
+    for problem in Files(directory).scan().governing_errors:
         if problem.file == NAME:  # it withheld others, perhaps, and a new one would show them
             raise click.ClickException(f"Mend this first: {problem}")
     entry = {"reason": reason, "date": datetime.now(UTC).date().isoformat()}
-    before = text_of(directory, NAME) if (directory / NAME).exists() else None
-    text = before or new(NAME, withheld={})
-    if f'"{poll_id}"' in text:
+    before = text_of(directory, NAME)
+    if f'"{poll_id}"' in before:
         raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
-    edit = Edit(NAME, before, with_member(text, ("withheld",), poll_id, entry, ()))
+    edit = Edit(NAME, before, with_member(before, ("withheld",), poll_id, entry, ()))
     carry_out(directory, [edit])
-    _keep(directory)
     click.echo(edit.diff, nl=False)
     click.echo(f"Withheld: {poll.model} on {poll.slug}, {poll.polled_at}.", err=True)
-
-
-def _keep(directory: Path) -> None:
-    """Let what was just written outlive the file; where that cannot be is a warning."""
-    path = directory / NAME
-    try:
-        copy = Copy(path.read_bytes(), path.stat().st_mtime_ns)
-        LastGood(directory).keep({NAME: copy}, gone=())
-    except OSError as error:
-        why = f"{FOLDER} cannot be written: {error.strerror}"
-        click.echo(f"warning: {why}; if {NAME} breaks, the poll may be shown again", err=True)
 
 
 def _find(directory: Path, poll_id: str) -> Poll:

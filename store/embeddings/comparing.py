@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from store.disk import Signature
     from store.embeddings.model import Model, ModelFiles
-    from store.listing import Signature
     from store.search import Document
 
 log = logging.getLogger(__name__)

@@ -9,16 +9,15 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from store.disk import atomic_write, locked, make_folder, read_regular, sync_directory
-from store.listing import signature_at
+from store.disk import atomic_write, locked, make_folder, read_regular, signature_at, sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from store.disk import Signature
     from store.embeddings.model import Model
-    from store.listing import Signature
 
 FOLDER = ".meaning"
 VECTORS = f"{FOLDER}/vectors"

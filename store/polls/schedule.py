@@ -181,7 +181,7 @@ class Schedule:
     def _keep_jobs(self, scheduler: BackgroundScheduler) -> None:
         """Give every assistant a job, and none to what is no assistant any more."""
         self._store.keep_current()
-        unsettled = _unsettled(self._store.snapshot.catalogue)
+        unsettled = self._store.snapshot.unsettled
         if unsettled and unsettled != self._unsettled:
             log.warning("nothing is polled until this is mended: %s", unsettled)
         self._unsettled = unsettled
@@ -207,7 +207,7 @@ class Schedule:
         """One assistant's job: look after its batches and, unless it rests, poll due pairs."""
         catalogue = self._store.snapshot.catalogue
         assistant = next((a for a in catalogue.assistants if a.name == name), None)
-        if self._stop.is_set() or _unsettled(catalogue):
+        if self._stop.is_set() or self._store.snapshot.unsettled:
             return
         try:
             if collected := self._batches.look_after(name, self._work(catalogue)):
@@ -323,11 +323,6 @@ class Schedule:
         now = self._clock.now()
         pauses = self._paused.copy() | self._recorded
         return {name: pause for name, pause in pauses.items() if pause.until > now}
-
-
-def _unsettled(catalogue: Catalogue) -> Problem | None:
-    """What leaves open how much may be spent: site.json holds the cap, and is bad just now."""
-    return next((p for p in catalogue.critical_errors if p.file == "site.json"), None)
 
 
 def other_owner(settings: Settings) -> str | None:

@@ -75,8 +75,7 @@ def _files(catalogue: Catalogue, base_url: str | None) -> Iterator[tuple[str, Da
     yield "synonyms.json", Synonyms(version=1, synonyms=catalogue.synonyms)
     source = catalogue.words_from or "none given"
     yield "words.json", Words(version=1, source=source, words=catalogue.words)
-    if catalogue.topics:
-        yield "topics.json", Topics(version=1, topics=catalogue.topics)
+    yield "topics.json", Topics(version=1, topics=catalogue.topics)
     for folder in FOLDERS:
         for slug, record in getattr(catalogue, folder).items():
             yield f"{folder}/{slug}.json", record

@@ -221,12 +221,7 @@ class LeafList:
         return None
 
     def _keep(self, listed: Listed) -> None:
-        """Keep what follows from the list; if that cannot be written, it is read again.
-
-        Nothing is kept before hand-edited files are: that there are no copies of them must show.
-        """
-        if not self._last_good.is_there():
-            return
+        """Keep what follows from the list; if that cannot be written, it is read again."""
         body = msgspec.json.encode(msgspec.structs.replace(listed, hashes={}))
         with suppress(OSError), self._last_good.locked():
             self._last_good.place(LISTED, self._seal(body) + b"\n" + body)

@@ -95,12 +95,13 @@ class PollStates(Struct, frozen=True):
     """How polling of one category stands, by assistant; withheld polls were asked like any other.
 
     ``present`` rests on polls of its present question alone, ``ever`` on all. ``latest_time`` is
-    the latest that any poll bears, empty without polls.
+    the latest that any poll bears, empty without polls; ``invented`` are of sample assistants.
     """
 
     present: Mapping[str, PollState] = {}
     ever: Mapping[str, PollState] = {}
     latest_time: str = ""
+    invented: int = 0
 
     def asked_on(self, day: str, model: str) -> int:
         """How many polls an assistant had on a UTC day, if no later one has any."""
@@ -122,6 +123,7 @@ class PollStates(Struct, frozen=True):
             present=ever if len(asked_now) == len(polls) else poll_states(asked_now),
             ever=ever,
             latest_time=max((poll.polled_at for poll in polls), default=""),
+            invented=sum(poll.is_invented for poll in polls),
         )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.products import ProductProfile
     from store.rankings.topics import RankedTopic
+    from store.records import Problem
     from store.search import Kind
     from store.snapshot import Snapshot
     from store.web.as_of import Lines
@@ -337,7 +338,8 @@ def no_category(slug: str, view: SnapshotView, address: Callable[[str], str]) ->
 
 def no_product(slug: str, view: SnapshotView, address: Callable[[str], str]) -> Moved | Absent:
     """Where an unknown product's slug leads: to its new ``address``, or nowhere."""
-    if current := view.snapshot.summary.product_redirects.get(slug):
+    current = view.snapshot.summary.product_redirects.get(slug)
+    if current and not view.snapshot.catalogue.fault_of("products", slug):
         return Moved(address(current))
     return absent_product(slug, view)
 
@@ -356,7 +358,9 @@ def without_history(snapshot: Snapshot) -> Absent | None:
 
 
 def absent_product(slug: str, view: SnapshotView) -> Absent:
-    """Why there is no product; it may be named in history that is lost."""
+    """Why there is no product; its file may be bad, or it be named in history that is lost."""
+    if fault := view.snapshot.catalogue.fault_of("products", slug):
+        return _faulty(slug, fault)
     if view.snapshot.lost:
         return Absent.because(
             HTTPStatus.SERVICE_UNAVAILABLE,
@@ -372,6 +376,19 @@ def absent_product(slug: str, view: SnapshotView) -> Absent:
     )
 
 
+def absent_experiment(slug: str, view: SnapshotView) -> Absent:
+    """Why there is no write-up of an experiment."""
+    if fault := view.snapshot.catalogue.fault_of("labs", slug):
+        return _faulty(slug, fault)
+    why = f'No experiment with the slug "{slug}". /labs lists them all.'
+    return Absent.because(HTTPStatus.NOT_FOUND, why)
+
+
+def _faulty(slug: str, fault: Problem) -> Absent:
+    why = f'"{slug}" cannot be shown until this is mended: {fault}'
+    return Absent.because(HTTPStatus.SERVICE_UNAVAILABLE, why)
+
+
 def absent_category(slug: str, view: SnapshotView) -> Absent:
     """Why there is no ranking of a category.
 
@@ -382,8 +399,7 @@ def absent_category(slug: str, view: SnapshotView) -> Absent:
     if lost := without_history(snapshot):
         return lost
     if fault := snapshot.fault_of(slug):
-        why = f'"{slug}" cannot be shown until this is mended: {fault}'
-        return Absent.because(HTTPStatus.SERVICE_UNAVAILABLE, why)
+        return _faulty(slug, fault)
     if deleted := snapshot.gone(slug):
         answered = deleted.last_success
         last = f"its last answer is of {answered[:10]}" if answered else "it was never answered"

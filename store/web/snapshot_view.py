@@ -40,7 +40,7 @@ class SnapshotView:
     ) -> None:
         self.snapshot = snapshot
         self._embeddings = embeddings
-        self.site = snapshot.catalogue.site
+        self.site = snapshot.site
         self.at = Addresses(base_url)
 
     @property

@@ -15,7 +15,7 @@ from sample.opinions import EPOCH, ranked, title_text
 from sample.subjects import subject_of
 from sample.writing import Author
 from store.polls.providers import Reply, Tokens
-from store.records import Category, Failure, FailureKind
+from store.records import SAMPLE, Category, Failure, FailureKind
 
 FAILING = 0.03  # share of polls that bring no answer
 
@@ -76,7 +76,7 @@ def reply(
     asked = (slug, assistant, int(at.timestamp()), *again)
     chance = Random(seed("chance", *asked))
     latency = int(author.voice.latency_ms * math.exp(chance.gauss(0, 0.25)))
-    request_id = f"sample-{digest('request', *asked).hex()[:20]}"
+    request_id = f"{SAMPLE}{digest('request', *asked).hex()[:20]}"
     if chance.random() < FAILING:
         weights = [*(weight for _, weight, _, _ in _FAILURES), _UNREADABLE]
         number = chance.choices(range(len(weights)), weights)[0]

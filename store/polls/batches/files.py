@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
-from store.disk import atomic_write, sync_directory
+from store.disk import atomic_write, signature_of, sync_directory
 from store.history import HistoryError
 from store.last_good import FOLDER as COPIES
 from store.last_good import LastGood
-from store.listing import signature_of
 from store.records import Assistant, Natural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from store.disk import Signature
     from store.files import Catalogue
-    from store.listing import Signature
     from store.polls.due import Key
 
 FOLDER = "batches"

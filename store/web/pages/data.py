@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Response, request, send_file
 from msgspec import Struct
 
-from store.listing import MISSING, Signature, signature_of
+from store.disk import MISSING, Signature, signature_of
 from store.publishing import leaves, manifest, metadata, tables
 from store.web.errors import ProblemResponse
 from store.web.http_responses import CACHE_CONTROL, FOR_GOOD

@@ -204,8 +204,7 @@ class Pages(PageMaker):
         experiments = self._labs(view).experiments
         found = next((e for e in experiments if e.slug == checked_slug(slug)), None)
         if found is None:
-            why = f'No experiment with the slug "{slug}". /labs lists them all.'
-            return Absent.because(HTTPStatus.NOT_FOUND, why)
+            return resolution.absent_experiment(slug, view)
         shown = partial(contexts.experiment, found, view)
         return self.page(view, f"labs/{slug}", "experiment.html", shown, same="labs.json")
 
