@@ -99,7 +99,7 @@ def test_accepting_makes_one_product_of_two(directory: Path) -> None:
         "name": "Zoho CRM",
         "aliases": ["Zoho"],
     }
-    assert done.stdout.startswith("--- /dev/null\n+++ b/products/zoho-crm.json\n@@ -0,0 +1,6 @@\n")
+    assert done.stdout.startswith("--- /dev/null\n+++ b/products/zoho-crm.json\n@@ -0,0 +1,8 @@\n")
     assert said(done) == '"Zoho" is zoho-crm now, no longer zoho, in crm-software.\n'
     client = app_over(directory).test_client()
     top = client.get("/api/v1/best/crm-software.json").get_json()["combined"][0]
@@ -209,6 +209,79 @@ def test_rejecting_takes_nothing_else_in(tmp_path: Path) -> None:
     done = names(data, "reject", "zoho-software", "zoho")
     assert not said(done)
     assert [path.name for path in (data / "products").iterdir()] == ["zoho-software.json"]
+
+
+@pytest.fixture
+def family(tmp_path: Path) -> Path:
+    """Five products of one family name, each with a noun of its category, and one without any."""
+    nouns = {"crm-software": "CRM", "billing-software": "Billing", "podcast-app": "Podcasts"}
+    return write_data(
+        tmp_path / "data",
+        categories={slug: {"title": slug, "nouns": [noun]} for slug, noun in nouns.items()},
+        polls=[
+            answered("A", ["Nimbrel CRM", "Nimbrel"], slug="crm-software"),
+            answered("A", ["Nimbrel Billing"], slug="billing-software"),
+            answered("A", ["Nimbrel Podcasts"], slug="podcast-app"),
+        ],
+    )
+
+
+def named_by(directory: Path) -> set[str]:
+    """The slugs of all products that polls name."""
+    return {item.slug for item in ProductEditor(directory).snapshot.products.values()}
+
+
+EVERYBODY = {"nimbrel", "nimbrel-crm", "nimbrel-billing", "nimbrel-podcasts"}
+
+
+def test_nothing_that_was_not_named_is_merged(family: Path) -> None:
+    """A file that would take in others by a noun is not written: they are listed first."""
+    done = names(family, "merge", "nimbrel-crm", "nimbrel")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert said(done).splitlines()[1:] == [
+        '  nimbrel-billing: "Nimbrel Billing" in billing-software',
+        '  nimbrel-podcasts: "Nimbrel Podcasts" in podcast-app',
+        "If one is the same product, merge it --also; of all others say --apart that they are not.",
+    ]
+    suggestion = ProductEditor(family).suggestions()[0]
+    named = {suggestion.product.slug, suggestion.known.slug}
+    done = names(family, "accept", suggestion.product.slug)
+    assert done.exit_code == 1
+    assert {line.split(":")[0].strip() for line in said(done).splitlines()[1:-1]} == (
+        EVERYBODY - named
+    )
+    assert not (family / "products").exists()
+    assert named_by(family) == EVERYBODY
+
+
+def test_what_is_named_is_merged_and_the_rest_told_apart(family: Path) -> None:
+    """`--also` takes in what it names, `--apart` says of all others that they are not the same."""
+    merge = ["merge", "nimbrel-crm", "nimbrel"]
+    before = answers(family)
+    only = names(family, *merge, "--also", "nimbrel-billing")
+    assert only.exit_code == 1
+    assert "nimbrel-billing:" not in only.stderr
+    assert "nimbrel-podcasts:" in only.stderr
+    done = names(family, *merge, "--also", "nimbrel-billing", "--apart")
+    assert done.exit_code == 0, done.output
+    written = product(family, "nimbrel")
+    assert written["aliases"] == ["Nimbrel CRM", "Nimbrel Billing"]
+    assert written["not_same_as"] == ["nimbrel-podcasts"]
+    assert named_by(family) == {"nimbrel", "nimbrel-podcasts"}
+    subprocess.run(["git", "apply", "-R"], cwd=family, input=done.stdout.encode(), check=True)
+    assert answers(family) == before
+
+
+def test_telling_two_apart_merges_nobody(family: Path) -> None:
+    """A file that is written to tell two apart takes in no third one, either."""
+    polls = [answered("B", ["Zoho"], slug="crm-software")]
+    append(family, [*polls, answered("B", ["Zoho Billing"], slug="billing-software")])
+    done = names(family, "reject", "nimbrel", "zoho")
+    assert done.exit_code == 1
+    assert "zoho-billing:" in done.stderr
+    assert names(family, "reject", "nimbrel", "zoho", "--apart").exit_code == 0
+    assert product(family, "zoho")["not_same_as"] == ["nimbrel", "zoho-billing"]
+    assert named_by(family) == EVERYBODY | {"zoho", "zoho-billing"}
 
 
 def test_a_spelling_of_several_products_is_asked_back(directory: Path) -> None:

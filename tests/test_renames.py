@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import json
 import os
 import threading
 from functools import partial
@@ -14,7 +15,7 @@ from broken import write_one_of_each
 from builders import answered, append, command, write_data
 from faults import failing_names
 
-from store.cli.editing import Edit, EditError, carry_out, new, text_of, with_item
+from store.cli.editing import Edit, EditError, canonical, carry_out, new_record, text_of
 from store.files import Files
 from store.history import History
 
@@ -60,9 +61,9 @@ def test_an_edit_of_several_files_is_made_whole_or_not_at_all(data: Path) -> Non
     alpha, beta, fresh = (f"products/{slug}.json" for slug in ("alpha", "beta", "delta"))
     text = text_of(data, alpha)
     edits = [
-        Edit(alpha, text, with_item(text, "aliases", "Beta", ("name", "aliases"))),
+        Edit(alpha, text, canonical({**json.loads(text), "aliases": ["Beta"]})),
         Edit(beta, text_of(data, beta), None),
-        Edit(fresh, None, new(fresh, name="Delta")),
+        Edit(fresh, None, canonical(new_record(fresh, name="Delta"))),
     ]
 
     def act() -> str:

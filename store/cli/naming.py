@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 from rapidfuzz import process
 
 from store.cli import app_settings, with_data
-from store.cli.editing import Edit, carry_out, new, text_of, with_item
+from store.cli.editing import Edit, canonical, carry_out, new_record, text_of
 from store.data_file import understand
 from store.memory import Store
 from store.rankings import aggregates, curation, names, similarity
@@ -22,11 +22,9 @@ from store.rankings.products import ProductProfile
 from store.records import Product, is_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from store.rankings.similarity import MergeSuggestion
-
-ORDER = tuple(field.encode_name for field in msgspec.structs.fields(Product))
 
 NOWHERE = "no category"
 
@@ -57,37 +55,57 @@ def queue(limit: int, category: str | None) -> None:
     click.echo(f"{min(limit, len(waiting))} of {len(waiting)} suggestions.", err=True)
 
 
+_also = click.option(
+    "--also", multiple=True, metavar="PRODUCT", help="Merge this one, too; again for more."
+)
+_apart = click.option(
+    "--apart",
+    is_flag=True,
+    help="Say in not_same_as that what else the rules for names would take in is another product.",
+)
+
+
 @names_group.command()
 @click.argument("product")
+@_also
+@_apart
 @with_data
-def accept(product: str) -> None:
+def accept(product: str, also: tuple[str, ...], *, apart: bool) -> None:
     """Take the queue's suggestion for PRODUCT: it becomes an alias of the one it looks like."""
     editor = ProductEditor(app_settings().data_dir)
     found = editor.product(product)
     fitting = [s for s in editor.suggestions() if s.product.id == found.id]
     if not fitting:
         raise click.ClickException(f"The queue holds nothing for {found.slug}; use merge.")
-    editor.merge(found, fitting[0].known)
+    editor.merge([found, *map(editor.product, also)], fitting[0].known, apart=apart)
 
 
 @names_group.command()
 @click.argument("product")
 @click.argument("into")
+@_also
+@_apart
 @with_data
-def merge(product: str, into: str) -> None:
-    """Make PRODUCT one with INTO: its names become aliases there, its address leads there."""
+def merge(product: str, into: str, also: tuple[str, ...], *, apart: bool) -> None:
+    """Make PRODUCT one with INTO: its names become aliases there, its address leads there.
+
+    Nothing else is merged: where a name of theirs fits others but for a noun or a maker, they are
+    listed and nothing is written, until --also or --apart says what they are.
+    """
     editor = ProductEditor(app_settings().data_dir)
-    editor.merge(editor.product(product), editor.product(into))
+    products = [editor.product(name) for name in (product, *also)]
+    editor.merge(products, editor.product(into), apart=apart)
 
 
 @names_group.command()
 @click.argument("product")
 @click.argument("other")
+@_apart
 @with_data
-def reject(product: str, other: str) -> None:
+def reject(product: str, other: str, *, apart: bool) -> None:
     """Say that PRODUCT and OTHER are two, so that the queue never asks again."""
     editor = ProductEditor(app_settings().data_dir)
-    editor.reject(editor.product(product), editor.product(other))
+    editor.reject(editor.product(product), editor.product(other), apart=apart)
 
 
 @names_group.command()
@@ -180,54 +198,60 @@ class ProductEditor:
             raise click.UsageError(f'"{text}" stands for several products: {slugs}; give a slug.')
         return found[0] if found else None
 
-    def merge(self, product: ProductProfile, into: ProductProfile) -> None:
-        """Write the names of one product into the file of the other, and remove its own file.
+    def merge(
+        self, products: Sequence[ProductProfile], into: ProductProfile, *, apart: bool
+    ) -> None:
+        """Write the names of products into the file of another, and remove their own files.
+
+        With ``apart``, what the rules for names would add is listed in ``not_same_as``.
 
         Raises:
-            click.ClickException: they are one already, are told apart, or a file is broken.
+            click.ClickException: they are one already, are told apart, or a file is broken; or the
+                rules would add something.
         """
-        if product.id == into.id:
-            raise click.ClickException(f"{product.slug} is {into.slug} already.")
-        self._refuse_broken(product.slug, into.slug)
-        self._refuse_if_told_apart(product, into)
-        own = self.files.get(product.id)
-        text = self._text(into)
-        record = self._record(into)
-        known = {names.key(title) for title in (record.name, *record.aliases)}
-        for title in (own.name, *own.aliases) if own else (product.name,):
-            if names.key(title) not in known:
-                text = with_item(text, "aliases", title, ORDER)
-                known.add(names.key(title))
-        for slug in (product.slug, *own.former_slugs) if own else ():
-            text = with_item(text, "former_slugs", slug, ORDER)
-        edits = [self._edit(into.slug, text)]
-        if edits[0].before == text:
+        record = self._members(into)
+        removed: list[Edit] = []
+        for product in products:
+            if product.id == into.id:
+                raise click.ClickException(f"{product.slug} is {into.slug} already.")
+            self._refuse_broken(product.slug, into.slug)
+            self._refuse_if_told_apart(product, into)
+            own = self.files.get(product.id)
+            titles = (own.name, *own.aliases) if own else (product.name,)
+            others = [title for title in titles if names.key(title) != names.key(record["name"])]
+            _extend(record, "aliases", others, names.key)
+            if own:
+                _extend(record, "former_slugs", (product.slug, *own.former_slugs))
+                removed.append(self._edit(product.slug, None))
+        if record == self._members(into):
             raise click.ClickException(
-                f'{edits[0].name} claims "{product.name}" already, and so does another file; '
-                "see `flask check`."
+                f'{_name(into.slug)} claims "{products[0].name}" already, and so does another '
+                "file; see `flask check`."
             )
-        if own:
-            edits.append(self._edit(product.slug, None))
-        self._carry_out(edits)
+        self._carry_out([*products, into], into.slug, record, removed, apart=apart)
 
-    def reject(self, product: ProductProfile, other: ProductProfile) -> None:
+    def reject(self, product: ProductProfile, other: ProductProfile, *, apart: bool) -> None:
         """Write that two products are not the same, into the file of one of them.
 
-        Where neither has a file, the new file is the one that matches fewer other names.
+        Where neither has a file, the new file is the one that matches fewer other names; with
+        ``apart``, it says that those are not the same, either.
 
         Raises:
-            click.ClickException: they are one product, or a file is broken.
+            click.ClickException: they are one product, or a file is broken; or the new file would
+                match others.
         """
         if product.id == other.id:
             raise click.ClickException(f"{product.slug} is {other.slug}; take its alias out first.")
         self._refuse_broken(product.slug, other.slug)
         pairs = [(other, product), (product, other)]
-        kept = [pair for pair in pairs if pair[0].id in self.files] or pairs
-        edits = [
-            self._edit(keeper.slug, with_item(self._text(keeper), "not_same_as", apart.slug, ORDER))
-            for keeper, apart in kept
-        ]
-        self._carry_out([min(edits, key=lambda edit: len(self._moves([edit])))])
+        records: list[tuple[int, str, dict[str, Any]]] = []
+        for keeper, stranger in [pair for pair in pairs if pair[0].id in self.files] or pairs:
+            record = self._members(keeper)
+            _extend(record, "not_same_as", [stranger.slug])
+            moves = self._moves([self._edit(keeper.slug, canonical(record))])
+            records.append((len(moves), keeper.slug, record))
+        _, slug, record = min(records, key=lambda candidate: candidate[0])
+        self._carry_out([product, other], slug, record, (), apart=apart)
 
     def _record(self, product: ProductProfile) -> Product:
         return self.files.get(product.id) or Product(version=1, name=product.name)
@@ -246,18 +270,43 @@ class ProductEditor:
             if slug not in self.files and os.path.lexists(self._directory / _name(slug)):
                 text_of(self._directory, _name(slug))
 
-    def _text(self, product: ProductProfile) -> str:
-        """The text of a product's file, a new one if it has none."""
+    def _members(self, product: ProductProfile) -> dict[str, Any]:
+        """The members of a product's file, of a new one if it has none."""
+        name = _name(product.slug)
         if product.id not in self.files:
-            return new(_name(product.slug), name=product.name)
-        return text_of(self._directory, _name(product.slug))
+            return new_record(name, name=product.name)
+        members: dict[str, Any] = json.loads(text_of(self._directory, name))
+        return members
 
     def _edit(self, slug: str, after: str | None) -> Edit:
         before = text_of(self._directory, _name(slug)) if slug in self.files else None
         return Edit(_name(slug), before, after)
 
-    def _carry_out(self, edits: list[Edit]) -> None:
-        """Write, show what was written, and say which spellings stand for another product now."""
+    def _carry_out(
+        self,
+        named: Sequence[ProductProfile],
+        slug: str,
+        record: dict[str, Any],
+        removed: Sequence[Edit],
+        *,
+        apart: bool,
+    ) -> None:
+        """Write a product's file, show what was written, and say what stands for another product.
+
+        Products that were not ``named`` and would be taken in are told apart or refused.
+        """
+        edits = [self._edit(slug, canonical(record)), *removed]
+        known = {names.key(title) for p in named for title in (p.name, *p.aliases)}
+        others = [
+            move
+            for move in self._moves(edits)
+            if move.after == slug and names.key(move.spelling) not in known
+        ]
+        if others and not apart:
+            raise click.ClickException(_unnamed(slug, others))
+        if others:
+            _extend(record, "not_same_as", [names.slug(move.spelling) for move in others])
+            edits = [self._edit(slug, canonical(record)), *removed]
         moves = self._moves(edits)
         carry_out(self._directory, edits)
         for edit in edits:
@@ -285,6 +334,31 @@ class ProductEditor:
             if isinstance(record, Product):
                 products[slug] = record
         return Names(dict(sorted(products.items())))
+
+
+def _extend(
+    record: dict[str, Any], member: str, items: Iterable[str], key: Callable[[str], str] = str
+) -> None:
+    """Put those items at the end of a data file's list whose key none in it has."""
+    held = {key(item): item for item in record.get(member, ())}
+    for item in items:
+        held.setdefault(key(item), item)
+    if held:
+        record[member] = [*held.values()]
+
+
+def _unnamed(slug: str, others: Sequence[Move]) -> str:
+    """Why nothing is written: the products that nobody named, and what can be said of them."""
+    lines = [
+        f'  {move.before or names.slug(move.spelling)}: "{move.spelling}" in '
+        f"{curation.listed(move.places)}\n"
+        for move in others
+    ]
+    return (
+        f"Nothing was written: {_name(slug)} would also take in, by the rules for nouns and "
+        f"makers,\n{''.join(lines)}If one is the same product, merge it --also; of all others say "
+        "--apart that they are not."
+    )
 
 
 def _explained(meaning: NameResolution, editor: ProductEditor) -> Iterator[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from store.cli import app_settings, refuse, with_data
-from store.cli.editing import Edit, carry_out, text_of, with_member
+from store.cli.editing import Edit, canonical, carry_out, text_of
 from store.files import Files
 from store.history import History
 
@@ -36,9 +37,11 @@ def withhold(poll_id: str, reason: str) -> None:
             raise click.ClickException(f"Mend this first: {problem}")
     entry = {"reason": reason, "date": datetime.now(UTC).date().isoformat()}
     before = text_of(directory, NAME)
-    if f'"{poll_id}"' in before:
+    record = json.loads(before)
+    if poll_id in record["withheld"]:
         raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
-    edit = Edit(NAME, before, with_member(before, ("withheld",), poll_id, entry, ()))
+    record["withheld"][poll_id] = entry
+    edit = Edit(NAME, before, canonical(record))
     carry_out(directory, [edit])
     click.echo(edit.diff, nl=False)
     click.echo(f"Withheld: {poll.model} on {poll.slug}, {poll.polled_at}.", err=True)
