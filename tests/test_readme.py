@@ -85,8 +85,9 @@ def test_the_map_of_the_code_is_complete() -> None:
 @pytest.mark.parametrize("program", blocks("python"))
 def test_the_programs_run(program: str) -> None:
     """A reader who checks the history with the given program finds that it holds."""
+    where = ROOT / "data" if '"proof/' in program else ROOT
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program], cwd=where, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 
