@@ -7,7 +7,7 @@ An import may only point down this list, and modules on one line do not import e
     monitoring
     web | polls
     embeddings
-    tuning | watcher | copies
+    tuning | watcher
     publishing
     memory
     edits | rebuilding

@@ -12,8 +12,9 @@ from builders import answered, failed, write_data
 from werkzeug.serving import make_server
 
 from store.memory import Store
-from store.publishing.dataset import MARK, Source, Written, write
-from store.publishing.directories import Writer, owned
+from store.publishing.dataset import Source, Written, write
+from store.publishing.directories import CURRENT, Writer, owned
+from store.publishing.manifest import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,17 +43,26 @@ def small_data(directory: Path) -> Path:
     return directory
 
 
-def written(directory: Path, base_url: str | None = None, now: datetime = NOW) -> Written:
-    """The dataset of a data directory, brought up to date."""
+def written(
+    directory: Path,
+    base_url: str | None = None,
+    now: datetime = NOW,
+    basis: Callable[[], str] = str,
+) -> Written:
+    """The dataset of a data directory, brought up to date; without a basis always written anew."""
     store = Store(directory)
-    source = Source(directory, lambda: store.snapshot, base_url)
-    with owned(directory / "dataset", "dataset", Writer(1, "test", "2026-11-20T00:00:00Z")):
-        return write(directory / "dataset", source, now)
+    return written_from(Source(directory, lambda: store.snapshot, base_url, "1.0", basis), now)
+
+
+def written_from(source: Source, now: datetime = NOW) -> Written:
+    """The dataset of a source, in its data directory."""
+    with owned(source.directory / FOLDER, "dataset", Writer(1, "test", "2026-11-20")) as home:
+        return write(home, source, now)
 
 
 def copied(directory: Path, to: Path) -> Path:
-    """A copy in which files of several names are several files, as a download has them."""
-    return shutil.copytree(directory, to, ignore=shutil.ignore_patterns(MARK))
+    """A copy of a data directory's dataset, as a download has it."""
+    return shutil.copytree(directory / FOLDER / CURRENT, to)
 
 
 @contextmanager

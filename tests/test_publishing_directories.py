@@ -54,7 +54,7 @@ def test_a_directory_of_somebody_else_is_left_alone(
     done = command(data, writing, str(tmp_path / "home"))
     assert done.exit_code == 1
     first = min(names).partition("/")[0]
-    assert f"holds {first} and is not marked as written by `flask {writing}`" in done.output
+    assert f"holds {first}, which `flask {writing}` did not write" in done.output
     assert contents(tmp_path / "home") == before
 
 

@@ -5,7 +5,6 @@ Needs the extra `engines`, and Spark Java 17: ``pip install '.[test,engines]'``.
 
 from __future__ import annotations
 
-import logging
 import re
 import shutil
 from html import unescape
@@ -13,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import app_over
-from datasets import NOW, running
+from datasets import running, written_from
 
 from store.memory import Store
-from store.publishing.dataset import Source, write
+from store.publishing.dataset import Source
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
@@ -45,17 +44,17 @@ def block(language: str) -> str:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     pytest.importorskip("pyarrow", reason="needs the extra `data`")
     directory = tmp_path_factory.mktemp("engines") / "data"
-    shutil.copytree(SHIPPED_DATA, directory, ignore=shutil.ignore_patterns("dataset", "proof"))
+    shutil.copytree(SHIPPED_DATA, directory, ignore=shutil.ignore_patterns("dataset", "leaves"))
     store = Store(directory)
-    write(directory / "dataset", Source(directory, lambda: store.snapshot, None), NOW)
+    written_from(Source(directory, lambda: store.snapshot, None, "1.0"))
     return store
 
 
 @pytest.fixture
 def dataset(store: Store, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The dataset, which programs of the README find in their working directory."""
-    monkeypatch.chdir(store.directory / "dataset")
-    return store.directory / "dataset"
+    monkeypatch.chdir(store.directory / "dataset/current")
+    return store.directory / "dataset/current"
 
 
 @pytest.fixture
@@ -157,24 +156,14 @@ def test_spark_finds_our_scores_and_mentions(
     assert sorted(map(tuple, spark.sql(query).collect())) == mentions
 
 
-@pytest.mark.usefixtures("dataset")
-def test_frictionless_calls_the_data_package_valid() -> None:
-    """Every table in CSV has the columns, types, size and hash that are described."""
+def test_frictionless_reads_and_validates_the_package_over_http(store: Store) -> None:
+    """Every table has the columns, types and hash that are described."""
     frictionless = pytest.importorskip("frictionless", reason=NEEDED)
-    report = frictionless.validate("datapackage.json")
+    app = app_over(store.directory)
+    with running(lambda _: app) as base:
+        report = frictionless.validate(f"{base}/data/datapackage.json")
+        package = frictionless.Package(f"{base}/data/datapackage.json")
+        first = next(iter(package.get_resource("rankings").read_rows()))
     assert report.valid, report.flatten(["name", "message"])[:5]
-    assert report.stats["tasks"] == 14
-
-
-@pytest.mark.usefixtures("dataset")
-def test_mlcroissant_finds_nothing_and_reads_it() -> None:
-    """No error and no warning, offline; records come from the files that are described."""
-    mlcroissant = pytest.importorskip("mlcroissant", reason=NEEDED)
-    logging.getLogger("absl").setLevel(logging.ERROR)
-    found = mlcroissant.Dataset("croissant.json")
-    issues = found.metadata.ctx.issues
-    assert (list(issues.errors), list(issues.warnings)) == ([], [])
-    record = next(iter(found.records("picks-2026-10")))
-    assert record["picks-2026-10/rank"] == 1
-    ranking = next(iter(found.records("rankings-rows")))
-    assert ranking["rankings-rows/rank"] == 1
+    assert report.stats["tasks"] == len(package.resources) == 6
+    assert first["rank"] == 1

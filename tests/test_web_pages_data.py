@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, app_over, append, command, write_json
 from datasets import small_data, written
+from flask import Response, send_file
 
 from store.publishing import formats
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
-FILE = "/data/csv/picks/month=2026-10/picks.csv.gz"
+FILE = "/data/evidence/month=2026-10/polls.jsonl.gz"
 
 
 @pytest.fixture
@@ -38,8 +40,8 @@ def body_of(reader: FlaskClient, path: str) -> bytes:
         return bytes(answer.data)
 
 
-def test_every_file_of_the_manifest_is_served_under_name_and_digest(reader: FlaskClient) -> None:
-    """Bytes, size and strong tag are those that the manifest says."""
+def test_every_file_of_the_manifest_is_served(reader: FlaskClient) -> None:
+    """Bytes, size and strong tag are those that the manifest says; it and the sums are, too."""
     files = json.loads(body_of(reader, "/data/dataset.json"))["files"]
     for name, file in files.items():
         with reader.get(f"/data/{name}") as answer:
@@ -47,14 +49,9 @@ def test_every_file_of_the_manifest_is_served_under_name_and_digest(reader: Flas
             assert (answer.status_code, len(body)) == (200, file["bytes"]), name
             assert hashlib.sha256(body).hexdigest() == file["sha256"]
             assert answer.headers["ETag"] == f'"{file["sha256"]}"'
-    end = FILE.partition(".")[2]
-    digest = files[FILE.removeprefix("/data/")]["sha256"]
-    with reader.get(f"/data/objects/{digest}.{end}") as kept:
-        assert hashlib.sha256(kept.data).hexdigest() == digest
-        assert "immutable" in kept.headers["Cache-Control"]
-    for other in ("SHA256SUMS", "v/2026.11.9.json"):
-        with reader.get(f"/data/{other}") as answer:
-            assert answer.status_code == 200
+            assert "immutable" not in answer.headers["Cache-Control"]
+    sums = body_of(reader, "/data/SHA256SUMS").decode()
+    assert len(sums.splitlines()) == len(files) + 1
 
 
 def test_a_part_of_a_file_can_be_had(reader: FlaskClient) -> None:
@@ -89,43 +86,39 @@ def status_of(reader: FlaskClient, path: str) -> int:
 
 @pytest.mark.parametrize(
     "name",
-    ["nothing", "../site.json", "%2e%2e/site.json", "objects", "v/", "objects/..%2fdataset.json",
-     ".dataset.json.draft", "polls", "dataset.json/", "Dataset.json"],
+    ["nothing", "../site.json", "%2e%2e/site.json", "evidence", "evidence/..%2fdataset.json",
+     "current/dataset.json", ".basis", "dataset.json/", "Dataset.json"],
 )  # fmt: skip
 def test_nothing_else_is_served(reader: FlaskClient, name: str) -> None:
-    """No request becomes a path: what the manifests do not list is 404 with the way out."""
+    """No request becomes a path: what the manifest does not list is 404 with the way out."""
     answer = reader.get(f"/data/{name}")
     assert answer.status_code == 404
     assert answer.mimetype == "application/problem+json"
 
 
-def test_the_next_version_is_served_and_the_one_before_stays(
-    data: Path, reader: FlaskClient
-) -> None:
-    """Without a restart; what somebody cited can still be had."""
+def test_the_next_dataset_is_served_without_a_restart(data: Path, reader: FlaskClient) -> None:
+    """Whole: its manifest and its files."""
     before = json.loads(body_of(reader, "/data/dataset.json"))
     append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
     written(data)
     after = json.loads(body_of(reader, "/data/dataset.json"))
-    assert (before["version"], after["version"]) == ("2026.11.9", "2026.11.16")
-    with reader.get("/data/v/2026.11.9.json") as kept:
-        assert json.loads(kept.data) == before
-    with reader.get(f"/data/objects/{before['files']['rankings.csv']['sha256']}.csv") as kept:
-        assert kept.status_code == 200
+    assert (before["date"], after["date"]) == ("2026-11-09", "2026-11-16")
+    for name, file in after["files"].items():
+        assert hashlib.sha256(body_of(reader, f"/data/{name}")).hexdigest() == file["sha256"]
 
 
 def test_the_page_tells_what_there_is_and_how_to_load_it(data: Path, reader: FlaskClient) -> None:
     """Version, tables, heads and structured data; lines to copy with every file's address."""
     heads = [json.loads(s) for s in (data / "leaves/heads.jsonl").read_text().splitlines()]
     text = reader.get("/data").text
-    assert "Version 2026.11.9" in text
+    assert "Version 2026.11.9+" in text
     assert all(head["root"] in text for head in heads)
     found = re.search(r'<script type="application/ld\+json">(.*?)</script>', text, re.DOTALL)
     assert found
     described = json.loads(found[1])
-    assert described["@type"] == "sc:Dataset"
+    assert described["@type"] == "Dataset"
     addresses = {each["contentUrl"] for each in described["distribution"]}
-    assert all(a.startswith("https://rankings.example/data/objects/") for a in addresses)
+    assert {"https://rankings.example/data/rankings.csv"} < addresses
     if formats.has_parquet():
         for engine in ("DuckDB", "Polars", "pandas", "R", "Spark"):
             assert f"<h3>{engine}</h3>" in text
@@ -145,10 +138,8 @@ def test_damage_is_told_where_people_look(
     data: Path, reader: FlaskClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     """On the page, at `/healthz`, in the log and by `flask check`; what is whole is still sent."""
-    files = json.loads(body_of(reader, "/data/dataset.json"))["files"]
-    digest = files["rankings.csv"]["sha256"]
-    (data / f"dataset/objects/{digest}.csv").unlink()
-    said = "rankings.csv of version 2026.11.9 cannot be read: No such file or directory"
+    (data / "dataset/current/rankings.csv").unlink()
+    said = "rankings.csv:1:1: it cannot be read: No such file or directory; `flask dataset` writes"
     assert said in reader.get("/data").text
     assert status_of(reader, "/data/rankings.csv") == 503
     assert status_of(reader, "/data/names.csv") == 200
@@ -158,20 +149,15 @@ def test_damage_is_told_where_people_look(
     assert said in health["problems"][0]
     assert said in caplog.text
     assert said in command(data, "check").stdout
-    (data / "dataset/dataset.json").write_text("{")
-    said = "dataset/dataset.json:1:1: it is no manifest: "
-    assert said in reader.get("/data").text
-    assert status_of(reader, "/data/names.csv") == 200
-    (data / "dataset/v/2026.11.9.json").write_text("{")
-    (data / "dataset/dataset.json").write_text("{,")
+    (data / "dataset/current/dataset.json").write_text("{,")
+    said = "dataset/current/dataset.json:1:1: it is not a manifest: "
     text = reader.get("/data").text
     assert "The dataset cannot be shown just now" in text
     assert said in text
     assert status_of(reader, "/data/names.csv") == 404
-    (data / "dataset/v/2026.11.9.json").unlink()
     assert command(data, "dataset").exit_code == 0
     assert status_of(reader, "/data/rankings.csv") == 200
-    assert "no manifest" not in reader.get("/data").text
+    assert "not a manifest" not in reader.get("/data").text
     assert reader.get("/healthz").json["status"] == "ok"  # type: ignore[index]
 
 
@@ -186,11 +172,32 @@ def test_what_is_withheld_is_told(data: Path, reader: FlaskClient) -> None:
     """With its reason; its text is gone from every address."""
     secret = answered("A", ["Planted"], "2026-11-10T06:00:00Z")
     append(data, [secret])
-    before = written(data).manifest
+    written(data)
+    assert b"Planted" in body_of(reader, "/data/names.csv")
     entry = {secret.id: {"reason": "Insults a person", "date": "2026-11-15"}}
     write_json(data / "withheld.json", {"version": 1, "withheld": entry})
-    written(data)
+    made = written(data).manifest
     assert "Insults a person" in reader.get("/data").text
-    name = "csv/picks/month=2026-11/picks.csv.gz"
-    old = before.files[name].object(name)
-    assert reader.get(f"/data/{old}").status_code == 404
+    for name in made.files:
+        body = body_of(reader, f"/data/{name}")
+        assert b"Planted" not in (gzip.decompress(body) if name.endswith(".gz") else body)
+
+
+def test_a_file_is_sent_although_its_dataset_is_just_replaced(
+    data: Path, reader: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at the manifest and the opening of the file: the next one's is sent."""
+    opened: list[Path] = []
+
+    def send_late(path: Path, *arguments: Any, **options: Any) -> Response:
+        if not opened:
+            append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
+            written(data)
+        opened.append(path)
+        return send_file(path, *arguments, **options)
+
+    monkeypatch.setattr("store.web.pages.data.send_file", send_late)
+    with reader.get("/data/rankings.csv") as answer:
+        assert answer.status_code == 200
+        assert answer.data == (data / "dataset/current/rankings.csv").read_bytes()
+    assert len(opened) == 2

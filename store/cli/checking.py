@@ -136,7 +136,7 @@ def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]
     yield from mistakes(catalogue, files)
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
-    yield from manifest.problems(directory / manifest.FOLDER, older=True)
+    yield from manifest.problems(directory)
     yield from _unpolled(directory)
     yield from checks.advice(catalogue, files)
     yield from alias_checks.remarks(catalogue, files)

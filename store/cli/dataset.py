@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,50 +15,56 @@ from flask import current_app
 from store.cli import app_settings, plural, refuse, this_writer, with_data
 from store.publishing import formats
 from store.publishing.dataset import DatasetError, Source, Written, write
-from store.publishing.directories import DirectoryError, owned
+from store.publishing.digests import basis_of
+from store.publishing.directories import CURRENT, DirectoryError, owned
 from store.publishing.leaves import ProofError
 from store.publishing.manifest import FOLDER
+from store.web.openapi import VERSION
+from store.web.pages import pictures
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from store.memory import Store
     from store.snapshot import Snapshot
 
-_refuse = partial(refuse, "Nothing was written, the last version stays")
+_refuse = partial(refuse, "Nothing was written, the last dataset stays")
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False), required=False)
 @with_data
 def dataset(directory: Path | None) -> None:
-    """Write every poll, pick and ranking into DIRECTORY, by default DATA_DIR/dataset, for /data.
+    """Write every poll, pick and ranking into DIRECTORY/current, by default for /data.
 
-    Parquet and CSV by month, the sealed lines as evidence, the proof over them, and what describes
-    it all. Only what changed since the last version is written. Parquet needs: pip install
-    '.[data]'.
+    That is DATA_DIR/dataset. Tables in Parquet (needs: pip install '.[data]'), the small ones in
+    CSV too, the sealed lines as evidence, the proof over them, a README. It is written whole and
+    takes the last one's place in one step; where nothing changed, nothing is written.
     """
     store: Store = current_app.extensions["store"]
     _refuse(store.snapshot.unpublishable)
-    written = written_for(store, directory)
-    found = written.manifest
-    size = sum(file.bytes for file in found.files.values())
-    click.echo(
-        f"Version {found.version} in {directory or app_settings().data_dir / FOLDER}: "
-        f"{plural(len(found.files), 'file')}, {size / 1e6:,.1f} MB; "
-        f"{plural(written.new, 'new file')}."
-    )
-    if written.heads:
-        head = written.heads[-1]
-        click.echo(f"Head of {head.date}: {head.size:,} lines, root {head.root}")
+    target = directory or app_settings().data_dir / FOLDER
+    with dataset_in(target, store) as written:
+        files = written.manifest.files
+        size = sum(file.bytes for file in files.values())
+        click.echo(
+            f"Version {written.manifest.version} in {target / CURRENT}: "
+            f"{plural(len(files), 'file')}, {size / 1e6:,.1f} MB"
+            f"{'' if written.is_new else '; nothing changed'}."
+        )
+        if written.heads:
+            head = written.heads[-1]
+            click.echo(f"Head of {head.date}: {head.size:,} lines, root {head.root}")
 
 
-def written_for(store: Store, directory: Path | None = None) -> Written:
-    """The dataset of the app's data, brought up to date with what was polled since they were read.
+@contextmanager
+def dataset_in(target: Path, store: Store) -> Iterator[Written]:
+    """Bring a dataset up to date with what was polled since the app read it, and hold its lock.
 
     Raises:
         click.ClickException: it cannot be; the sentence says why.
     """
     settings = app_settings()
-    target = directory or settings.data_dir / FOLDER
     base_url = settings.address(store.snapshot.catalogue.site.base_url)
 
     def read() -> Snapshot:
@@ -65,16 +72,23 @@ def written_for(store: Store, directory: Path | None = None) -> Written:
         _refuse(store.snapshot.unpublishable)
         return store.snapshot
 
-    source = Source(settings.data_dir, read, base_url)
+    def basis() -> str:
+        draw = pictures.rasteriser()
+        mark = pictures.mark_of(draw) if draw else b""
+        return basis_of(Path(current_app.root_path), settings.data_dir, base_url, mark)
+
     if not formats.has_parquet():
         click.echo("warning: without Parquet, which needs: pip install '.[data]'", err=True)
     gc.collect()
     gc.freeze()  # or the collector looks through the snapshot again and again, for a second
-    try:
-        with owned(target, "dataset", this_writer()):
-            return write(target, source, datetime.now(UTC))
-    except (DatasetError, DirectoryError, ProofError) as error:
-        raise click.ClickException(f"{error}.") from None
-    except OSError as error:
-        what = f"{error.filename or target} cannot be written: {error.strerror}"
-        raise click.ClickException(f"The dataset was not written: {what}.") from None
+    source = Source(settings.data_dir, read, base_url, VERSION, basis)
+    with ExitStack() as stack:
+        try:
+            home = stack.enter_context(owned(target, "dataset", this_writer()))
+            written = write(home, source, datetime.now(UTC))
+        except (DatasetError, DirectoryError, ProofError) as error:
+            raise click.ClickException(f"{error}.") from None
+        except OSError as error:
+            reason = f"{error.filename or target} cannot be written: {error.strerror}"
+            raise click.ClickException(f"The dataset was not written: {reason}.") from None
+        yield written

@@ -22,12 +22,12 @@ from werkzeug.utils import import_string
 
 from store.cli import plural, this_writer
 from store.cli.downloading import Download, Refused
-from store.cli.exporting import MANIFEST, REDIRECTS, moved_paths, static_paths
 from store.files import DataDirectoryError
 from store.publishing import leaves, manifest, verifying
-from store.publishing.directories import DirectoryError, owned
+from store.publishing.addresses import moved_paths, static_paths
+from store.publishing.directories import CURRENT, DirectoryError, owned
 from store.publishing.leaves import Head, Heads
-from store.publishing.trees import Manifest
+from store.publishing.trees import MANIFEST, REDIRECTS, TreeManifest
 from store.publishing.verifying import Difference, Proved, compare
 from store.settings import Settings
 from store.web.pages.pictures import rasteriser
@@ -149,7 +149,7 @@ def _verify_data(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
         hashes, heads = _first_proof(source)
         said = plural(len(lines), "line")
     verifying.check_against(kept, hashes)
-    if (source / manifest.FOLDER / manifest.MANIFEST).is_file():
+    if (source / manifest.FOLDER / CURRENT).is_dir():
         inner, inner_size = _verify_directory(source / manifest.FOLDER, kept)
         said, size = f"{said}; dataset: {inner}", size + inner_size
     head = heads.head()
@@ -170,7 +170,7 @@ def _verify_tree(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
     with _bar("checking files", _size(source)) as progress:
         size = verifying.check_sums(source, progress)
     try:
-        published = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
+        published = msgspec.json.decode((source / MANIFEST).read_bytes(), type=TreeManifest)
     except ValueError as error:
         raise Difference(f"{MANIFEST} is no manifest of a tree: {error}") from None
     _check_pictures(published)
@@ -180,12 +180,13 @@ def _verify_tree(source: Path, kept: Iterable[Head]) -> tuple[str, int]:
         rebuilt = Path(folder)
         verifying.check_sums(source / DATA, lambda _: None)
         proved, store = _recompute(source / DATA, rebuilt, kept)
-        (rebuilt / manifest.FOLDER).symlink_to((source / DATA).resolve())
+        (rebuilt / manifest.FOLDER).mkdir()
+        (rebuilt / manifest.FOLDER / CURRENT).symlink_to((source / DATA).resolve())
         count = _compare_tree(source, published, store, rebuilt)
     return f"{_counts(proved)}, every table and {plural(count, 'answer')}", size
 
 
-def _check_pictures(published: Manifest) -> None:
+def _check_pictures(published: TreeManifest) -> None:
     """Pages name the cards where there are any, so they can be recomputed only by who has them."""
     has_pages, has_cards = (any(p.startswith(s) for p in published.files) for s in (BEST, CARDS))
     if has_pages and has_cards != (rasteriser() is not None):
@@ -204,12 +205,12 @@ def _recompute(source: Path, rebuilt: Path, kept: Iterable[Head]) -> tuple[Prove
     return proved, verifying.rebuild(source, found, proved, rebuilt)
 
 
-def _compare_tree(source: Path, published: Manifest, store: Store, rebuilt: Path) -> int:
+def _compare_tree(source: Path, published: TreeManifest, store: Store, rebuilt: Path) -> int:
     """Compare every answer of a tree with what follows; the number of answers."""
     client = _client(store, rebuilt)
-    with client.application.app_context():
-        paths = [path for path in static_paths(store.snapshot) if not path.startswith(CARDS)]
-        moved = list(moved_paths(store.snapshot))
+    app, snapshot = client.application, store.snapshot
+    paths = [path for path in static_paths(app, snapshot) if not path.startswith(CARDS)]
+    moved = list(moved_paths(app, snapshot))
 
     def follows(path: str) -> str | None:
         """A path whose answer is published as it follows, if it has one."""
@@ -251,8 +252,10 @@ def _verify_server(server: Download, folder: Path, kept: Iterable[Head]) -> tupl
     _store(folder, manifest.MANIFEST, data)
     with _bar("downloading", sum(file.bytes for file in found.files.values())) as progress:
         for name, file in found.files.items():
-            _store(folder, name, server.get(f"/{DATA}/{file.object(name)}", most=file.bytes))
+            _store(folder, name, server.get(f"/{DATA}/{name}", most=file.bytes))
             progress(file.bytes)
+    if server.get(f"/{DATA}/{manifest.MANIFEST}", most=16 << 20) != data:
+        raise Refused("the dataset was replaced while it was read; try again")
     with TemporaryDirectory() as elsewhere:
         rebuilt = Path(elsewhere)
         proved, store = _recompute(folder, rebuilt, kept)

@@ -1,19 +1,25 @@
-"""Directories that one command fills: marked as its own, and locked while it writes.
+"""Directories that one command fills: marked as its own, locked while it writes, always whole.
 
 The mark is a file that bears the command's name. A directory without it that holds anything
 belongs to somebody else, whatever it looks like, and is left alone. The lock is on the mark, which
-then says who writes.
+then says who writes. What readers see is one folder of ``trees``, to which the link ``current``
+leads: the next is made beside it and takes its place in one step, and nothing older is kept.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import contextmanager
+import re
+import secrets
+import shutil
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
+
+from store.disk import atomic_write, sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +27,10 @@ if TYPE_CHECKING:
 
 MARK = ".written-by-flask-{}"
 """The name of the mark of a command."""
+CURRENT = "current"
+_TREES, _DRAFT, _BASIS = "trees", ".new", ".basis"
+_TREE = re.compile(r"[0-9a-f]{16}|\.new")
+"""The names of trees; nothing else among them is removed."""
 
 
 class DirectoryError(Exception):
@@ -47,8 +57,71 @@ class Writer(Struct, frozen=True):
         return f"process {self.pid} ({self.command}, since {self.since})"
 
 
+class Directory:
+    """A directory that :func:`owned` holds: the tree that readers see, and the next."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._trees = home / _TREES
+
+    @property
+    def current(self) -> Path:
+        """The folder that readers see, if there is one."""
+        return self._home / CURRENT
+
+    @property
+    def basis(self) -> str:
+        """The digest of all that the current tree was made from, empty if nobody knows it."""
+        with suppress(OSError, ValueError):
+            name, basis = (self._home / _BASIS).read_text().split()
+            return basis if name == self.current.readlink().name else ""
+        return ""
+
+    @contextmanager
+    def draft(self) -> Iterator[Path]:
+        """Yield an empty folder for the next tree; it is gone at the end unless published."""
+        folder = self._trees / _DRAFT
+        self._sweep()
+        folder.mkdir(parents=True)
+        try:
+            yield folder
+        finally:
+            self._sweep()
+
+    def publish(self, basis: str) -> None:
+        """Let the draft take the current tree's place; remove what was there before.
+
+        Raises:
+            OSError: it could not be written; readers see what they saw.
+        """
+        draft, tree = self._trees / _DRAFT, self._trees / secrets.token_hex(8)
+        _sync(draft)
+        draft.rename(tree)
+        sync_directory(self._trees)
+        self.note(basis, tree)
+        link = self._home / f".{CURRENT}"
+        link.unlink(missing_ok=True)
+        link.symlink_to(tree.relative_to(self._home))
+        link.replace(self.current)
+        sync_directory(self._home)
+
+    def note(self, basis: str, tree: Path | None = None) -> None:
+        """Write down what the current tree, or another, was made from; ``basis`` may be empty."""
+        name = (tree or self.current.resolve()).name
+        atomic_write(self._home / _BASIS, f"{name} {basis}\n".encode())
+
+    def _sweep(self) -> None:
+        """Remove all trees but the current one, such as what a killed command left."""
+        if not self._trees.is_dir():
+            return
+        current = self.current.resolve()
+        for path in self._trees.iterdir():
+            if _TREE.fullmatch(path.name) and path.resolve() != current:
+                shutil.rmtree(path)
+
+
 @contextmanager
-def owned(directory: Path, command: str, writer: Writer) -> Iterator[None]:
+def owned(home: Path, command: str, writer: Writer) -> Iterator[Directory]:
     """Hold a command's own directory inside the block; make it if it is not there.
 
     Raises:
@@ -56,12 +129,13 @@ def owned(directory: Path, command: str, writer: Writer) -> Iterator[None]:
         BusyDirectoryError: another process holds it; the sentence says which.
         OSError: it cannot be written.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    mark = directory / MARK.format(command)
-    if not mark.is_file() and (names := sorted(path.name for path in directory.iterdir())):
+    home.mkdir(parents=True, exist_ok=True)
+    mark, current = home / MARK.format(command), home / CURRENT
+    names = [] if mark.is_file() else sorted(path.name for path in home.iterdir())
+    if names or (current.exists() and not current.is_symlink()):
         raise ForeignDirectoryError(
-            f"{directory} holds {names[0]} and is not marked as written by `flask {command}`: "
-            "nothing there was touched; name a new or an empty directory"
+            f"{home} holds {names[0] if names else CURRENT}, which `flask {command}` did not "
+            "write: nothing there was touched; name a new or an empty directory"
         )
     handle = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
@@ -69,12 +143,12 @@ def owned(directory: Path, command: str, writer: Writer) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BusyDirectoryError(
-                f"{_named(mark)} is writing {directory}; try again when it has ended"
+                f"{_named(mark)} is writing {home}; try again when it has ended"
             ) from None
         os.ftruncate(handle, 0)  # what a writer that was killed left there
         os.pwrite(handle, msgspec.json.encode(writer), 0)
         try:
-            yield
+            yield Directory(home)
         finally:
             os.ftruncate(handle, 0)
     finally:
@@ -87,3 +161,24 @@ def _named(mark: Path) -> str:
         return str(msgspec.json.decode(mark.read_bytes(), type=Writer))
     except (OSError, ValueError):  # it has the lock and has not yet said so
         return "another process"
+
+
+def _sync(tree: Path) -> None:
+    """Let what is new in a tree survive a power cut: folders, and files that are no hard links."""
+    for folder, _, names in os.walk(tree):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for name in names:
+                if os.stat(name, dir_fd=handle).st_nlink == 1:
+                    _sync_file(name, handle)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _sync_file(name: str, folder: int) -> None:
+    file = os.open(name, os.O_RDONLY, dir_fd=folder)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -34,65 +34,56 @@ def has_parquet() -> bool:
     return find_spec("pyarrow") is not None
 
 
-class TableFiles:
-    """A table as files that grow with its rows: slim CSV, and Parquet if it is wanted."""
-
-    def __init__(self, table: Table, *, parquet: bool) -> None:
-        self.table = table
-        self.rows = 0
-        self._text = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
-        self._csv = csv.writer(self._text, lineterminator="\n")
-        self._csv.writerow(column.name for column in table.slim)
-        self._parquet = _Parquet(table) if parquet else None
-        self._waiting: list[Row] = []
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Add rows."""
-        for row in rows:
-            self._waiting.append(row)
-            if len(self._waiting) == _BATCH:
-                self._write()
-
-    def done(self) -> tuple[bytes, bytes | None]:
-        """The CSV, UTF-8 with LF, and the Parquet; an empty field is no value or an empty text."""
-        self._write()
-        self._text.flush()
-        slim: bytes = self._text.buffer.getvalue()
-        return slim, self._parquet.done() if self._parquet else None
-
-    def _write(self) -> None:
-        if not self._waiting:
-            return
-        columns = list(zip(*self._waiting, strict=True))
-        self.rows += len(self._waiting)
-        self._waiting.clear()
-        kept = [
-            map(_WORDS.get, each) if column.type == "boolean" else each
-            for column, each in zip(self.table.columns, columns, strict=True)
-            if column in self.table.slim
-        ]
-        self._csv.writerows(zip(*kept, strict=True))
-        if self._parquet:
-            self._parquet.add(columns)
+def csv_of(table: Table, rows: Iterable[Row]) -> bytes:
+    """Return a table as CSV, UTF-8 with LF; an empty field is no value or an empty text."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.names)
+    flags = [column.type == "boolean" for column in table.columns]
+    for row in rows:
+        pairs = zip(row, flags, strict=True)
+        writer.writerow([_WORDS.get(value) if is_flag else value for value, is_flag in pairs])
+    return text.getvalue().encode()
 
 
-class _Parquet:
-    """Rows as Parquet, zstd; one version of pyarrow always gives the same bytes."""
+class Parquet:
+    """A table as Parquet, zstd; one version of pyarrow always gives the same bytes."""
 
     def __init__(self, table: Table) -> None:
         import pyarrow as pa  # noqa: PLC0415 - 0.4 s, and an extra
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
+        self.table = table
+        self.rows = 0
         self._arrow = pa
         self._schema = pa.schema([(each.name, _arrow_type(pa, each)) for each in table.columns])
         self._sink = io.BytesIO()
         self._writer = pq.ParquetWriter(self._sink, self._schema, compression="zstd")
+        self._waiting: list[Row] = []
         self._group: list[Any] = []
 
-    def add(self, columns: Iterable[Row]) -> None:
-        """Add rows by their columns."""
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add rows."""
+        for row in rows:
+            self._waiting.append(row)
+            if len(self._waiting) == _BATCH:
+                self._batch()
+
+    def done(self) -> bytes:
+        """Return the file."""
+        self._batch()
+        self._write_group()
+        self._writer.close()
+        return self._sink.getvalue()
+
+    def _batch(self) -> None:
+        """Turn the rows that wait into columns."""
+        if not self._waiting:
+            return
+        self.rows += len(self._waiting)
         pa, arrays = self._arrow, []
+        columns = zip(*self._waiting, strict=True)
         for type_, values in zip(self._schema.types, columns, strict=True):
             plain: Iterable[Any] = values
             if pa.types.is_nested(type_):
@@ -100,15 +91,10 @@ class _Parquet:
             elif pa.types.is_timestamp(type_):
                 plain = map(datetime.fromisoformat, values)
             arrays.append(pa.array(plain, type_))
+        self._waiting.clear()
         self._group.append(pa.record_batch(arrays, self._schema))
         if len(self._group) == ROW_GROUP // _BATCH:
             self._write_group()
-
-    def done(self) -> bytes:
-        """The file."""
-        self._write_group()
-        self._writer.close()
-        return self._sink.getvalue()
 
     def _write_group(self) -> None:
         if self._group:

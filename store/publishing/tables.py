@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 Type = Literal["string", "integer", "number", "boolean", "datetime", "texts", "picks", "misses"]
-NESTED = ("texts", "picks", "misses")
-"""Types of columns that hold lists; a CSV has none of them."""
-FREE_TEXT = ("question", "reason", "caveat", "error")
-"""Columns of polls and picks that a slim CSV leaves out: most of the bytes, few of the uses."""
 
 
 class Column(Struct, frozen=True):
@@ -48,18 +44,14 @@ class Table(Struct, frozen=True):
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
-    def paths(self, month: str = "") -> tuple[str, str]:
-        """Its files as CSV and as Parquet."""
-        if month:
-            folder = f"{self.name}/month={month}/{self.name}"
-            return f"csv/{folder}.csv.gz", f"{folder}.parquet"
-        return f"{self.name}.csv", f"{self.name}.parquet"
-
     @property
-    def slim(self) -> tuple[Column, ...]:
-        """The columns that a CSV has: none with lists and, by month, none with free texts."""
-        left_out = FREE_TEXT if self in MONTHLY else ()
-        return tuple([c for c in self.columns if c.type not in NESTED and c.name not in left_out])
+    def csv(self) -> str:
+        """The name of its file in CSV."""
+        return f"{self.name}.csv"
+
+    def parquet(self, month: str = "") -> str:
+        """Return the name of its file in Parquet, of a month if it is kept by month."""
+        return f"{self.name}/month={month}/{self.name}.parquet" if month else f"{self.name}.parquet"
 
 
 def _table(name: str, about: str, *columns: tuple[str, Type, str]) -> Table:
@@ -232,7 +224,7 @@ def _changes(snapshot: Snapshot) -> Iterator[Row]:
 
 
 MONTHLY: dict[Table, Callable[[Poll], Iterator[Row]]] = {POLLS: _polls, PICKS: _picks}
-"""The tables that are kept by month, and their rows of a poll; lists are as the poll has them."""
+"""The tables in Parquet alone, by month, and their rows of a poll; lists are as it has them."""
 WHOLE: dict[Table, Callable[[Snapshot], Iterator[Row]]] = {
     ANSWERS: _answers,
     CATEGORIES: _categories,

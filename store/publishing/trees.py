@@ -1,22 +1,49 @@
-"""What an exported tree holds: the answers by path, old addresses, and headers of answers."""
+"""An exported tree: what the application answers, as files, and the manifest of them.
+
+What is as it was is a hard link to the last tree's file.
+"""
 
 from __future__ import annotations
 
+import gzip
+import os
+import shutil
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 from msgspec import Struct
+from werkzeug.test import EnvironBuilder
+from werkzeug.wrappers import Response
 
-from store.publishing import manifest as dataset
+from store.publishing import metadata
+from store.publishing.addresses import file_of, moved_paths, static_paths
+from store.publishing.digests import SUMS, digest, sums
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from flask import Flask
+
+    from store.snapshot import Snapshot
+
+MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
 DATA = "/data/"
-"""Where the dataset is; its files need no page of their own and change with every version."""
-OBJECTS = f"{DATA}{dataset.OBJECTS}/"
-"""Its files by digest; manifests and lists, which stand beside them, lead to them."""
+"""Where the dataset is; its files need no page of their own and change with every poll."""
+WANTED = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
+
+
+class TreeError(Exception):
+    """A tree that cannot be made; the sentence says why."""
 
 
 class Exported(Struct, frozen=True):
-    """One file of the tree; ``size`` is in bytes.
+    """One file of a tree: its ``size`` in bytes, the SHA-256 of its content in hex.
 
-    ``cache_control`` is that of the answer; ``etag`` that of a picture, by which it need not be
-    drawn again.
+    ``gzip`` says whether a compressed one stands beside it; ``cache_control`` is that of the
+    answer, ``etag`` that of a picture, by which it need not be drawn again.
     """
 
     file: str
@@ -27,23 +54,155 @@ class Exported(Struct, frozen=True):
     etag: str = ""
     cache_control: str = ""
 
-    @property
-    def media_type(self) -> str:
-        """The content type without its parameters."""
-        return self.type.partition(";")[0]
 
-
-class Manifest(Struct, frozen=True):
-    """What a tree holds: files and redirects by the path that readers ask for.
-
-    ``headers`` are those that all answers of one media type share: name → media type → value.
-    """
+class TreeManifest(Struct, frozen=True):
+    """What a tree holds: files, and redirects by the path that readers ask for."""
 
     files: dict[str, Exported]
     redirects: dict[str, str]
-    headers: dict[str, dict[str, str]]
 
     @property
     def addresses(self) -> set[str]:
         """Every path that readers can ask for."""
         return {*self.files, *self.redirects}
+
+
+_DECODER = msgspec.json.Decoder(TreeManifest)
+
+
+def decode(data: bytes) -> TreeManifest:
+    """Return a manifest from its bytes.
+
+    Raises:
+        ValueError: it is not a manifest.
+    """
+    return _DECODER.decode(data)
+
+
+def encode(manifest: TreeManifest) -> bytes:
+    """Return a manifest as it is written: indented, keys sorted."""
+    return msgspec.json.format(msgspec.json.encode(manifest, order="sorted"))
+
+
+class Tree:
+    """A tree that is being written in ``folder``.
+
+    ``last`` is the folder of the one before, ``digests`` those of its files, as they are.
+    """
+
+    def __init__(
+        self, folder: Path, before: TreeManifest, last: Path, digests: Mapping[str, str]
+    ) -> None:
+        self.before = before
+        self.changed = 0
+        self._folder = folder
+        self._last = last
+        self._last_digests = digests
+        self._digests: dict[str, str] = {}
+        self._folders = {""}
+
+    def fill(self, app: Flask, snapshot: Snapshot, dataset: Path) -> TreeManifest:
+        """Ask the application for every path, write what it answers, and add the dataset.
+
+        Raises:
+            TreeError: an answer cannot be made.
+        """
+        ask = _asker(app)
+        files: dict[str, Exported] = {}
+        for path in static_paths(app, snapshot):
+            with ask(path, tag=self._tag(path)) as answer:
+                if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                    raise TreeError(f"{path} cannot be made: {answer.status}")
+                if answer.status_code in WANTED and not answer.cache_control.no_store:
+                    files[path] = self._add(path, answer)
+                    self.changed += self.before.files.get(path) != files[path]
+        redirects: dict[str, str] = {}
+        for path in moved_paths(app, snapshot):
+            with ask(path) as answer:
+                if location := answer.headers.get("Location"):
+                    redirects[path] = location
+        for path, file in self._link(dataset).items():
+            with ask(path, "HEAD") as answer:
+                kept = answer.headers["Cache-Control"]
+                files[path] = msgspec.structs.replace(file, cache_control=kept)
+        return TreeManifest(files, redirects)
+
+    def finish(self, manifest: TreeManifest) -> None:
+        """Write what tells of the files: the manifest, a map for nginx, digests."""
+        moved = "".join(f'"{old}" "{new}";\n' for old, new in sorted(manifest.redirects.items()))
+        self._place(MANIFEST, encode(manifest))
+        self._place(REDIRECTS, moved.encode())
+        (self._folder / SUMS).write_bytes(sums(self._digests))
+
+    def _tag(self, path: str) -> str:
+        """Return the tag of a picture that the last tree holds, else nothing."""
+        last = self.before.files.get(path)
+        is_there = last and self._last_digests.get(last.file) == last.sha256
+        return last.etag if last and is_there else ""
+
+    def _add(self, path: str, answer: Response) -> Exported:
+        """Write one answer, plain and, if it is sent so, compressed."""
+        body, type_ = answer.get_data(), answer.content_type or ""
+        if answer.status_code == HTTPStatus.NOT_MODIFIED:
+            last = self.before.files[path]
+            body, type_ = (self._last / last.file).read_bytes(), last.type
+        name = file_of(path, type_.partition(";")[0])
+        if is_packed := answer.content_encoding == "gzip":
+            self._place(f"{name}.gz", body)
+            body = gzip.decompress(body)
+        return Exported(
+            file=name,
+            type=type_,
+            size=len(body),
+            sha256=self._place(name, body),
+            gzip=is_packed,
+            etag=answer.headers["ETag"] if type_ == "image/png" else "",
+            cache_control=answer.headers["Cache-Control"],
+        )
+
+    def _link(self, dataset: Path) -> dict[str, Exported]:
+        """Add the dataset's files; return them by path. Copies only on another disk."""
+        files: dict[str, Exported] = {}
+        for source in sorted(path for path in dataset.rglob("*") if path.is_file()):
+            path = f"{DATA}{source.relative_to(dataset).as_posix()}"
+            name = path.removeprefix("/")
+            file = self._made(name)
+            try:
+                os.link(source, file)
+            except OSError:
+                shutil.copy2(source, file)
+            body = source.read_bytes()
+            self._digests[name] = digest(body)
+            type_ = metadata.content_type(name)
+            files[path] = Exported(name, type_, len(body), self._digests[name], gzip=False)
+        return files
+
+    def _place(self, name: str, data: bytes) -> str:
+        """Write a file, or link the last tree's if it is the same; return its digest."""
+        self._digests[name] = found = digest(data)
+        file = self._made(name)
+        if self._last_digests.get(name) == found:
+            with suppress(OSError):  # no hard links here
+                os.link(f"{self._last}/{name}", file)
+                return found
+        Path(file).write_bytes(data)
+        return found
+
+    def _made(self, name: str) -> str:
+        """Return where a file of the tree is, its folder made."""
+        folder = name.rpartition("/")[0]
+        if folder not in self._folders:
+            (self._folder / folder).mkdir(parents=True, exist_ok=True)
+            self._folders.add(folder)
+        return f"{self._folder}/{name}"
+
+
+def _asker(app: Flask) -> Callable[..., Response]:
+    """Return what asks the application as a reader does who takes gzip, as quick as can be."""
+    environ = EnvironBuilder(headers=[("Accept-Encoding", "gzip")]).get_environ()
+
+    def ask(path: str, method: str = "GET", tag: str = "") -> Response:
+        request = {"PATH_INFO": path, "REQUEST_METHOD": method, "HTTP_IF_NONE_MATCH": tag}
+        return Response.from_app(app.wsgi_app, {**environ, **request})
+
+    return ask

@@ -17,7 +17,7 @@ from store.disk import read_regular
 from store.line_codec import decode_line, has_valid_checksum, has_valid_id, id_of
 from store.memory import Store
 from store.publishing import catalogue, evidence, formats, leaves, manifest, metadata, tables
-from store.publishing.dataset import MARK, sums
+from store.publishing.digests import SUMS, sums
 from store.publishing.leaves import Head, Heads, Leaf, check_grown, parse, parse_heads
 from store.publishing.merkle import Tree, leaf_hash
 
@@ -77,21 +77,21 @@ def check_sums(directory: Path, progress: Callable[[int], None]) -> int:
     Raises:
         Difference: it does not.
     """
-    written = _bytes(directory, manifest.SUMS)
+    written = _bytes(directory, SUMS)
     listed: dict[str, str] = {}
     for number, line in enumerate(written.split(b"\n")[:-1], start=1):
         digest, _, name = line.decode("utf-8", "replace").partition("  ")
         if name in listed or not name:
-            where = f"{manifest.SUMS}: line {number}"
+            where = f"{SUMS}: line {number}"
             raise Difference(f"{where} names no further file: {_shown(line)}")
         listed[name] = digest
-    compare(manifest.SUMS, sums(listed), written)
+    compare(SUMS, sums(listed), written)
     there = {
         path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
-    } - {manifest.SUMS, MARK}
+    } - {SUMS}
     for name in sorted(there ^ listed.keys()):
         which = "is there and is not listed" if name in there else "is listed and is not there"
-        raise Difference(f"{name} {which} in {manifest.SUMS}")
+        raise Difference(f"{name} {which} in {SUMS}")
     size = len(written)
     for name, digest in listed.items():
         data = _bytes(directory, name)
@@ -108,7 +108,7 @@ def _check_digest(name: str, digest: str, data: bytes) -> None:
 
 
 def check_manifest(directory: Path) -> Manifest:
-    """See that the newest version's files are what its manifest says, and describe it.
+    """See that a dataset's files are what its manifest says, and describe it.
 
     Raises:
         Difference: one is not.
@@ -148,7 +148,7 @@ def _prove_months(
     directory: Path, found: Manifest, proved: Proved
 ) -> Iterator[tuple[Sequence[Leaf], Sequence[bytes]]]:
     """Leaves and lines of each month, once they are checked."""
-    for month in sorted(found.months):
+    for month in found.months:
         name, leaves_name = manifest.EVIDENCE.format(month), manifest.LEAVES.format(month)
         listed = list(parse(_bytes(directory, leaves_name), month, leaves_name))
         lines = evidence.lines_of(_unpacked(directory, name))
@@ -224,10 +224,9 @@ def _check_table(
 
     Bytes of Parquet differ from one version of its writer to the next, so its rows are compared.
     """
-    slim, name = table.paths(month)
-    files = formats.TableFiles(table, parquet=False)
-    files.add(rows)
-    compare(slim, files.done()[0], (_unpacked if month else _bytes)(directory, slim))
+    if not month:
+        compare(table.csv, formats.csv_of(table, rows), _bytes(directory, table.csv))
+    name = table.parquet(month)
     if name not in found.files or not formats.has_parquet():
         return
     try:

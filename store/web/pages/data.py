@@ -1,13 +1,15 @@
 """The dataset as it is served: a page about it, and its files, found in its manifest's table.
 
-No request becomes a path: a name is looked up among those that the manifests list. What is sent
-bears its own digest and never changes, so a version is whole while the next is written.
+No request becomes a path: a name is looked up among those that the manifest lists. All that is sent
+is of the folder whose manifest was read, so an answer is of one dataset while the next is put in
+its place.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +18,12 @@ from msgspec import Struct
 
 from store.disk import MISSING, Signature, signature_of
 from store.publishing import leaves, manifest, metadata, tables
+from store.publishing.digests import SUMS
+from store.publishing.directories import CURRENT
 from store.web.errors import ProblemResponse
-from store.web.http_responses import CACHE_CONTROL, FOR_GOOD
+from store.web.http_responses import CACHE_CONTROL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from store.publishing.leaves import Head
@@ -36,75 +39,83 @@ HEADS_SHOWN = 5
 
 
 class PublishedDataset(Struct, frozen=True):
-    """A dataset on disk: its newest version if any can be read, files by path, newest heads."""
+    """A dataset on disk: its folder, its manifest if that can be read, its newest heads."""
 
-    manifest: Manifest | None
-    paths: Mapping[str, str]
-    heads: tuple[Head, ...]
-    problems: tuple[Problem, ...]
+    folder: Path
     signatures: tuple[Signature, ...]
+    manifest: Manifest | None = None
+    heads: tuple[Head, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 class DataFiles:
-    """The dataset of one data directory, read again when its manifests or objects are others."""
+    """The dataset of one data directory, read again when another is in its place."""
 
     def __init__(self, directory: Path) -> None:
-        self._home = directory / manifest.FOLDER
+        self._directory = directory
         self._known: PublishedDataset | None = None
         self._lock = threading.Lock()
 
     def published(self) -> PublishedDataset:
-        """The dataset as it is now."""
-        places = (manifest.MANIFEST, manifest.VERSIONS, manifest.OBJECTS)
-        signatures = tuple([_signature(self._home / place) for place in places])
+        """Return the dataset as it is now."""
+        folder = (self._directory / manifest.FOLDER / CURRENT).resolve()
+        signatures = (_signature(folder / manifest.MANIFEST), _signature(folder))
         known = self._known
-        if known is None or known.signatures != signatures:
+        if known is None or (known.folder, known.signatures) != (folder, signatures):
             with self._lock:
-                self._known = known = self._read(signatures)
+                self._known = known = self._read(folder, signatures)
         return known
 
     def send(self, name: str) -> Response:
-        """``/data/<name>``: a file, or the part of it that was asked for."""
+        """Answer ``/data/<name>`` with a file, or the part of it that was asked for."""
         known = self.published()
-        path = known.paths.get(name)
-        if path is None:
+        digest = _digest(known, name)
+        if digest is None:
             why = f'The dataset has no file "{name[:100]}". /data lists them.'
             return ProblemResponse(HTTPStatus.NOT_FOUND, why)
-        digest = manifest.digest_of(path)
         request.environ.pop("HTTP_IF_MODIFIED_SINCE", None)  # a tag alone says what is new
         try:
             response = send_file(
-                self._home / path,
+                known.folder / name,
                 metadata.media_type(name),
                 download_name=name.replace("/", "-"),
                 conditional=True,
                 etag=digest or True,
             )
         except FileNotFoundError:
-            why = f"{name} is listed and not there: taken out just now, or lost; see /data."
+            if self.published() is not known:
+                return self.send(name)
+            why = f"{name} is listed and not there: it was lost; see /data."
             return ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, why)
         del response.headers["Last-Modified"]
-        response.headers["Cache-Control"] = FOR_GOOD if path == name and digest else CACHE_CONTROL
+        response.headers["Cache-Control"] = CACHE_CONTROL
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Access-Control-Expose-Headers"] = EXPOSED
         return response
 
-    def _read(self, signatures: tuple[Signature, ...]) -> PublishedDataset:
+    def _read(self, folder: Path, signatures: tuple[Signature, ...]) -> PublishedDataset:
         if set(signatures) == {MISSING}:
-            return PublishedDataset(None, {}, (), (), signatures)
-        versions = manifest.versions(self._home)
-        problems = tuple(manifest.problems(self._home, older=False))
+            return PublishedDataset(folder, signatures)
+        problems = tuple(manifest.problems(self._directory))
         for problem in problems:
             log.warning("%s", problem)
-        if not versions:
-            return PublishedDataset(None, {}, (), problems, signatures)
-        latest = manifest.read(self._home / manifest.MANIFEST)
-        if isinstance(latest, str):  # it is damaged, and stands among the versions too
-            latest = list(versions.values())[-1]
-        heads = manifest.kept(self._home, leaves.HEADS, latest.files[leaves.HEADS]) or b""
-        known = leaves.parse_heads(heads, leaves.HEADS)[-HEADS_SHOWN:]
-        paths = manifest.published_paths(versions, latest)
-        return PublishedDataset(latest, paths, tuple(known), problems, signatures)
+        found = manifest.read(folder)
+        if isinstance(found, str):
+            return PublishedDataset(folder, signatures, problems=problems)
+        heads: list[Head] = []
+        with suppress(OSError, leaves.ProofError):
+            heads = leaves.parse_heads((folder / leaves.HEADS).read_bytes(), leaves.HEADS)
+        return PublishedDataset(folder, signatures, found, tuple(heads[-HEADS_SHOWN:]), problems)
+
+
+def _digest(known: PublishedDataset, name: str) -> str | None:
+    """Return the digest of a file that is served, empty if the manifest does not have it."""
+    if known.manifest is None:
+        return None
+    if name in (manifest.MANIFEST, SUMS):
+        return ""
+    file = known.manifest.files.get(name)
+    return file.sha256 if file else None
 
 
 def _signature(path: Path) -> Signature:
@@ -126,7 +137,7 @@ def context(known: PublishedDataset, view: SnapshotView) -> dict[str, Any]:
             "files": [
                 (name, found.files[name])
                 for name in sorted(found.files)
-                if name.removeprefix("csv/").partition("/")[0].partition(".")[0] == table.name
+                if metadata.table_of(name) is table
             ],
         }
         for table in (*tables.MONTHLY, *tables.WHOLE)
@@ -144,10 +155,9 @@ def context(known: PublishedDataset, view: SnapshotView) -> dict[str, Any]:
         "others": [name for name in sorted(found.files) if name in _DESCRIBING],
         "picks": [at + name for name in found.tables(tables.PICKS.name)],
         "has_parquet": bool(found.tables(tables.POLLS.name)),
-        "versions": sorted(name for name in known.paths if name.startswith(manifest.VERSIONS)),
         "heads": known.heads[::-1],
         "cite": metadata.cite_as(found),
-        "structured": {k: v for k, v in metadata.croissant(found, at).items() if k != "recordSet"},
+        "structured": metadata.structured(found, at),
     }
 
 

@@ -1,6 +1,6 @@
 """Polls, with a page and a search after each: what they leave in memory.
 
-    python tests/benchmarks/cache_growth.py DIRECTORY POLLS [alone]
+    python tests/cache_growth.py DIRECTORY POLLS [alone]
 
 DIRECTORY is a data directory that may be written to; ``alone`` leaves pages and searches out.
 Printed are the megabytes by which the process grew since its start, and how many former snapshots
@@ -16,8 +16,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 if __name__ == "__main__":
-    tests = Path(__file__).resolve().parent.parent
-    sys.path[:0] = [str(tests.parent), str(tests)]
+    sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 
 import click
 from builders import answered, app_over

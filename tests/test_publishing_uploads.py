@@ -1,0 +1,253 @@
+"""A bucket holds what the service would send, and nothing of what it no longer would.
+
+Objects are held in memory by obstore's own store, or by moto's S3 in slow tests.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import answered, app_over, append, command, write_data, write_json
+from processes import free_port, until
+
+from store.publishing import uploads
+from store.publishing.trees import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from click.testing import Result
+
+obstore = pytest.importorskip("obstore", reason="needs the extra `cloud`")
+WHERE = "s3://site/rankings"
+SLUGS = ("crm-software", "help-desk")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    polls = [answered(m, ["X", "Y"], slug=slug) for slug in SLUGS for m in "ABCD"]
+    categories = {slug: {"title": f"Best {slug}"} for slug in SLUGS}
+    return write_data(tmp_path / "data", categories=categories, polls=polls)
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What every address leads to."""
+    memory = obstore.store.MemoryStore()
+    monkeypatch.setattr("obstore.store.from_url", lambda _: memory)
+    return memory
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of objects in the order of being written, one at a time."""
+    names, put = list[str](), obstore.put
+
+    def log(store: Any, name: str, *arguments: Any, **options: Any) -> Any:
+        names.append(name)
+        return put(store, name, *arguments, **options)
+
+    monkeypatch.setattr(obstore, "put", log)
+    monkeypatch.setattr(uploads, "AT_ONCE", 1)
+    return names
+
+
+def withhold(data: Path, identity: str) -> None:
+    entry = {identity: {"reason": "R", "date": "2026-11-15"}}
+    write_json(data / "withheld.json", {"version": 1, "withheld": entry})
+
+
+def export(data: Path, *options: str) -> Result:
+    return command(data, "export", WHERE, *options)
+
+
+def objects(bucket: Any) -> dict[str, bytes]:
+    """Every object, unpacked."""
+    names = [each["path"] for some in obstore.list(bucket) for each in some]
+    return {name: body_of(bucket, name) for name in names}
+
+
+def body_of(bucket: Any, name: str) -> bytes:
+    found = obstore.get(bucket, name)
+    body = bytes(found.bytes())
+    return gzip.decompress(body) if found.attributes.get("Content-Encoding") == "gzip" else body
+
+
+def test_every_object_is_the_answer_of_the_service(data: Path, bucket: Any) -> None:
+    """With its type and how long it may be kept; old addresses stand in ``redirects.json``."""
+    done = export(data)
+    assert done.exit_code == 0, done.output
+    client = app_over(data).test_client()
+    manifest = decode(body_of(bucket, "manifest.json"))
+    assert "/best/crm-software" in manifest.files
+    for path in manifest.files:
+        found = obstore.get(bucket, path.strip("/") or "index.html")
+        with client.get(path) as answer:
+            assert body_of(bucket, path.strip("/") or "index.html") == answer.data, path
+            assert found.attributes["Content-Type"] == answer.content_type
+            assert found.attributes["Cache-Control"] == answer.headers["Cache-Control"]
+    names = {path.strip("/") or "index.html" for path in manifest.files}
+    assert set(objects(bucket)) == names | {"manifest.json", "redirects.json"}
+
+
+def test_a_rerun_writes_nothing(data: Path, bucket: Any, written: list[str]) -> None:
+    """Nor does it make an answer: the bucket knows what it was made from."""
+    export(data)
+    written.clear()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delattr("store.publishing.trees.Tree.fill")
+        assert "; 0 objects written" in export(data).output
+    assert written == []
+
+
+def test_only_what_changed_is_written(data: Path, bucket: Any, written: list[str]) -> None:
+    """Data before pages before what lists them, the manifest first and last."""
+    export(data)
+    written.clear()
+    append(data, [answered("A", ["Y"], "2026-11-09T06:00:00Z")])
+    assert "objects written" in export(data).output
+    assert written[0] == written[-1] == "manifest.json"
+    assert "best/crm-software" in written
+    assert "api/v1/best/help-desk.json" not in written
+    order = [written.index(n) for n in ("api/v1/best/crm-software.json", "best/crm-software",
+                                        "index.html", "redirects.json")]  # fmt: skip
+    assert order == sorted(order)
+
+
+def test_what_is_gone_or_withheld_does_not_linger(data: Path, bucket: Any) -> None:
+    """The next export takes it out of every object, and takes away whole ones."""
+    secret = answered("A", ["Planted"], "2026-11-09T06:00:00Z", reason="A slur")
+    append(data, [secret])
+    export(data)
+    assert "product/planted" in objects(bucket)
+    withhold(data, secret.id)
+    (data / "categories/help-desk.json").unlink()
+    assert export(data).exit_code == 0
+    held = objects(bucket)
+    assert not [name for name, body in held.items() if b"Planted" in body or b"slur" in body]
+    assert not [name for name in held if "planted" in name or name == "best/help-desk"]
+
+
+@pytest.mark.parametrize("name", ["letter", "photos/1.jpg", "manifest.json"])
+def test_a_prefix_of_somebody_else_is_left_alone(data: Path, bucket: Any, name: str) -> None:
+    """Whatever it holds, be it a manifest of another kind."""
+    obstore.put(bucket, name, b'{"name": "mine"}')
+    done = export(data)
+    assert done.exit_code == 1
+    assert f"{WHERE} holds {name}, which no manifest of `flask export` lists" in done.output
+    assert objects(bucket) == {name: b'{"name": "mine"}'}
+
+
+def test_what_somebody_put_beside_our_objects_stays(data: Path, bucket: Any) -> None:
+    """It is never deleted, and what would be written over it is refused."""
+    export(data)
+    obstore.put(bucket, "best/notes", b"mine")
+    obstore.put(bucket, "product/z", b"mine")
+    (data / "categories/help-desk.json").unlink()
+    assert export(data).exit_code == 0
+    before = objects(bucket)
+    assert before["best/notes"] == b"mine"
+    append(data, [answered("A", ["Z"], "2026-11-09T06:00:00Z")])
+    done = export(data)
+    assert (done.exit_code, "holds product/z, which no manifest" in done.output) == (1, True)
+    assert objects(bucket) == before
+
+
+FAILURES = [*(("put", nth) for nth in (1, 2, 5, 20, 50)), ("delete", 1), ("delete", 5)]
+
+
+@pytest.mark.parametrize(("name", "nth"), FAILURES)
+def test_after_any_failure_the_next_run_puts_all_right(
+    data: Path, bucket: Any, monkeypatch: pytest.MonkeyPatch, name: str, nth: int
+) -> None:
+    """What was written or deleted until then is as a first export has it, or not there."""
+    export(data)
+    secret = answered("A", ["Planted"], "2026-11-09T06:00:00Z")
+    append(data, [secret])
+    (data / "categories/help-desk.json").rename(data / "away.json")
+    real, left = getattr(obstore, name), [nth]
+
+    def fail(*arguments: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise obstore.exceptions.GenericError("PUT http://h/x?X-Amz-Signature=abc - dead")
+        return real(*arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(obstore, name, fail)
+        done = export(data)
+    assert done.exit_code == 1, "nth is too large"
+    assert "cannot be used (are key and endpoint set?): PUT http://h/x - dead" in done.output
+    (data / "away.json").rename(data / "categories/help-desk.json")
+    withhold(data, secret.id)
+    assert export(data).exit_code == 0
+    fresh = obstore.store.MemoryStore()
+    monkeypatch.setattr("obstore.store.from_url", lambda _: fresh)
+    assert export(data).exit_code == 0
+    assert objects(bucket) == objects(fresh)
+
+
+@pytest.mark.parametrize("where", ["ftp://x/y", "s3://", "s3://a b/c", "s3://bucket/$(x)"])
+def test_an_address_that_is_none_is_refused(data: Path, where: str) -> None:
+    """Before anything is sent."""
+    done = command(data, "export", where)
+    assert (done.exit_code, "names no bucket: use s3://" in done.output) == (1, True)
+
+
+has_moto = find_spec("moto")
+needs_moto = pytest.mark.skipif(not has_moto, reason="S3 needs: pip install '.[operations]'")
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[dict[str, str]]:
+    """An S3 server that nobody here wrote, with a bucket ``site``; the environment to reach it."""
+    import boto3  # noqa: PLC0415 - optional
+
+    port = str(free_port())
+    url = f"http://127.0.0.1:{port}"
+    env = {"AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
+           "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}  # fmt: skip
+
+    def is_made() -> bool:
+        try:
+            boto3.client("s3", endpoint_url=url).create_bucket(Bucket="site")
+        except Exception:  # noqa: BLE001 - not there yet
+            return False
+        return True
+
+    run = [sys.executable, "-m", "moto.server", "-p", port]
+    with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            os.environ.update(env)
+            until(is_made)
+            yield env
+        finally:
+            for name in env:
+                os.environ.pop(name, None)
+            server.kill()
+
+
+@pytest.mark.slow
+@needs_moto
+def test_amazons_protocol_carries_type_encoding_and_headers(data: Path, s3: dict[str, str]) -> None:
+    """As another client of S3 reads them; a rerun writes nothing."""
+    import boto3  # noqa: PLC0415 - optional
+
+    done = command(data, "export", "s3://site/whole")
+    assert done.exit_code == 0, done.output
+    amazon = boto3.client("s3", endpoint_url=s3["AWS_ENDPOINT_URL"])
+    page = amazon.get_object(Bucket="site", Key="whole/best/crm-software")
+    assert page["ContentType"] == "text/html; charset=utf-8"
+    assert page["CacheControl"].startswith("public, max-age=")
+    assert page["ContentEncoding"] == "gzip"
+    assert b"<title>" in gzip.decompress(page["Body"].read())
+    assert "0 objects written" in command(data, "export", "s3://site/whole").output
+    done = command(data, "export", "s3://nobody/x")
+    assert (done.exit_code, "s3://nobody/x cannot be used" in done.output) == (1, True)
