@@ -128,7 +128,7 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
     try:
         record = msgspec.json.decode(data, type=kind)
         text = data.decode()
-        json_positions.refuse_what_msgspec_takes(text)
+        json_positions.refuse_duplicates(text)
     except (ValueError, RecursionError) as error:
         return Loaded(None, "", tuple(_explain(name, data, kind, error)), signature)
     if isinstance(record, Models):

