@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from itertools import chain, groupby
 from operator import attrgetter, itemgetter
@@ -54,18 +55,47 @@ def latest_time(now: datetime) -> str:
     return rfc3339(now + CLOCK_TOLERANCE)
 
 
-def beyond(polls: Iterable[Stored], withheld: Container[str], now: datetime) -> Iterator[Problem]:
+class AheadError(HistoryError):
+    """The newest poll of a category is later than now, so that nobody knows when it was made."""
+
+    def __init__(self, slug: str, newest: Stored, now: datetime) -> None:
+        self.slug = slug
+        self.time = newest.poll.polled_at
+        super().__init__(
+            f"history/{newest.file}.jsonl:{newest.line}:1: a poll of {self.time}, which is yet to "
+            f"come (it is {now:%Y-%m-%d %H:%M} UTC); `flask check` says what to do"
+        )
+
+
+def beyond(polls: Iterable[Stored], withheld: Container[str], now: datetime) -> list[Stored]:
     """Every poll later than now that is not withheld; nobody knows when it was really made."""
     latest = latest_time(now)
-    for stored in polls:
-        poll = stored.poll
-        if poll.polled_at > latest and poll.id not in withheld:
-            message = (
-                f"a poll of {poll.polled_at}, which is yet to come (it is {now:%Y-%m-%d %H:%M} "
-                "UTC): its clock was wrong, or this machine's is; it counts, and its category is "
-                f'not polled, until it is withheld: flask withhold {poll.id} --reason "wrong clock"'
-            )
-            yield Problem(f"history/{stored.file}.jsonl", stored.line, 1, message)
+    return [s for s in polls if s.poll.polled_at > latest and s.poll.id not in withheld]
+
+
+def doubt_clock(ahead: Mapping[str, str], polled: int, now: datetime) -> str | None:
+    """Return a sentence that doubts this machine's clock, where it is rather that than a record.
+
+    ``ahead`` has the newest poll's time of each category where that is later than now. It is the
+    clock if these are several, or all of those that were ``polled``.
+    """
+    if not ahead or len(ahead) == 1 < polled:
+        return None
+    newest = max(ahead.values())
+    minutes = math.ceil((datetime.fromisoformat(newest) - now).total_seconds() / 60)
+    size, unit = next((s, u) for s, u in _UNITS if minutes >= 2 * s)
+    slugs = ", ".join(sorted(ahead)[:_NAMED]) + (", …" if len(ahead) > _NAMED else "")
+    return (
+        f"This machine's clock is probably wrong, by {minutes // size} {unit} or more: it says "
+        f"{rfc3339(now)}, and history has an answer of {newest}. Set it: `timedatectl` says "
+        "whether it follows a time server, `timedatectl set-ntp true` lets it. Not polled until "
+        f"then: {len(ahead):,} of {polled:,} categories ({slugs})"
+    )
+
+
+_UNITS = ((1440, "days"), (60, "hours"), (1, "minutes"))
+"""Spans in minutes by which a clock may be wrong, where it is two of them at least."""
+_NAMED = 5  # slugs that a message spells out
 
 
 def invented(polls: int, site: Site) -> Problem | None:
@@ -153,15 +183,15 @@ def states_of(history: History, slug: str, catalogue: Catalogue, now: datetime) 
     """How polling of a category stands by its files; a withheld poll beyond ``now`` never was.
 
     Raises:
-        HistoryError: a file cannot be read, or holds a poll beyond ``now`` that is not withheld,
-            so that nobody knows what was asked and when.
+        HistoryError: a file cannot be read, so that nobody knows what was asked and when.
+        AheadError: likewise, for it holds a poll beyond ``now`` that is not withheld.
     """
     logs = read_logs(history, slug, catalogue)
     for problem in losses(logs):
         raise HistoryError(str(problem))
     stored, _ = records(logs, catalogue.withheld)
-    for problem in beyond(stored, catalogue.withheld, now):
-        raise HistoryError(str(problem))
+    if ahead := beyond(stored, catalogue.withheld, now):
+        raise AheadError(slug, max(ahead, key=lambda each: each.poll.polled_at), now)
     latest = latest_time(now)
     ordered = in_order(stored, catalogue.withheld)
     polls = (each.poll for each in ordered if each.poll.polled_at <= latest)

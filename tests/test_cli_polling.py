@@ -642,12 +642,14 @@ def test_a_record_from_the_future_keeps_its_category_from_being_asked(
     ahead = datetime.now(UTC) + timedelta(hours=1)
     poll = answered("GPT", ["X"], ahead.strftime("%Y-%m-%dT%H:%M:%SZ"), slug="crm")
     append(real, [poll])
+    append(real, [answered("GPT", ["X"], "2026-01-05T06:00:00Z", slug="vpn")])
     done = run(real, "crm", "--model", "Claude")
     assert done.exit_code == 1
     assert "history/crm.jsonl:1:1: a poll of 20" in done.stderr
-    assert f"withheld: flask withhold {poll.id}" in done.stderr
-    assert done.output.endswith("its category is left alone\nNothing was asked.\n")
-    assert polled(real) == 1
+    end = "; `flask check` says what to do; its category is left alone\nNothing was asked.\n"
+    assert done.output.endswith(end)
+    assert f"withheld: flask withhold {poll.id}" in command(real, "check").output
+    assert polled(real) == 2
     withheld = {poll.id: {"reason": "a wrong clock", "date": "2026-11-20"}}
     write_json(real / "withheld.json", {"version": 1, "withheld": withheld})
     change(real, key_env=None)

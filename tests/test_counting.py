@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
+import pytest
 from builders import answered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.counting import as_known, beyond, in_order, latest_time, records
+from store.counting import as_known, beyond, doubt_clock, in_order, latest_time, records
 from store.history import Log, Stored
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -103,15 +105,37 @@ def test_every_file_keeps_its_order_and_nothing_is_lost(
 
 
 def test_what_is_yet_to_come_is_told_unless_it_is_withheld() -> None:
-    """Ten minutes are two clocks' difference; later is a wrong one, with the command that helps."""
+    """Ten minutes are two clocks' difference; later is a wrong one."""
     assert latest_time(NOW) == "2026-11-02T06:10:00Z"
     late = answered("A", ["X"], "2026-11-02T06:10:01Z", slug="new")
     rows, _ = records([log("new", poll(1), late)])
-    [problem] = beyond(rows, (), NOW)
-    assert (problem.file, problem.line, problem.severity) == ("history/new.jsonl", 2, "error")
-    assert f'flask withhold {late.id} --reason "wrong clock"' in problem.message
-    assert list(beyond(rows, {late.id}, NOW)) == []
-    assert list(beyond(rows, (), NOW + timedelta(seconds=1))) == []
+    assert [stored.poll for stored in beyond(rows, (), NOW)] == [late]
+    assert beyond(rows, {late.id}, NOW) == []
+    assert beyond(rows, (), NOW + timedelta(seconds=1)) == []
+
+
+@pytest.mark.parametrize(
+    ("behind", "span"),
+    [
+        ({"minutes": 11}, "11 minutes"),
+        ({"minutes": 119}, "119 minutes"),
+        ({"minutes": 150}, "2 hours"),
+        ({"hours": 47}, "47 hours"),
+        ({"days": 3, "hours": 5}, "3 days"),
+    ],
+)
+def test_a_clock_is_doubted_by_how_much_it_is_wrong(behind: dict[str, int], span: str) -> None:
+    """Several categories' newest polls are later, or all that there are; one of many is its own."""
+    late, later = (rfc3339(NOW + timedelta(**behind) - timedelta(minutes=n)) for n in (1, 0))
+    doubt = doubt_clock({"a": late, "b": later}, 300, NOW)
+    assert doubt is not None
+    assert doubt.startswith(f"This machine's clock is probably wrong, by {span} or more: it says ")
+    assert f"{rfc3339(NOW)}, and history has an answer of {later}. Set it: `timedatectl`" in doubt
+    assert doubt.endswith("Not polled until then: 2 of 300 categories (a, b)")
+    assert doubt_clock({"a": late}, 1, NOW) is not None
+    assert doubt_clock({"a": late}, 2, NOW) is None
+    assert doubt_clock({}, 2, NOW) is None
+    assert str(doubt_clock(dict.fromkeys("gfedcba", late), 9, NOW)).endswith("(a, b, c, d, e, …)")
 
 
 def test_a_poll_is_its_assistants_under_the_present_name() -> None:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import append, failed
+from builders import answered, append, failed
 from processes import call, flask_here, polls, provider, served, until, write_real
 from replaying import answer_text, envelope
 
@@ -265,3 +265,35 @@ def test_no_question_goes_through_a_wait_that_the_provider_set(
 def ago(hours: float) -> str:
     """The time so many hours ago."""
     return rfc3339(datetime.now(UTC) - timedelta(hours=hours))
+
+
+# ------------------------------------------------------------------ a slow clock
+
+
+def test_a_slow_clock_is_one_sentence_that_says_what_to_do(tmp_path: Path, asked: Provider) -> None:
+    """By how much it is wrong and how to set it; nobody is advised to withhold good answers."""
+    data = data_of(tmp_path, asked, 9, daily_usd=5)
+    for n in range(7):
+        append(data, [answered("Grok", ["X"], ago(n - 74), slug=f"c-{n}")])
+    append(data, [answered("Grok", ["X"], ago(100), slug="c-7")])
+    before = len(asked.seen())
+    doubt = "This machine's clock is probably wrong, by 3 days or more: it says 20"
+    remedy = "Set it: `timedatectl` says whether it follows a time server, `timedatectl set-ntp"
+    for arguments, code, lines in (
+        (["poll", "c-0"], 1, 3),
+        (["poll", "--all", "--dry-run"], 1, 4),
+        (["poll", "--status"], 1, 5),
+        (["check"], 1, None),
+    ):
+        done = flask_here(data, *arguments)
+        assert done.exit_code == code, done.output
+        assert done.output.count(doubt) == 1
+        assert done.output.count(remedy) == 1
+        assert "7 of 8 categories (c-0, c-1, c-2, c-3, c-4, …)" in done.output
+        assert "withhold" not in done.output
+        assert lines is None or len(done.output.splitlines()) == lines, done.output
+    assert done.stdout.startswith(f".:1:1: {doubt}")
+    assert len(asked.seen()) == before
+    with served(data) as (url, _):
+        found = call(f"{url}/healthz")["problems"]
+        assert [problem.startswith(f".:1:1: {doubt}") for problem in found] == [True]

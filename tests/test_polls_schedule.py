@@ -11,11 +11,13 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from apscheduler.schedulers.background import BackgroundScheduler
 from builders import answered, app_over, append, command, write_json
 from faults import FailingCalls, needs_root, replace_os
 from processes import (
@@ -566,6 +568,103 @@ def test_a_look_that_fails_does_not_end_the_schedule(
     monkeypatch.setattr(schedule._store, "reload", lambda *_: 1 / 0)  # noqa: SLF001 - any fault
     schedule.start()
     until(lambda: len(polls(data)) == 2)
+
+
+REAL_START = threading.Thread.start
+
+
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """While it is set, no thread of the scheduler can be started."""
+    used_up = threading.Event()
+
+    def start(thread: threading.Thread) -> None:
+        if used_up.is_set() and thread.name.startswith(("APScheduler", "ThreadPoolExecutor")):
+            raise RuntimeError("can't start new thread")
+        REAL_START(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    return used_up
+
+
+FAULT = "Polling on schedule has a fault (RuntimeError); the log says more."
+
+
+def test_a_machine_out_of_threads_is_waited_for(
+    here: Here, no_threads: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The schedule goes on when one can be started; until then health and one trace say why."""
+    caplog.set_level("INFO")
+    schedule, data, _ = here
+    no_threads.set()
+    schedule.start()
+    until(lambda: FAULT in schedule.status().reasons)
+    until(lambda: caplog.text.count("this process polls on schedule") > 2)
+    assert caplog.text.count("RuntimeError: can't start new thread") == 1
+    assert stands(schedule) == (True, False)
+    no_threads.clear()
+    until(lambda: len(polls(data)) == 2)
+    until(lambda: schedule.status().reasons == ())
+
+
+def test_a_job_that_cannot_begin_is_told(
+    here: Here, no_threads: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scheduler runs and no job does: after a while health says of whom nothing is asked."""
+    schedule, data, _ = here
+    start = BackgroundScheduler.start
+
+    def start_and_run_out(scheduler: BackgroundScheduler) -> None:
+        start(scheduler)
+        no_threads.set()
+
+    monkeypatch.setattr(BackgroundScheduler, "start", start_and_run_out)
+    monkeypatch.setattr(schedule, "_late", 0.3)
+    schedule.start()
+    why = "What is due of GPT is not looked at; see the log."
+    until(lambda: why in schedule.status().reasons)
+    no_threads.clear()
+    until(lambda: len(polls(data)) == 2)
+    until(lambda: schedule.status().reasons == ())
+
+
+def test_a_fault_between_two_looks_ends_no_job(
+    here: Here, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What nobody thought of is logged once; jobs go on at their pace, health says so meanwhile."""
+    caplog.set_level("INFO")
+    schedule, data, _ = here
+    broken = threading.Event()
+    broken.set()
+
+    def look(_: object) -> None:
+        if broken.is_set():
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(schedule._closing, "look", look)  # noqa: SLF001 - what has a fault
+    schedule.start()
+    until(lambda: "ZeroDivisionError" in "".join(schedule.status().reasons))
+    until(lambda: len(polls(data)) == 2)
+    assert stands(schedule) == (True, True)
+    broken.clear()
+    until(lambda: schedule.status().reasons == ())
+    assert caplog.text.count("this process polls on schedule") == 1
+    assert caplog.text.count("Traceback") == 1
+
+
+def test_a_clock_that_is_set_back_stops_no_job(here: Here) -> None:
+    """What was to run tomorrow by the clock of then runs now."""
+    schedule, _, _ = here
+    scheduler = BackgroundScheduler(timezone=UTC)
+    scheduler.start(paused=True)
+    try:
+        schedule._keep_jobs(scheduler)  # noqa: SLF001 - one look by hand
+        (job,) = scheduler.get_jobs()
+        job.modify(next_run_time=datetime.now(UTC) + timedelta(days=1))
+        schedule._keep_jobs(scheduler)  # noqa: SLF001 - likewise
+        assert scheduler.get_jobs()[0].next_run_time <= datetime.now(UTC)
+    finally:
+        scheduler.shutdown()
 
 
 def test_an_assistant_that_left_is_polled_no_more(

@@ -169,7 +169,8 @@ def test_two_thousand_polls_leave_the_budget_and_little_else(tmp_path: Path) -> 
     for extra in ([], ["alone"]):
         data = tmp_path / "-".join(["data", *extra])
         shutil.copytree(root / "data", data, copy_function=shutil.copy2)
-        command = [sys.executable, str(root / "tests/cache_growth.py"), str(data), "2000", *extra]
+        program = root / "tests/benchmarks/cache_growth.py"
+        command = [sys.executable, str(program), str(data), "2000", *extra]
         told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         grown.append(float(told[0]))
         assert told[1] == "0", "no former snapshot is alive"

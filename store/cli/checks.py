@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from store import counting
 from store.cli import plural
 from store.polls.asking import cost_at_most
@@ -17,11 +15,11 @@ from store.records import Poll, Problem, Severity
 from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from store.files import Catalogue, Files
-    from store.history import History
+    from store.history import History, Stored
     from store.json_positions import JsonPath
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
@@ -85,13 +83,13 @@ def in_history(
     newest = dict.fromkeys({*history.signatures(), *history.remembered()}, "")
     ids: set[str] = set()
     held = _files(catalogue, newest)
+    ahead: dict[str, list[Stored]] = {}
     for slug, own in held.items():
         logs = [history.read(file) for file in own]
         stored, problems = counting.records(logs, catalogue.withheld)
         yield from problems
-        for problem in counting.beyond(stored, catalogue.withheld, now):
-            severity: Severity = "notice" if catalogue.site.sample else "error"
-            yield msgspec.structs.replace(problem, severity=severity)
+        if late := counting.beyond(stored, catalogue.withheld, now):
+            ahead[slug] = late
         polls = counting.as_known((each.poll for each in stored), catalogue.former_names)
         models.update(poll.model for poll in polls)
         of_samples += sum(poll.is_invented for poll in polls)
@@ -100,6 +98,8 @@ def in_history(
         newest |= {log.file: _UNKNOWN for log in logs if log.unread}
         if slug in catalogue.categories:
             yield from _rewording(slug, polls, catalogue, files)
+    polled = sum(any(map(newest.get, own)) for own in held.values())
+    yield from _ahead(ahead, polled, now, "notice" if catalogue.site.sample else "error")
     for id_ in catalogue.withheld.keys() - ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
@@ -117,6 +117,24 @@ def in_history(
     if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.files]:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
+
+
+def _ahead(
+    ahead: Mapping[str, Sequence[Stored]], polled: int, now: datetime, severity: Severity
+) -> Iterator[Problem]:
+    """What is wrong where polls are yet to come: this machine's clock, or else each of them."""
+    newest = {slug: max(s.poll.polled_at for s in late) for slug, late in ahead.items()}
+    if doubt := counting.doubt_clock(newest, polled, now):
+        yield Problem(".", 1, 1, doubt, severity)
+        return
+    for stored in (stored for late in ahead.values() for stored in late):
+        poll = stored.poll
+        message = (
+            f"a poll of {poll.polled_at}, which is yet to come (it is {now:%Y-%m-%d %H:%M} UTC): "
+            "its clock was wrong, or this machine's is; it counts, and its category is not "
+            f'polled, until it is withheld: flask withhold {poll.id} --reason "wrong clock"'
+        )
+        yield Problem(f"history/{stored.file}.jsonl", stored.line, 1, message, severity)
 
 
 def _files(catalogue: Catalogue, found: Iterable[str]) -> dict[str, Sequence[str]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from store.counting import states_of
+from store.counting import AheadError, doubt_clock, states_of
 from store.disk import check_room
 from store.history import History, HistoryError
 from store.memory import append
@@ -28,6 +28,7 @@ from store.polls.schedule import other_owner
 from store.polls.spending import Account, DailyAccount, RunAccount, daily_account, missing_prices
 from store.rankings.sentences import listed
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
+from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -109,7 +110,15 @@ def look_at(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[
     """What was asked so far; in sentences what of it cannot be read and so is not polled."""
     context.history.signatures()
     stands, unread = look(slugs, context.states_of)
-    sentences = [f"{each}; its category is left alone" for each in dict.fromkeys(map(str, unread))]
+    ahead = {e.slug: e.time for e in unread if isinstance(e, AheadError)}
+    polled = len(ahead) + sum(bool(states.latest_time) for states in stands.states.values())
+    now = context.clock.now()
+    doubt = doubt_clock(ahead, polled, now)
+    if doubt and context.pretends:
+        doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
+    others = dict.fromkeys(str(e) for e in unread if not (doubt and isinstance(e, AheadError)))
+    sentences = [f"{doubt}."] if doubt else []
+    sentences += [f"{each}; its category is left alone" for each in others]
     if context.history.fault:
         sentences.insert(0, str(context.history.fault))
     return stands, sentences

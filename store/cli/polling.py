@@ -153,12 +153,7 @@ def poll(  # noqa: PLR0913 - a command's options
         chosen = batching.batched(chosen, named=bool(models))
     categories = categories_named(context.catalogue, slugs)
     pairs = [Pair(slug, each, a) for slug, each in categories.items() for a in chosen]
-    stands, unread = look_at(context, context.catalogue.categories)
-    for sentence in unread:
-        click.echo(sentence, err=True)
-    count = sum(each.invented for each in stands.states.values())
-    fault = invented(count, context.catalogue.site)
-    refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
+    stands = _look(context)
     known = stands.known(pairs)
     order = _order(context, known, stands, samples, until_clear, due=due)
     named = bool(slugs or models)
@@ -173,6 +168,17 @@ def poll(  # noqa: PLR0913 - a command's options
     else:
         well &= ask(context, order, stands, max_usd)
     sys.exit(0 if well else 1)
+
+
+def _look(context: PollContext) -> DuePolls:
+    """How polling stands in all categories, once it is said of which it is not known."""
+    stands, unread = look_at(context, context.catalogue.categories)
+    for sentence in unread:
+        click.echo(sentence, err=True)
+    count = sum(each.invented for each in stands.states.values())
+    fault = invented(count, context.catalogue.site)
+    refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
+    return stands
 
 
 def _check_call(given: Mapping[str, Any]) -> None:

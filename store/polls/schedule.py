@@ -14,6 +14,7 @@ import pwd
 import signal
 import threading
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -39,7 +40,7 @@ from store.settings import SettingsError
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import FrameType
 
     from store.files import Catalogue
@@ -56,6 +57,8 @@ HOUR = 3600.0
 """Seconds without polls when a cap is reached, a key is missing or a poll cannot be recorded: what
 cannot be recorded must not be paid for."""
 UNEXPECTED = "a fault of the program; the log has its trace"
+LATE_TICKS = 10
+"""Ticks without a look at what is due, and at least a minute, after which health says so."""
 STOP_TIMEOUT = 8.0
 """Seconds that a stopping process gives its last polls to be recorded."""
 
@@ -81,8 +84,11 @@ class Schedule:
         self._recorded: dict[str, Pause] = {}
         self._due: dict[str, int] = {}
         self._unlocked: str | None = None
+        self._fault: str | None = None
+        self._idle_since: dict[str, float] = {}
         self._refused: dict[str, tuple[str, ...]] = {}
         self._locks = locks_in(settings)
+        self._late = max(LATE_TICKS * settings.poll_tick, 60)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._stand_by, name="schedule", daemon=True)
         self._elected = False
@@ -105,6 +111,10 @@ class Schedule:
             reasons.append(
                 f"Nothing is polled on schedule, for the folder .locks {self._unlocked}."
             )
+        reasons += [self._fault] if self._fault else []
+        for name, idle_since in sorted(self._idle_since.copy().items()):
+            if time.monotonic() > idle_since + self._late:
+                reasons.append(f"What is due of {name} is not looked at; see the log.")
         alive = self._thread.is_alive()
         if not alive:
             reasons.append("The schedule does not run; restart the server.")
@@ -133,19 +143,34 @@ class Schedule:
         signal.raise_signal(number)
 
     def _stand_by(self) -> None:
-        """Try to be the one process that polls, until stopped."""
+        """Try to be the one process that polls, until stopped; whatever fails is tried again."""
         while not self._stop.is_set():
             try:
                 with leased(self._locks / LOCK) as elected:
                     self._unlocked = None
                     if elected:
-                        self._serve()
-            except OSError as error:
-                why = f"cannot be locked: {error.strerror}"
+                        with self._surviving():
+                            self._serve()
+                    else:
+                        self._fault = None
+            except Exception as error:  # noqa: BLE001 - any would be the end of all polling
+                reason = getattr(error, "strerror", None) or type(error).__name__
+                why = f"cannot be locked: {reason}"
                 if why != self._unlocked:
                     log.error("%s %s", self._locks, why)  # noqa: TRY400 - a sentence, not a trace
                 self._unlocked = why
             self._wait_a_second()
+
+    @contextmanager
+    def _surviving(self) -> Iterator[None]:
+        """Let no fault of the block end the thread, which nobody would start again."""
+        try:
+            yield
+        except Exception as error:
+            fault = f"Polling on schedule has a fault ({type(error).__name__}); the log says more."
+            if fault != self._fault:
+                log.exception("polling on schedule has a fault, and goes on when it can")
+            self._fault = fault
 
     def _serve(self) -> None:
         """Keep a job for each assistant of models.json until stopped."""
@@ -165,12 +190,19 @@ class Schedule:
             while not self._stop.is_set():
                 if time.monotonic() >= looked + self._settings.poll_tick:
                     looked = time.monotonic()
-                    self._keep_jobs(scheduler)
-                    self._closing.look(confirmed_time(self._clock, self._store.snapshot.catalogue))
+                    with self._surviving():
+                        self._look(scheduler)
                 self._wait_a_second()
         finally:
             self._elected = False
             scheduler.shutdown(wait=True)
+            self._idle_since.clear()
+
+    def _look(self, scheduler: BackgroundScheduler) -> None:
+        """Follow models.json and close days; when both went well, no fault is left."""
+        self._keep_jobs(scheduler)
+        self._closing.look(confirmed_time(self._clock, self._store.snapshot.catalogue))
+        self._fault = None
 
     def _wait_a_second(self) -> None:
         """Wait a moment; when the main thread has ended, by whatever way, stop as well."""
@@ -190,21 +222,34 @@ class Schedule:
         running = {job.id for job in scheduler.get_jobs()}
         for name in running - wanted:
             scheduler.remove_job(name)
-        for by_name in (self._paused, self._recorded, self._refused, self._due):
+        for by_name in (self._paused, self._recorded, self._refused, self._due, self._idle_since):
             for name in by_name.keys() - wanted:
                 del by_name[name]
+        now = datetime.now(UTC)
+        for job in scheduler.get_jobs():
+            if job.next_run_time > now + timedelta(seconds=2 * self._settings.poll_tick):
+                job.modify(next_run_time=now)  # the clock was set back
         for name in sorted(wanted - running):
+            self._idle_since[name] = time.monotonic()
             scheduler.add_job(
-                self._poll,
+                self._job,
                 "interval",
                 seconds=self._settings.poll_tick,
                 id=name,
                 args=[name],
-                next_run_time=datetime.now(UTC),
+                next_run_time=now,
             )
 
+    def _job(self, name: str) -> None:
+        """Look after one assistant; while that lasts, its job is not idle."""
+        self._idle_since[name] = math.inf
+        try:
+            self._poll(name)
+        finally:
+            self._idle_since[name] = time.monotonic()
+
     def _poll(self, name: str) -> None:
-        """One assistant's job: look after its batches and, unless it rests, poll due pairs."""
+        """Look after an assistant's batches and, unless it rests, poll due pairs."""
         catalogue = self._store.snapshot.catalogue
         assistant = next((a for a in catalogue.assistants if a.name == name), None)
         if self._stop.is_set() or self._store.snapshot.unsettled:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.counting import latest_time
+from store.counting import doubt_clock, latest_time
 from store.publishing import manifest
 from store.rankings.poll_states import PollState, ScheduleState, outage, usd_on
 from store.records import Problem, Severity
@@ -161,17 +161,20 @@ def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
 
 
 def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
-    """A problem for each category with a record from the future; samples may pretend a time."""
+    """What records from the future say of the clock, or of themselves; samples may pretend."""
     limit = latest_time(now)
-    for slug, reading in snapshot.aggregates.items():
-        if reading.latest_time and reading.latest_time > limit:
-            message = (
-                f"a poll of {reading.latest_time}, which is yet to come: its category is not "
-                "polled until this machine's clock is set or the poll withheld; `flask check` "
-                "names its line"
-            )
-            severity: Severity = "notice" if snapshot.catalogue.site.sample else "error"
-            yield Problem(f"history/{slug}.jsonl", 1, 1, message, severity)
+    newest = {slug: r.latest_time for slug, r in snapshot.aggregates.items() if r.latest_time}
+    ahead = {slug: time for slug, time in newest.items() if time > limit}
+    severity: Severity = "notice" if snapshot.catalogue.site.sample else "error"
+    if doubt := doubt_clock(ahead, len(newest), now):
+        yield Problem(".", 1, 1, doubt, severity)
+        return
+    for slug, time in ahead.items():
+        message = (
+            f"a poll of {time}, which is yet to come: its category is not polled; `flask check` "
+            "says what to do"
+        )
+        yield Problem(f"history/{slug}.jsonl", 1, 1, message, severity)
 
 
 def _states(snapshot: Snapshot) -> dict[str, list[PollState]]:

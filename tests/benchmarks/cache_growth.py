@@ -1,6 +1,6 @@
 """Polls, with a page and a search after each: what they leave in memory.
 
-    python tests/cache_growth.py DIRECTORY POLLS [alone]
+    python tests/benchmarks/cache_growth.py DIRECTORY POLLS [alone]
 
 DIRECTORY is a data directory that may be written to; ``alone`` leaves pages and searches out.
 Printed are the megabytes by which the process grew since its start, and how many former snapshots
@@ -16,7 +16,8 @@ from itertools import cycle, islice
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
+    tests = Path(__file__).resolve().parent.parent
+    sys.path[:0] = [str(tests.parent), str(tests)]
 
 import click
 from builders import answered, app_over

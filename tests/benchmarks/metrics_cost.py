@@ -1,6 +1,6 @@
 """What metrics cost: CPU per request of ``best`` with METRICS_PORT and without, in turn.
 
-    python tests/metrics_cost.py [--rounds 8] [--scrapes 0] [--every 0]
+    python tests/benchmarks/metrics_cost.py [--rounds 8] [--scrapes 0] [--every 0]
 
 With ``--scrapes N`` the metrics are then scraped N times, ``--every`` so many seconds and with a
 request each, and what the process's memory grew by is printed: 3,600 are what an hour of
@@ -19,7 +19,8 @@ from pathlib import Path
 from statistics import median
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
+    tests = Path(__file__).resolve().parent.parent
+    sys.path[:0] = [str(tests.parent), str(tests)]
 
 import benchmark
 import servers

@@ -1,9 +1,9 @@
 """What answers cost: CPU per request beside a bare Flask app and a bare WSGI body.
 
-    python tests/benchmark.py                     100 categories, 26 weekly polls
-    python tests/benchmark.py --data DIR          another data directory, such as scale.py fills
-    python tests/benchmark.py --peer 'Datasette:http://127.0.0.1:8001/…' --pid 123
-                                                  a server of somebody else, already running
+    python tests/benchmarks/benchmark.py              100 categories, 26 weekly polls
+    python tests/benchmarks/benchmark.py --data DIR   a data directory, such as scale.py fills
+    python tests/benchmarks/benchmark.py --peer 'Datasette:http://127.0.0.1:8001/…' --pid 123
+                                                      a server of somebody else, already running
 
 All run on one gunicorn configuration, take turns, and are asked by wrk over loopback. The cost is
 the CPU time of the server's processes per request, the median over rounds; a ratio above 1 is
@@ -13,6 +13,7 @@ cheaper than the bare Flask app. Needs wrk; with nginx, its cache and its static
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import subprocess
 import sys
@@ -24,8 +25,8 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 if __name__ == "__main__":
-    tests = Path(__file__).resolve().parent
-    sys.path[:0] = [str(tests.parent), str(tests / "benchmarks")]
+    tests = Path(__file__).resolve().parent.parent
+    sys.path[:0] = [str(tests.parent), str(tests)]
 
 import scale
 import servers
@@ -97,8 +98,6 @@ def bare(source: str, home: Path, body: bytes, port: int) -> list[str]:
     (home / "bare.py").write_text(source)
     (home / "body").write_bytes(body)
     (home / "settings.py").write_text(
-        f"import sys; sys.path.append({str(servers.ROOT)!r})\n"
-        "import store.gunicorn  # which has answers sent in one piece\n"
         "workers, worker_class, threads, keepalive = 1, 'gthread', 8, 75\n"
         "control_socket_disable = True\n"
     )
@@ -125,6 +124,10 @@ def targets(data: Path, home: Path, stack: ExitStack) -> Iterator[Target]:
     yield Target("best", *us, best)
     yield Target("best, gzip", *us, best, ("-H", "Accept-Encoding: gzip"))
     yield Target("best, 304", *us, best, ("-H", f"If-None-Match: {answer.headers['etag']}"))
+    leader = json.loads(answer.body)["combined"][0]["slug"]
+    yield Target("product", *us, f"/api/v1/product/{leader}.json")
+    yield Target("page", *us, f"/best/{slug}")
+    yield Target("unknown slug, 404", *us, "/api/v1/best/no-such-thing.json")
     yield Target("history of 100", *us, f"/api/v1/history?slug={slug}&limit=100")
     yield Target("search, all different", *us, "/", ("-s", str(script)))
     yield Target("search, repeated", *us, f"/api/v1/search?q={words[0]}")
