@@ -1,7 +1,7 @@
 """What outlives the process beside the data: ``DATA_DIR/.last-good``.
 
-What batches, the proof and ``flask export`` note of themselves. No copy of a hand-edited file is
-here: its last good version is in memory.
+What batches and the list of leaves note of themselves. No copy of a hand-edited file is here: its
+last good version is in memory.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = ".last-good"
-EXPORTED = "exported"
-"""An empty file; its time is when `flask export` last published the data."""
 
 _ABSENT = (FileNotFoundError, NotADirectoryError)
 """What says that there is no such file; any other fault only says that nobody knows."""
@@ -47,21 +45,6 @@ class LastGood:
         with suppress(*_ABSENT), opened(self._home / name) as handle:
             return Copy(os.pread(handle, os.fstat(handle).st_size, 0))
         return None
-
-    def exported_at(self) -> float | None:
-        """When the data was last exported, in Unix seconds, as far as that was noted."""
-        with suppress(OSError):
-            return (self._home / EXPORTED).lstat().st_mtime
-        return None
-
-    def note_export(self) -> None:
-        """Note that the data was exported now.
-
-        Raises:
-            OSError: it could not be written.
-        """
-        with self.locked():
-            self.place(EXPORTED, b"")
 
     def locked(self) -> AbstractContextManager[int]:
         """The folder, made if need be, while no other process changes anything in it."""

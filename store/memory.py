@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from store.counting import deleted_slugs, history_files, latest_time, read_logs, states_of
 from store.edits import name_clashes, tell_edits
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
-from store.last_good import LastGood
 from store.rankings import aggregates
 from store.rankings.names import Names
 from store.rebuilding import rebuild, with_summary
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+EXPORTED = ".exported"
+"""An empty file; its time is when `flask export` last published the data."""
 _GONE = "the data directory cannot be read any more; what it last held stays served"
 _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": logging.INFO}
 
@@ -53,7 +55,6 @@ class Store:
         self.made_at = self.looked_at = 0.0
         self.exported_at: float | None = None
         self._files = Files(directory)
-        self.last_good = LastGood(directory)
         self._reloading = threading.Lock()
         self._lock = threading.RLock()
         self._signatures: dict[str, Signature | Problem | None] = {}
@@ -113,7 +114,8 @@ class Store:
                     raise
                 self._fault = Problem("history", 1, 1, f"{error}; what it last held stays served")
             self.looked_at = time.time()
-            self.exported_at = self.last_good.exported_at()
+            with suppress(OSError):
+                self.exported_at = (self.directory / EXPORTED).lstat().st_mtime
             self._tell()
 
     def keep_current(

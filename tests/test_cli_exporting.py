@@ -25,7 +25,6 @@ from builders import (
 from small_world import write_small_world
 
 from store.history import History
-from store.last_good import FOLDER
 from store.web.pages import pictures
 
 if TYPE_CHECKING:
@@ -119,10 +118,10 @@ def test_a_tree_is_published_with_a_warning_where_nothing_can_be_noted(
     data: Path, tmp_path: Path
 ) -> None:
     """What cannot be kept does no harm yet."""
-    (data / FOLDER).write_text("in the way", encoding="utf-8")
+    (data / ".exported").mkdir()
     done = export(data, tmp_path / "tree")
     assert done.exit_code == 0
-    assert "warning: .last-good cannot be written" in done.stderr
+    assert "warning: .exported cannot be written" in done.stderr
 
 
 def test_nothing_that_needs_a_process_is_in_it(data: Path, tmp_path: Path) -> None:

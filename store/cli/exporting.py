@@ -12,9 +12,10 @@ from flask import current_app
 
 from store.cli import app_settings, refuse, this_writer, with_data
 from store.cli.dataset import dataset_in
+from store.disk import atomic_write
 from store.files import DataDirectoryError
 from store.history import HistoryError
-from store.last_good import FOLDER
+from store.memory import EXPORTED
 from store.publishing import manifest as datasets
 from store.publishing import trees
 from store.publishing.addresses import category_paths
@@ -68,9 +69,9 @@ def export(where: str, even_if: int | None) -> None:
     _refuse(snapshot.unpublishable)
     sentence = (_upload if "://" in where else _export)(where, store, even_if)
     try:
-        store.last_good.note_export()
+        atomic_write(store.directory / EXPORTED, b"")
     except OSError as error:
-        why = f"{FOLDER} cannot be written: {error.strerror}"
+        why = f"{EXPORTED} cannot be written: {error.strerror}"
         click.echo(f"warning: {why}; /healthz does not know of this export", err=True)
     click.echo(sentence)
 
