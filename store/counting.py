@@ -99,7 +99,7 @@ _NAMED = 5  # slugs that a message spells out
 
 
 def invented(polls: int, site: Site) -> Problem | None:
-    """What is wrong if so many polls of sample assistants are in a history said to be real."""
+    """Return what is wrong where polls of sample assistants are in a history said to be real."""
     if site.sample or not polls:
         return None
     message = (

@@ -31,8 +31,8 @@ def tell_edits(before: Snapshot, after: Snapshot) -> None:
         )
         for each in (before, after)
     ]
-    if moved := len(curation.moves(*held)):
-        names = "1 name" if moved == 1 else f"{moved:,} names"
+    if count := len(curation.moves(*held)):
+        names = "1 name" if count == 1 else f"{count:,} names"
         log.warning("an edit moved %s to other products; see `flask check`", names)
 
 

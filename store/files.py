@@ -114,7 +114,7 @@ class Catalogue(Struct, frozen=True):
         _refuse(self.unusable)
 
     def fault_of(self, folder: str, slug: str) -> Problem | None:
-        """Why nothing is known of what a folder may hold under a slug; ``None`` if it is known."""
+        """Return why a slug of a folder cannot be shown; ``None`` where its record is in use."""
         if slug in getattr(self, folder):
             return None
         return self.unusable.get(f"{folder}/{slug}.json") or self.unusable.get(folder)
@@ -146,10 +146,10 @@ class Files:
             DataDirectoryError: the directory is not there, or holds none of our files.
         """
         listing = self._list()
-        known = {name: file.signature for name, file in self._loaded.items()}
-        if debounce and listing.files != known:
+        before = {name: file.signature for name, file in self._loaded.items()}
+        if debounce and listing.files != before:
             debounce()
-            listing = _settled(listing, self._list(), known)
+            listing = _settled(listing, self._list(), before)
         files = {
             name: self._look(name, signature, calm=debounce is not None)
             for name, signature in sorted(listing.files.items())
@@ -176,10 +176,10 @@ class Files:
             raise DataDirectoryError(f"{self._directory}: {listing.problems[0].message}")
         problems = [*listing.problems]
         for folder in listing.unlisted:
-            known = {n: f.signature for n, f in self._loaded.items() if folder_of(n) == folder}
-            listing.files.update(known)
+            before = {n: f.signature for n, f in self._loaded.items() if folder_of(n) == folder}
+            listing.files.update(before)
             is_named = any(problem.file == (folder or ".") for problem in problems)
-            if not is_named and (known or folder == "categories"):
+            if not is_named and (before or folder == "categories"):
                 message = "the folder is missing; put it back, or an empty one if that is meant"
                 problems.append(Problem(folder, 1, 1, message))
         return Listing(listing.files, tuple(sorted(problems)), listing.unlisted)
@@ -228,7 +228,7 @@ class Files:
         )
 
     def _unusable(self) -> dict[str, Problem]:
-        """Why files have no version in use, and folders no listing.
+        """Return the problem of each file without a version in use and of each unlisted folder.
 
         A product file that comes while the process lives and was never good changes nothing: the
         product stays what it was without one.
@@ -237,9 +237,11 @@ class Files:
         bad |= {p.file: p for p in self._listing.problems if p.file in self._listing.unlisted}
         if self._catalogue is None:
             self._bad_from_the_start = frozenset(bad)
-        shown = ("categories", "labs")
-        known = self._bad_from_the_start
-        return {name: p for name, p in bad.items() if name in known or folder_of(name) in shown}
+        return {
+            name: problem
+            for name, problem in bad.items()
+            if name in self._bad_from_the_start or folder_of(name) in ("categories", "labs")
+        }
 
     def _single(self, name: str, kind: type[Record]) -> Record | None:
         file = self._loaded.get(name)
@@ -248,7 +250,7 @@ class Files:
     def _folder(
         self, folder: str, kind: type[Record], contested: Collection[str]
     ) -> dict[str, Record]:
-        """The records of a folder by slug, without the former slugs that are contested."""
+        """Return the records of a folder by slug, without the former slugs that are contested."""
         records: dict[str, Record] = {}
         for name, file in sorted(self._loaded.items()):
             if folder_of(name) == folder and isinstance(file.record, kind):
@@ -270,15 +272,15 @@ class Files:
                 yield self.problem_at("models.json", place, _WRONGLY_SAID, "warning")
 
     def _dispute(self, claim: str, places: Mapping[str, JsonPath]) -> Iterator[Problem]:
-        """A problem in each file that claims a slug, as its own or a former one."""
+        """Yield a problem for each file that claims a slug, as its own or a former one."""
         for name, place in places.items():
             others = " and ".join(sorted(places.keys() - {name}))
-            nobodys = "" if claim in places else ", so it leads nowhere"
-            message = f'"{slug_of(claim)}" is claimed by {others}, too{nobodys}; take it out of one'
+            effect = "" if claim in places else ", so it leads nowhere"
+            message = f'"{slug_of(claim)}" is claimed by {others}, too{effect}; take it out of one'
             yield self.problem_at(name, place, message)
 
 
-def check_governing(directory: Path) -> None:
+def check_start(directory: Path) -> None:
     """See that a server could start, from the governing files of its data directory alone.
 
     Raises:
@@ -311,9 +313,9 @@ def nothing_in(directory: Path) -> str:
 
 
 def _contested(records: Mapping[str, DataFile | None]) -> dict[str, dict[str, JsonPath]]:
-    """Every former slug that another file claims, too, as the file that it would name.
+    """Return the former slugs that another file claims, too, each as the file that it would name.
 
-    With it the places that claim it: a file's own name (no path), or one of its former slugs.
+    With each go the places that claim it: a file's own name (no path) and former slugs.
     """
     claims: dict[str, dict[str, JsonPath]] = {}
     for name, record in records.items():
@@ -338,12 +340,12 @@ class Listing(Struct, frozen=True):
     unlisted: tuple[str, ...]
 
 
-def _settled(first: Listing, second: Listing, known: Mapping[str, Signature]) -> Listing:
-    """The files that two listings agree on; the others as they were known, if they were."""
+def _settled(first: Listing, second: Listing, before: Mapping[str, Signature]) -> Listing:
+    """Return the files that two listings agree on, and of the others those of before."""
     settled: dict[str, Signature] = {}
     for name in first.files.keys() | second.files.keys():
         now = second.files.get(name)
-        believed = now if first.files.get(name) == now else known.get(name)
+        believed = now if first.files.get(name) == now else before.get(name)
         if believed is not None:
             settled[name] = believed
     return Listing(settled, second.problems, second.unlisted)

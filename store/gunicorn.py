@@ -21,7 +21,7 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 
 from store import monitoring, tuning
-from store.files import DataDirectoryError, check_governing
+from store.files import DataDirectoryError, check_start
 from store.settings import Settings, SettingsError
 from store.times import rfc3339
 from store.web.errors import handle_malformed_body
@@ -84,7 +84,7 @@ def on_starting(server: Any) -> None:
     try:
         if "DATA_DIR" not in environ:
             _read_dotenv(server)
-        check_governing(Settings.from_env().data_dir)
+        check_start(Settings.from_env().data_dir)
     except (AppImportError, DataDirectoryError, SettingsError) as error:
         server.log.critical("%s", error)
         sys.exit(1)

@@ -271,7 +271,7 @@ class ProductEditor:
                 text_of(self._directory, _name(slug))
 
     def _members(self, product: ProductProfile) -> dict[str, Any]:
-        """The members of a product's file, of a new one if it has none."""
+        """Return the members of a product's file, of a new one if it has none."""
         name = _name(product.slug)
         if product.id not in self.files:
             return new_record(name, name=product.name)
@@ -284,7 +284,7 @@ class ProductEditor:
 
     def _carry_out(
         self,
-        named: Sequence[ProductProfile],
+        products: Sequence[ProductProfile],
         slug: str,
         record: dict[str, Any],
         removed: Sequence[Edit],
@@ -293,14 +293,14 @@ class ProductEditor:
     ) -> None:
         """Write a product's file, show what was written, and say what stands for another product.
 
-        Products that were not ``named`` and would be taken in are told apart or refused.
+        What is none of these ``products`` and would be taken in is told apart or refused.
         """
         edits = [self._edit(slug, canonical(record)), *removed]
-        known = {names.key(title) for p in named for title in (p.name, *p.aliases)}
+        keys = {names.key(title) for p in products for title in (p.name, *p.aliases)}
         others = [
             move
             for move in self._moves(edits)
-            if move.after == slug and names.key(move.spelling) not in known
+            if move.after == slug and names.key(move.spelling) not in keys
         ]
         if others and not apart:
             raise click.ClickException(_unnamed(slug, others))
@@ -340,15 +340,15 @@ def _extend(
     record: dict[str, Any], member: str, items: Iterable[str], key: Callable[[str], str] = str
 ) -> None:
     """Put those items at the end of a data file's list whose key none in it has."""
-    held = {key(item): item for item in record.get(member, ())}
+    entries = {key(item): item for item in record.get(member, ())}
     for item in items:
-        held.setdefault(key(item), item)
-    if held:
-        record[member] = [*held.values()]
+        entries.setdefault(key(item), item)
+    if entries:
+        record[member] = [*entries.values()]
 
 
 def _unnamed(slug: str, others: Sequence[Move]) -> str:
-    """Why nothing is written: the products that nobody named, and what can be said of them."""
+    """Return why nothing is written: the products that nobody named, and what can be said."""
     lines = [
         f'  {move.before or names.slug(move.spelling)}: "{move.spelling}" in '
         f"{curation.listed(move.places)}\n"

@@ -377,7 +377,7 @@ def absent_product(slug: str, view: SnapshotView) -> Absent:
 
 
 def absent_experiment(slug: str, view: SnapshotView) -> Absent:
-    """Why there is no write-up of an experiment."""
+    """Return why there is no write-up of an experiment."""
     if fault := view.snapshot.catalogue.fault_of("labs", slug):
         return _faulty(slug, fault)
     why = f'No experiment with the slug "{slug}". /labs lists them all.'
