@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from store.polls.providers import Reply, Tokens
+from store.records import SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +79,7 @@ def reply(
     answered = Reply(
         outcome=text,
         served_model=SERVED_MODEL,
-        request_id=f"sample-{digest[:20]}",
+        request_id=f"{SAMPLE}{digest[:20]}",
         tokens=tokens,
     )
     return answered, draw.randrange(900, 9000)
