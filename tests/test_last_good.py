@@ -108,7 +108,10 @@ def test_without_a_good_governing_file_nothing_is_shown_asked_or_published(
     before = {path: path.read_bytes() for path in (data / "history").iterdir()}
     with pytest.raises(ClickException, match=rf"^{name}:\d+:\d+: .* nothing is shown or asked\)$"):
         app_over(data)
-    refused = (["poll", "--due"], ["poll", "--status"], ["names", "queue"], ["dataset"])
+    refused = (
+        ["poll", "--due"], ["poll", "--status"], ["names", "queue"], ["dataset"],
+        ["deploy", "nginx.conf"],
+    )  # fmt: skip
     for arguments in (*refused, ["export", str(data.parent / "tree")]):
         done = command(data, *arguments)
         assert done.exit_code == 1, arguments

@@ -60,7 +60,9 @@ def _values() -> dict[str, str]:
     settings = app_settings()
     if not settings.has_own_data:
         raise click.ClickException(f"The service may poll, but {NOT_THE_SAMPLE}.")
-    site = Files(settings.data_dir).scan().site
+    catalogue = Files(settings.data_dir).scan()
+    catalogue.check_governing()
+    site = catalogue.site
     base_url = settings.address(site.base_url) or ""
     url = re.fullmatch(FORMS["BASE_URL"][0], base_url, re.ASCII)
     hosts = dict.fromkeys(map(host_of, (base_url, *site.hosts, *settings.hosts)))
