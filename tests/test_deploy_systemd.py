@@ -168,12 +168,12 @@ def test_the_units_do_their_work(machine: Machine, tmp_path: Path) -> None:
     """Within its sandbox the service polls; a person is told of each change; a copy comes back."""
     lines = tmp_path / "told" / "all"
 
-    def told(count: int) -> str:
-        """What the person was told last, once that has been told so often."""
+    def look_tells(reason: str) -> None:
+        """Look at health, and wait until a person has been told this, and from where."""
+        before = lines.read_text()
         assert machine.systemctl("start", "rankings-health") == 1
-        return until(lambda: lines.exists() and lines.read_text().splitlines()[count - 1 : count])[
-            0
-        ]
+        until(lambda: f"\n{reason}" in lines.read_text().removeprefix(before))
+        assert lines.read_text().removeprefix(before).startswith("rankings-health.service on ")
 
     assert machine.systemctl("start", "rankings") == 0
     until(lambda: len(polls(tmp_path / "data")) == 8)
@@ -182,12 +182,12 @@ def test_the_units_do_their_work(machine: Machine, tmp_path: Path) -> None:
     good = category.read_bytes()
     category.write_text("{")
     until(lambda: reached(f"{machine.url}/healthz")["status"] == "degraded")
-    assert told(1).startswith("The data has 1 error: categories/vpn.json:1:2: ")
+    look_tells("The data has 1 error: categories/vpn.json:1:2: ")
     category.write_bytes(good)
     until(lambda: reached(f"{machine.url}/healthz")["status"] == "ok")
-    assert told(2) == "All is well."
+    look_tells("All is well.")
     machine.systemctl("stop", "rankings")
-    assert told(3) == f"{machine.url}/healthz?strict does not answer with its health."
+    look_tells(f"{machine.url}/healthz?strict does not answer with its health.")
 
     restic(tmp_path, "init", "--quiet")
     for path in (tmp_path / "repository", *(tmp_path / "repository").rglob("*")):
