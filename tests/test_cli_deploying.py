@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 DEPLOY = servers.ROOT / "templates" / "deploy"
 FILES = sorted(path.name for path in DEPLOY.iterdir())
 UNITS = [name for name in FILES if name.endswith((".service", ".timer"))]
+CLI_README = "store/cli/README.md"
 JSON_PATH = "/api/v1/best/crm-software.json"
 
 needs_nginx = pytest.mark.skipif(not servers.NGINX, reason="nginx is not installed")
@@ -87,6 +88,13 @@ class TestPlaceholders:
         done = app_over(data).test_cli_runner().invoke(args=["deploy"])
         assert done.stdout.splitlines() == FILES
         assert "There is no ../llms.txt among Containerfile, " in refused(data, "../llms.txt")
+
+    def test_the_readmes_name_files_that_are_there(self) -> None:
+        """Whoever follows them finds each unit."""
+        texts = [(servers.ROOT / file).read_text("utf-8") for file in ("README.md", CLI_README)]
+        named = {name for text in texts for name in re.findall(r"rankings-\w+@?\.[a-z]+", text)}
+        assert len(named) > 4
+        assert named <= {*FILES, "rankings-backup.env"}
 
     @pytest.mark.parametrize(
         "name", ["root", "Best", "a-b", "0a", "", "a" * 32, "a b", "a;b", "@APP@"]
