@@ -11,10 +11,10 @@ from flask.helpers import get_debug_flag
 from werkzeug.serving import is_running_from_reloader
 
 from store import cli, monitoring
-from store.embeddings.comparing import Embeddings
 from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.memory import Store
+from store.search.meaning import Meaning
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 from store.watcher import Watcher
 from store.web import canonical, crossorigin, errors, hosts
@@ -53,18 +53,19 @@ def create_app(settings: Settings | None = None) -> Flask:
         return settings.address(catalogue.site.base_url) or reached_at
 
     def view(snapshot: Snapshot) -> SnapshotView:
-        return SnapshotView(snapshot, base_url(snapshot.catalogue), embeddings)
+        return SnapshotView(snapshot, base_url(snapshot.catalogue), meaning)
 
     def host_names() -> frozenset[str]:
         catalogue = store.snapshot.catalogue
         return hosts.host_names((base_url(catalogue), *catalogue.site.hosts, *settings.hosts))
 
-    embeddings = Embeddings(settings.data_dir, settings.meaning_model)
+    meaning = Meaning(settings.data_dir)
     store = Store(settings.data_dir)
     responder = Responder(store, view, BodyCache())
     api_docs, renderer = ApiDocs(responder.body), PageRenderer()
     app.extensions["settings"] = settings
     app.extensions["store"] = store
+    app.extensions["meaning"] = meaning
     app.extensions["responder"] = responder
     errors.register(app)
     hosts.register(app, host_names)

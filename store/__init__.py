@@ -6,7 +6,6 @@ An import may only point down this list, and modules on one line do not import e
     gunicorn
     monitoring
     web | polls
-    embeddings
     tuning | watcher
     publishing
     memory

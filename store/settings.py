@@ -31,7 +31,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Where the data is and how the service is reached.
 
     With ``poll_enabled`` a serving process polls on schedule, looking every ``poll_tick`` seconds.
-    ``meaning_model`` is a folder with a sentence model for search, ``metrics_port`` serves figures.
+    ``metrics_port`` serves figures.
     ``environ`` is kept for secrets: API keys, whose variable names stand in ``models.json``.
     """
 
@@ -42,7 +42,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     proxy: str | None = None
     poll_enabled: bool = False
     poll_tick: float = 60.0
-    meaning_model: Path | None = None
     metrics_port: int | None = None
     environ: dict[str, str] = {}
 
@@ -65,7 +64,6 @@ class Settings(Struct, frozen=True, kw_only=True):
             proxy=env.get("POLL_PROXY") or None,
             poll_enabled=enabled == "1",
             poll_tick=_poll_tick(env.get("POLL_TICK_SECONDS", "").strip()),
-            meaning_model=Path(env["MEANING_MODEL"]) if env.get("MEANING_MODEL") else None,
             metrics_port=_port(env.get("METRICS_PORT", "").strip()),
             environ=env,
         )

@@ -32,7 +32,7 @@ COMMANDS = {
     "deploy": "store.cli.deploying:deploy",
     "export": "store.cli.exporting:export",
     "init": "store.cli.starting:init",
-    "meaning": "store.cli.encoding:meaning",
+    "meaning": "store.cli.meaning:encode",
     "names": "store.cli.naming:names_group",
     "poll": "store.cli.polling:poll",
     "schema": "store.cli.schemas:schema",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from store.cli import alias_checks, app_settings, checks, encoding, name_checks, plural, with_data
+from store.cli import alias_checks, app_settings, checks, meaning, name_checks, plural, with_data
 from store.disk import ROOM
 from store.edits import name_clashes
 from store.files import Files
@@ -68,8 +68,7 @@ def check(
     A history file that lost what it held is an error until it is put back, or until you say with
     --accept-history that it is to count as it is: its category is then served and polled again.
     """
-    settings = app_settings()
-    directory = settings.data_dir
+    directory = app_settings().data_dir
     if accept != bool(slugs or everything):
         raise click.UsageError("Say which history to accept: --accept-history SLUG… or --all.")
     if (accept or reopen) and not reason.strip():
@@ -80,7 +79,7 @@ def check(
         if reopen:
             _reopen(directory, f"{reopen:%Y-%m-%d}", reason)
         return
-    problems = sorted(set(problems_in(directory, settings.meaning_model)))
+    problems = sorted(set(problems_in(directory)))
     counts = Counter(problem.severity for problem in problems)
     if style == "json":
         click.echo(json.dumps([msgspec.to_builtins(each) for each in problems], indent=2))
@@ -124,8 +123,8 @@ def _reopen(directory: Path, day: str, reason: str) -> None:
     click.echo(f"{day} and later days are open again; they close when a clock is confirmed.")
 
 
-def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]:
-    """Everything wrong in a data directory's files and history; ``model`` is MEANING_MODEL.
+def problems_in(directory: Path) -> Iterator[Problem]:
+    """Everything wrong in a data directory's files and history.
 
     Raises:
         DataDirectoryError: there is no data directory to look at.
@@ -140,7 +139,7 @@ def problems_in(directory: Path, model: Path | None = None) -> Iterator[Problem]
     yield from _unpolled(directory)
     yield from checks.advice(catalogue, files)
     yield from alias_checks.remarks(catalogue, files)
-    yield from encoding.remarks(directory, model, catalogue)
+    yield from meaning.remarks(directory, catalogue)
     try:
         history = History(directory / "history")
         yield from checks.in_history(history, catalogue, files, datetime.now(UTC))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from store.cli import app_settings, with_data
-from store.embeddings.comparing import Embeddings
 from store.memory import Store
 from store.search import MOST_RELATED, Document, Index
+from store.search.meaning import Meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,14 +36,13 @@ def search(query: str, limit: int, *, explain: bool) -> None:
     categories nearest in meaning, whose situations are looked at too; and where a sentence model
     had a say, how alike it finds the categories shown.
     """
-    settings = app_settings()
-    index = Store(settings.data_dir).snapshot.summary.index
-    embeddings = Embeddings(settings.data_dir, settings.meaning_model)
+    directory = app_settings().data_dir
+    index, meaning = Store(directory).snapshot.summary.index, Meaning(directory)
     likeness: dict[str, float] = {}
 
     def compare(text: str, documents: Sequence[Document]) -> Likeness | None:
-        embeddings.prepare(documents)
-        found = embeddings.compare(text, documents)
+        meaning.prepare(documents)
+        found = meaning.compare(text, documents)
         likeness.update(found or {})
         return found
 

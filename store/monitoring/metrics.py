@@ -114,7 +114,8 @@ class Collector:
         """Every figure as it is now."""
         store: Store = self._extensions["store"]
         now = self._clock()
-        found = examine(store, now, self._extensions.get("scheduler"))
+        schedule, meaning = map(self._extensions.get, ("scheduler", "meaning"))
+        found = examine(store, now, schedule, meaning)
         yield core.InfoMetricFamily("consensus_build", "The service.", {"version": VERSION})
         yield _polls(store)
         yield from _of_assistants(found)

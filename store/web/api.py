@@ -141,8 +141,8 @@ class Api:
 
         ``app.extensions["scheduler"]`` may hold a function that says how the scheduler is.
         """
-        scheduler = current_app.extensions.get("scheduler")
-        found = health.examine(self._store, time.time(), scheduler)
+        scheduler, meaning = map(current_app.extensions.get, ("scheduler", "meaning"))
+        found = health.examine(self._store, time.time(), scheduler, meaning)
         return _unstored(found, ok=found.is_well or "strict" not in request.args)
 
     def live(self) -> Response:

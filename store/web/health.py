@@ -11,6 +11,7 @@ from store.counting import doubt_clock, latest_time
 from store.publishing import manifest
 from store.rankings.poll_states import PollState, ScheduleState, outage, usd_on
 from store.records import Problem, Severity
+from store.search.meaning import VECTORS
 from store.times import rfc3339
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from store.ledger import Present
     from store.memory import Store
+    from store.search.meaning import Meaning
     from store.snapshot import Snapshot
 
 UNSEEN_AFTER = 60
@@ -110,11 +112,18 @@ class Health(Struct, frozen=True, rename="camel"):
         return not self.reasons
 
 
-def examine(store: Store, now: float, schedule: Callable[[], ScheduleState] | None) -> Health:
+def examine(
+    store: Store,
+    now: float,
+    schedule: Callable[[], ScheduleState] | None,
+    meaning: Meaning | None = None,
+) -> Health:
     """The health of a store at ``now``, in Unix seconds."""
     snapshot, time = store.snapshot, datetime.fromtimestamp(now, UTC)
     dataset = manifest.problems(store.directory)
     problems = [*store.problems, *dataset, *_ahead(snapshot, time)]
+    if meaning and meaning.fault:
+        problems.append(Problem(VECTORS, 1, 1, meaning.fault, "warning"))
     looked_ago = int(now - store.looked_at)
     damaged = [
         found for slug, found in snapshot.damage.items() if found and slug in snapshot.line_indexes

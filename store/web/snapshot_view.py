@@ -18,7 +18,6 @@ from store.web.routes import DEFAULT_HITS, MAX_CHANGES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from store.embeddings.comparing import Embeddings
     from store.rankings.changes import Change
     from store.rankings.experiments import Experiment
     from store.rankings.leaderboards import Leaderboard
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from store.rankings.products import ProductProfile
     from store.records import WrittenExperiment
     from store.search import Hits, Kind
+    from store.search.meaning import Meaning
     from store.snapshot import Snapshot
 
 MOST_MENTIONED = 100
@@ -35,18 +35,16 @@ MOST_MENTIONED = 100
 class SnapshotView:
     """What one request sees: a snapshot, and every resource made from it, at one base URL."""
 
-    def __init__(
-        self, snapshot: Snapshot, base_url: str, embeddings: Embeddings | None = None
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, base_url: str, meaning: Meaning | None = None) -> None:
         self.snapshot = snapshot
-        self._embeddings = embeddings
+        self._meaning = meaning
         self.site = snapshot.site
         self.at = Addresses(base_url)
 
     @property
     def edition(self) -> str:
         """What answers of searches are kept for, beside the snapshot's generation."""
-        return self._embeddings.edition if self._embeddings else ""
+        return self._meaning.edition if self._meaning else ""
 
     @property
     def licence(self) -> str | None:
@@ -232,7 +230,7 @@ class SnapshotView:
 
     def search(self, query: str, limit: int = DEFAULT_HITS, kind: Kind | None = None) -> Hits:
         """What fits a query, best first."""
-        compare = self._embeddings.compare if self._embeddings else None
+        compare = self._meaning.compare if self._meaning else None
         return self.snapshot.summary.index.search(query, limit, kind, compare)
 
     def suggested_categories(self, text: str) -> list[wire.Suggestion]:

