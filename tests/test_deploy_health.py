@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
@@ -37,11 +38,19 @@ def data(tmp_path: Path) -> Path:
     return directory
 
 
-def unit_of(data: Path, port: int) -> Unit:
+def unit_of(data: Path, port: int, **variables: str) -> Unit:
     """What the timer starts, for a service that listens there."""
     text = printed(data, "rankings-health.service", "--app", f"127.0.0.1:{port}")
     assert " /run/rankings-health/last\n" in text
-    return Unit(text.replace("/run/rankings-health", str(data.parent)))
+    return Unit(text.replace("/run/rankings-health", str(data.parent)), **variables)
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
+def test_shellcheck_finds_nothing() -> None:
+    """The linter of shell scripts is content with every rule."""
+    script = servers.ROOT / "templates" / "deploy" / "health.sh"
+    done = subprocess.run(["shellcheck", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def silent(port: int) -> tuple[int, str]:
@@ -130,3 +139,18 @@ def test_what_goes_up_by_itself_is_no_change(data: Path, port: int) -> None:
     more = ("GPT failed in its last 11 polls.", r"Grok is \n paused; $(false).")
     assert look(*more) == (1, "".join(f"{reason}\n" for reason in more))
     assert look(more[1]) == (1, f"{more[1]}\n")
+
+
+@pytest.mark.parametrize("missing", ["curl", "jq"])
+def test_a_program_that_is_missing_is_named(data: Path, port: int, missing: str) -> None:
+    """Rather than a service that would be well."""
+    Answers.body = b'{"status": "ok", "reasons": []}'
+    programs = data.parent / "bin"
+    programs.mkdir()
+    for name in {"cat", "tr", "curl", "jq"} - {missing}:
+        (programs / name).symlink_to(str(shutil.which(name)))
+    unit = unit_of(data, port, PATH=str(programs))
+    code, output = unit.run()
+    assert (code, output.splitlines()[-1]) == (1, "curl or jq is not installed.")
+    (programs / missing).symlink_to(str(shutil.which(missing)))
+    assert unit.run() == WELL

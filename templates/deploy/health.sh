@@ -11,6 +11,7 @@ well="All is well."
 now=$(curl --silent --max-time 30 "$url" |
     jq --raw-output "if .status == \"ok\" then \"$well\" else .reasons[] end" 2>/dev/null) || true
 [ -n "$now" ] || now="$url does not answer with its health."
+{ command -v curl && command -v jq; } >/dev/null || now="curl or jq is not installed."
 last=$(cat "$file" 2>/dev/null || echo "$well")
 [ "$(printf %s "$now" | tr -d 0-9)" != "$(printf %s "$last" | tr -d 0-9)" ] || exit 0
 printf '%s\n' "$now"
