@@ -184,7 +184,7 @@ def test_after_any_failure_the_next_run_puts_all_right(
         patched.setattr(obstore, name, fail)
         done = export(data)
     assert done.exit_code == 1, "nth is too large"
-    assert "cannot be used (are key and endpoint set?): PUT http://h/x - dead" in done.output
+    assert "cannot be used (key? endpoint?): PUT http://h/x - dead" in done.output
     (data / "away.json").rename(data / "categories/help-desk.json")
     withhold(data, secret.id)
     assert export(data).exit_code == 0

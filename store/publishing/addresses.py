@@ -77,3 +77,12 @@ def file_of(path: str, media_type: str) -> str:
     """
     name = path.strip("/") or "index"
     return f"{name}.html" if media_type == "text/html" else name
+
+
+def object_of(path: str) -> str:
+    """Return the object of an answer in a bucket: its path, for a bucket opens no folders.
+
+    >>> object_of("/best/humidifier"), object_of("/")
+    ('best/humidifier', 'index.html')
+    """
+    return path.strip("/") or "index.html"

@@ -54,6 +54,12 @@ class Exported(Struct, frozen=True):
     etag: str = ""
     cache_control: str = ""
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """The HTTP headers of its object in a bucket, which has the compressed one if any."""
+        headers = {"Content-Type": self.type, "Cache-Control": self.cache_control}
+        return headers | ({"Content-Encoding": "gzip"} if self.gzip else {})
+
 
 class TreeManifest(Struct, frozen=True):
     """What a tree holds: files, and redirects by the path that readers ask for."""

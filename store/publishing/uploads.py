@@ -1,9 +1,8 @@
 """An exported tree in object storage, where readers or a CDN get it; the only user of obstore.
 
-A bucket renames nothing: objects are written in place, each whole. Before the first the bucket's
-manifest is replaced by one that also lists what is about to be written, without digests; after the
-last, and after what is gone was deleted, by the tree's own. So the next run knows of all that one
-that died may have written, and nothing that no manifest lists is ever replaced or deleted.
+Objects are written in place, each whole. Before the first the bucket's manifest is replaced by one
+that lists all that is there or will be, without digests where that changes; after the last by the
+tree's own. So a run knows what one that died may have touched, and touches nothing else.
 """
 
 from __future__ import annotations
@@ -11,21 +10,22 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
+from store.publishing.addresses import object_of
 from store.publishing.trees import MANIFEST, TreeManifest, decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
 AT_ONCE = 32  # with more, servers begin to refuse some
 JSON = {"Content-Type": "application/json", "Cache-Control": "public, max-age=60"}
-LISTS = ("/", "/sitemap.xml", "/api/v1/categories.json", "/llms.txt", "/data/dataset.json")
-"""What leads to other addresses, and so is written after them."""
+LISTS = ("/", "/sitemap.xml", "/api/v1/categories.json", "/llms.txt", "/data/dataset.json")  # last
 
 
 class UploadError(Exception):
@@ -57,38 +57,28 @@ class Bucket:
 
     def upload(self, before: TreeManifest, manifest: TreeManifest, tree: Path, basis: str) -> int:
         """Write what changed, delete what is gone; return how many objects were written."""
-        pages = {path for path, file in manifest.files.items() if file.type.startswith("text/html")}
-        paths = [path for path, file in manifest.files.items() if before.files.get(path) != file]
-        paths.sort(key=lambda path: (path in LISTS, path in pages))
-        gone = before.files.keys() - manifest.files.keys()
-        union = {**before.files, **manifest.files}
-        unsure = {path: replace(union[path], sha256="") for path in (*paths, *gone)}
-        old, new = ({key(path) for path in each.files} for each in (before, manifest))
+        old, new = before.files, manifest.files
+        paths = [path for path, file in new.items() if old.get(path) != file]
+        paths.sort(key=lambda path: (path in LISTS, new[path].type.startswith("text/html")))
+        gone = old.keys() - new.keys()
+        unsure = {p: replace(new.get(p) or old[p], sha256="") for p in (*paths, *gone)}
+        put = partial(self._client.put, self._store)
 
         def write(path: str) -> None:
-            file = manifest.files[path]
+            file = new[path]
             body = (tree / (f"{file.file}.gz" if file.gzip else file.file)).read_bytes()
-            headers = {"Content-Type": file.type, "Cache-Control": file.cache_control}
-            headers |= {"Content-Encoding": "gzip"} if file.gzip else {}
-            self._put(key(path), body, headers)
+            put(object_of(path), body, attributes=file.headers)
 
-        pool = ThreadPoolExecutor(AT_ONCE)
-        with self._sentences():
-            self._refuse_others(new - old)
-            self._put(MANIFEST, encode(replace(before, files={**union, **unsure})), JSON)
-            try:
-                list(pool.map(write, paths))
-            finally:
-                pool.shutdown(cancel_futures=True)
-            self._put("redirects.json", msgspec.json.encode(manifest.redirects), JSON)
-            for name in old - new:
+        with self._sentences(), ThreadPoolExecutor(AT_ONCE) as pool:
+            self._refuse_others({object_of(path) for path in new.keys() - old.keys()})
+            put(MANIFEST, encode(replace(before, files=old | new | unsure)), attributes=JSON)
+            list(pool.map(write, paths))
+            put("redirects.json", msgspec.json.encode(manifest.redirects), attributes=JSON)
+            for path in gone:
                 with suppress(FileNotFoundError):  # a run that died was as far
-                    self._client.delete(self._store, name)
-            self._put(MANIFEST, encode(manifest), {**JSON, "basis": basis})
+                    self._client.delete(self._store, object_of(path))
+            put(MANIFEST, encode(manifest), attributes={**JSON, "basis": basis})
         return len(paths)
-
-    def _put(self, name: str, data: bytes, headers: Mapping[str, str]) -> None:
-        self._client.put(self._store, name, data, attributes=headers)
 
     def _refuse_others(self, new: set[str] | None = None) -> None:
         """Refuse to go on where objects are that no manifest lists: any, or ones to be written."""
@@ -104,11 +94,4 @@ class Bucket:
             yield
         except (self._client.exceptions.BaseError, FileNotFoundError) as error:
             text = re.sub(r"\?\S*", "", str(error).partition("\n")[0])
-            raise UploadError(
-                f"{self._address} cannot be used (are key and endpoint set?): {text}"
-            ) from None
-
-
-def key(path: str) -> str:
-    """Return the object at a path, ``index.html`` at the first."""
-    return path.strip("/") or "index.html"
+            raise UploadError(f"{self._address} cannot be used (key? endpoint?): {text}") from None
