@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import re
@@ -22,6 +23,7 @@ from builders import (
     write_data,
     write_json,
 )
+from faults import failing_names
 from small_world import write_small_world
 
 from store.history import History
@@ -217,6 +219,20 @@ def test_another_version_of_the_code_or_the_address_is_exported_anew(
     export(data, tmp_path / "tree", base_url="https://other.example")
     trees.append((tmp_path / "tree/current").readlink())
     assert len(set(trees)) == 3
+
+
+@pytest.mark.parametrize("nth", range(1, 9))
+def test_a_run_after_one_that_failed_exports_what_is_new(
+    data: Path, tmp_path: Path, nth: int
+) -> None:
+    """Whichever name could not be given, what that run noted is not believed."""
+    export(data, tmp_path / "tree")
+    append(data, [answered("A", ["Product E"], "2026-11-09T06:00:00Z")])
+    with failing_names(nth, errno.EIO, ("rename", "replace", "symlink")):
+        assert export(data, tmp_path / "tree").exit_code == 1
+    assert export(data, tmp_path / "tree").exit_code == 0
+    export(data, tmp_path / "fresh")
+    assert contents(tmp_path / "tree/current") == contents(tmp_path / "fresh/current")
 
 
 @pytest.mark.parametrize("name", ["best/crm-software.html", "best/crm-software.html.gz", "more"])

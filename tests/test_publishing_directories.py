@@ -87,6 +87,22 @@ def test_what_somebody_put_beside_our_trees_stays(data: Path, tmp_path: Path) ->
     assert (home / "trees/elm/leaf").read_text() == "green"
 
 
+def test_a_folder_of_somebody_in_the_link_s_place_stays(
+    data: Path, tmp_path: Path, writing: str
+) -> None:
+    """Even in a directory that is our own."""
+    home = tmp_path / "home"
+    assert command(data, writing, str(home)).exit_code == 0
+    (home / "current").unlink()
+    (home / "current").mkdir()
+    (home / "current/letter").write_text("Dear")
+    before = contents(home)
+    done = command(data, writing, str(home))
+    assert done.exit_code == 1
+    assert f"holds current, which `flask {writing}` did not write" in done.output
+    assert contents(home) == before
+
+
 @pytest.fixture
 def holder(tmp_path: Path, writing: str) -> Iterator[subprocess.Popen[str]]:
     """Another process that writes the directory ``home``."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.publishing import catalogue, evidence, formats, leaves, manifest, metadata, tables
-from store.publishing.digests import SUMS, digest, digests_in, is_whole, sums
+from store.publishing.digests import SUMS, digest, is_whole, sums
 from store.publishing.leaves import Head, LeafList, ProofError
 from store.publishing.manifest import File, Manifest, Redaction
 
@@ -77,7 +77,7 @@ def write(home: Directory, source: Source, now: datetime) -> Written:
     basis = source.basis()
     heads = tuple(leaf_list.extend(now, _published(home.current, before, leaf_list), read))
     basis = basis if basis == source.basis() else ""  # data changed while they were read
-    if before and _is_current(home, before, leaf_list, basis):
+    if before and basis and basis == home.basis and is_whole(home.current):
         return Written(before, is_new=False, heads=heads, basis=basis)
     with home.draft() as folder:
         made = _Draft(folder, source, snapshots[0]).fill(leaf_list, heads)
@@ -101,17 +101,6 @@ def _published(folder: Path, before: Manifest | None, leaf_list: LeafList) -> li
         if digest(body) == before.files[leaves.HEADS].sha256:
             return leaves.parse_heads(body, leaves.HEADS)
     return []
-
-
-def _is_current(home: Directory, before: Manifest, leaf_list: LeafList, basis: str) -> bool:
-    """Return whether the dataset in place is whole, and made from the same data and proof."""
-    sizes = {month: before.files[manifest.LEAVES.format(month)].bytes for month in before.months}
-    return (
-        basis != ""
-        and basis == home.basis
-        and sizes == leaf_list.sizes
-        and is_whole(home.current, digests_in(home.current))
-    )
 
 
 class _Draft:

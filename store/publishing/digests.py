@@ -39,12 +39,16 @@ def digests_in(folder: Path) -> dict[str, str]:
     return {path[start:]: _digest(Path(path), folder) for path in paths}
 
 
-def is_whole(folder: Path, digests: Mapping[str, str]) -> bool:
-    """Return whether a folder whose files have these digests holds what its SHA256SUMS lists."""
+def is_whole(folder: Path, digests: Mapping[str, str] | None = None) -> bool:
+    """Return whether a folder holds what its SHA256SUMS lists, and nothing else.
+
+    ``digests`` are those of its files, if they are known already.
+    """
     try:
-        return (folder / SUMS).read_bytes() == sums(digests)
+        listed = (folder / SUMS).read_bytes()
     except OSError:
         return False
+    return listed == sums(digests_in(folder) if digests is None else digests)
 
 
 def basis_of(checkout: Path, data: Path, *settings: object) -> str:
