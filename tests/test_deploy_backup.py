@@ -214,10 +214,13 @@ def test_a_directory_that_is_gone_is_not_copied(tmp_path: Path, job: str) -> Non
 
 @needs_rclone
 def test_a_replica_has_the_history_before_its_proof(tmp_path: Path) -> None:
-    """What a replica's proof lists is there already; what was lost of history stays there."""
+    """What its proof lists is there already, what was lost of history stays, its dataset is one."""
     data = write_real(tmp_path / "data", "http://127.0.0.1", [QUIET])
     (data / "proof").mkdir(exist_ok=True)
     (data / "proof" / "ledger.jsonl").write_text("{}\n")
+    (data / "dataset" / "trees" / "1").mkdir(parents=True)
+    (data / "dataset" / "trees" / "1" / "README.md").write_text("The dataset\n")
+    (data / "dataset" / "current").symlink_to(Path("trees", "1"))
     replica = tmp_path / "replica"
     unit = Unit(printed(data, "rankings-replica.service"), REPLICA=str(replica))
     for slug in SLUGS:
@@ -226,6 +229,7 @@ def test_a_replica_has_the_history_before_its_proof(tmp_path: Path) -> None:
     times = [path.stat().st_ctime_ns for path in (replica / "history").iterdir()]
     assert len(times) == len(SLUGS)
     assert max(times) <= (replica / "proof" / "ledger.jsonl").stat().st_ctime_ns
+    assert [*(replica / "dataset").rglob("*.md")] == [replica / "dataset/current/README.md"]
     (data / "history" / f"{SLUGS[0]}.jsonl").unlink()
     (data / "categories" / f"{QUIET}.json").unlink()
     assert unit.run()[0] == 0
