@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import app_over, prepared
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from small_world import write_small_world
 from werkzeug.routing import Rule
 
@@ -48,10 +48,11 @@ MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux has a file system in memor
 if MEMORY.is_dir() and "TMPDIR" not in os.environ and shutil.disk_usage(MEMORY).free >= 1 << 30:
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
-# No timed assertions, and the same examples on every run: a red suite can be repeated. For more
-# and other ones: `pytest --hypothesis-profile=long`.
-settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
-settings.register_profile("long", deadline=None, max_examples=2_000)
+# No timed assertions, and the same examples on every run: a red suite can be repeated, and a busy
+# machine makes none. For more and other ones: `pytest --hypothesis-profile=long`.
+UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("suite", **UNTIMED, derandomize=True, max_examples=40)
+settings.register_profile("long", **UNTIMED, max_examples=2_000)
 settings.load_profile("suite")
 
 

@@ -32,7 +32,7 @@ REAL = (("GPT", "responses"), ("Claude", "messages"), ("Gemini", "gemini"), ("Gr
 Value = TypeVar("Value")
 
 
-def until(look: Callable[[], Value], seconds: float = 30) -> Value:
+def until(look: Callable[[], Value], seconds: float = 120) -> Value:
     """Look again and again until something is there; fail after so many seconds."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
@@ -53,7 +53,7 @@ def call(url: str, body: object = None) -> Any:
     """A GET, or a POST of JSON; the answer's JSON."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data)  # noqa: S310 - an address of the tests' own
-    with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
+    with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
         return json.load(response)
 
 

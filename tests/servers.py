@@ -40,7 +40,7 @@ class Server(NamedTuple):
         path: str,
         headers: Mapping[str, str] | None = None,
         method: str = "GET",
-        wait: float = 10,
+        wait: float = 60,
     ) -> Answer:
         """Ask on a connection of its own; ``wait`` is in seconds."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=wait)

@@ -122,7 +122,7 @@ def test_two_polls_of_one_pair_at_once_ask_once(data: Path, asked: Provider) -> 
         assert "GPT: 1 not due any more" in second.stdout
         assert second.exit_code == 0
         asked.open("both")
-        assert first.wait(30) == 0
+        assert first.wait(60) == 0
     assert len(asked.seen()) == before + 1
     assert len(polls(data)) == 1
 
@@ -137,7 +137,7 @@ def test_a_signal_ends_a_poll_with_one_record(
     with started(data, "flask", "poll", "--due", "--model", "GPT") as process:
         until(lambda: len(asked.seen()) >= before + 2)
         process.send_signal(number)
-        assert process.wait(10) == 1
+        assert process.wait(60) == 1
     assert [poll.failure for poll in polls(data)] == ["interrupted"] * 2
     asked.follow({})
     assert flask_here(data, "poll", "--due", "--model", "GPT").exit_code == 0

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 CANARY = "sk-canary-4f1d9a"
 APIS = tuple(PROVIDERS)
-TOTAL = 5
+TOTAL = 60
 
 
 class Desk:
@@ -68,7 +68,7 @@ class Desk:
             stop=threading.Event(),
             clock=Clock(lambda: NOW),
             accounts=[account],
-            limits=Limits(connect=1, read=2, total=TOTAL, attempts=1),
+            limits=Limits(total=TOTAL, attempts=1),
         )
         summary = run([Pair(slug, category(), who)], deps, Rounds(7))["A"]
         log = self.history.read(slug)
