@@ -3,7 +3,7 @@
 The two lines of the SDK cannot be installed side by side, so this has an environment of its own:
 
     python -m venv /tmp/mcp1 && /tmp/mcp1/bin/pip install 'mcp<2'
-    /tmp/mcp1/bin/python tests/mcp_client_1x.py http://127.0.0.1:8000/mcp
+    /tmp/mcp1/bin/python tests/benchmarks/mcp_client_1x.py http://127.0.0.1:8000/mcp
 """
 # It is written against an SDK that is not installed beside the tests:
 # mypy: ignore-errors

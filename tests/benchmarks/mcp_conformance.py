@@ -2,7 +2,7 @@
 
 It needs ``npx``, which fetches the suite and a Node new enough for it:
 
-    PYTHONPATH=. python tests/mcp_conformance.py
+    PYTHONPATH=.:tests python tests/benchmarks/mcp_conformance.py
 
 Every scenario that a revision requires is run. Those that ask for what this server does not have
 are named in ``EXCLUDED`` and ``UNTESTABLE`` with the reason; any other failure ends it with 1.
