@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from builders import app_over
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def printed(data: Path, file: str, *options: str, **settings: object) -> str:
+def printed(data: Path, file: str, *options: str, **settings: Any) -> str:
     """What ``flask deploy`` prints of a file."""
-    app = app_over(data, **{"environ": {"DATA_DIR": str(data)}, **settings})
+    environ = {"DATA_DIR": str(data), **settings.pop("environ", {})}
+    app = app_over(data, environ=environ, **settings)
     done = app.test_cli_runner().invoke(args=["deploy", file, *options])
     assert done.exit_code == 0, done.output
     return done.stdout

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import servers
 from builders import answered, app_over, write_data
+from deployed import printed
 from prometheus_client import CollectorRegistry
 from test_web_health import State
 
@@ -44,15 +45,6 @@ def data(tmp_path: Path) -> Path:
         categories={slug: {"title": f"Best {slug}"} for slug in ("crm-software", "help-desk")},
         polls=[answered(model, names) for model in "ABCD"],
     )
-
-
-def printed(data: Path, file: str, *options: str, **settings: Any) -> str:
-    """What ``flask deploy`` prints of a file."""
-    environ = {"DATA_DIR": str(data), **settings.pop("environ", {})}
-    app = app_over(data, environ=environ, **settings)
-    done = app.test_cli_runner().invoke(args=["deploy", file, *options])
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 def refused(data: Path, file: str, *options: str, **settings: Any) -> str:
@@ -137,7 +129,7 @@ class TestPlaceholders:
         names = "rankings.example www.rankings.example xn--bcher-kva.example 10.0.0.1 [::1]"
         site = printed(data, "nginx.conf", hosts=("10.0.0.1", "[::1]"))
         assert f"server_name {names};" in site
-        assert "A further host is not one" in refused(data, "nginx.conf", hosts=("a;b",))
+        assert "A host is not one" in refused(data, "nginx.conf", hosts=("a;b",))
 
     @pytest.mark.parametrize(
         "odd", ['"', "\\", "$(id)", "`id`", "a\nb", "50%n", "my data", "é", "@BIN@"]

@@ -24,12 +24,10 @@ ODD_PATH = "The path of the checkout, its environment or the data has odd charac
 FORMS = {
     "NAME": (r"(?!root$)[a-z][a-z0-9_]{0,30}",
              "--name must be at most 31 of a-z, 0-9 and _, a letter first, and not root."),
-    "APP": (rf"{HOST}:[0-9]{{1,5}}",
-            "--app must be an address such as 127.0.0.1:8000 or [::1]:8000."),
+    "APP": (rf"{HOST}:[0-9]{{1,5}}", "--app must be an address such as 127.0.0.1:8000."),
     "BASE_URL": (rf"https?://{HOST}(:[0-9]{{1,5}})?{URL_PATH}", ADDRESS),
     "PATH": (URL_PATH, ADDRESS),
-    "HOSTS": (rf"{HOST}( {HOST})*",
-              "A further host is not one; mend HOSTS, or hosts in site.json."),
+    "HOSTS": (rf"{HOST}( {HOST})*", "A host is not one; mend HOSTS, or hosts in site.json."),
     **dict.fromkeys(("CHECKOUT", "BIN", "DATA_DIR"), (r"(/[\w.+-]+)+", ODD_PATH)),
 }  # fmt: skip
 """What a value of each placeholder looks like, and what to do about one that nginx, systemd, YAML
