@@ -71,6 +71,8 @@ mount --bind {home}/group /etc/group
 cd /srv
 chown -R rankings: {shared}
 mount -t tmpfs tmpfs /dev/shm  # RemoveIPC= takes away what the user has there
+mount -t tmpfs tmpfs /tmp
+mount -t tmpfs tmpfs /var/tmp
 mkdir -p /run/log/journal
 chgrp systemd-journal /run/log/journal
 chmod 2750 /run/log/journal
