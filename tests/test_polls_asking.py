@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,10 @@ import pytest
 from builders import category
 from replaying import Replaying, answer_text, envelope
 
-from store.polls.asking import PASTED, PROVIDERS, Asked, Unready, ask, key_of
+from store.polls.asking import PASTED, PROVIDERS, Asked, Unready, ask, asked_in_batch, key_of
+from store.polls.batches.files import Asking
 from store.polls.due import Pair
+from store.polls.providers import Response
 from store.polls.secrets import SHORTEST, poll_without
 from store.polls.sending import Limits, Sender, Skipped
 from store.polls.spending import Budget, RunAccount
@@ -246,6 +249,25 @@ def test_a_sample_assistant_is_asked_without_a_provider() -> None:
     who = Assistant(name="Model A", api="sample")
     came = ask(Pair("crm-software", category(), who), NOW, sender, Budget())
     assert poll(came).served_model == "sample-1"
+
+
+def test_an_answer_of_a_batch_that_costs_far_too_much_pauses_too() -> None:
+    """As if it had been asked by itself; twice what it may cost is forgiven."""
+    who = Assistant(
+        name="A",
+        api="chat",
+        base_url="http://x",
+        model="m",
+        usd_per_million_input=1,
+        usd_per_million_output=5,
+    )
+    for made, rest in ((7_000, None), (70_000, 21_600)):
+        body = envelope("chat", answer_text(["Alpha"]), "m")
+        body["usage"] = {"prompt_tokens": 700, "completion_tokens": made}
+        response = Response(200, {}, json.dumps(body).encode())
+        came = asked_in_batch(who, Asking("crm-software", "Which?"), response, "batch x-0", None)
+        assert (came.poll.succeeded, came.rest) == (True, rest)
+        assert "it cost" in came.poll.notes[1]
 
 
 # ------------------------------------------------------------------ keys

@@ -419,6 +419,20 @@ def test_a_locks_folder_that_cannot_be_made_is_logged(
     assert schedule.status().reasons == ()
 
 
+def test_a_locks_folder_that_goes_while_it_polls_is_told(
+    here: Here, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is asked that another process could ask as well; health and log say why."""
+    schedule, data, server = here
+    (data / ".locks").write_text("in the way")
+    schedule._poll("GPT")  # noqa: SLF001 - one job by hand
+    (reason,) = schedule.status().reasons[:1]
+    assert reason.startswith("GPT is paused until 20")
+    assert reason.endswith(": history or .locks cannot be written; see the log")
+    assert "File exists" in caplog.text
+    assert server.seen == []
+
+
 def test_each_round_with_work_is_one_line(here: Here, caplog: pytest.LogCaptureFixture) -> None:
     """What was asked, what came of it and why something failed; nothing when nothing was due."""
     caplog.set_level("INFO")

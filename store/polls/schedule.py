@@ -263,7 +263,7 @@ class Schedule:
         except (Unready, SettingsError) as error:
             self._rest(name, HOUR, str(error), "it lacks what it needs; see the log")
         except (HistoryError, OSError) as error:
-            self._rest(name, HOUR, str(error), "no poll can be recorded; see the log")
+            self._rest(name, HOUR, str(error), "history or .locks cannot be written; see the log")
         except Exception:  # what it was paid for may not have been recorded
             log.exception("polling %s failed unexpectedly", name)
             self._rest(name, HOUR, UNEXPECTED, UNEXPECTED)
