@@ -173,12 +173,17 @@ class Ledger(Struct):
         holds up nobody. A line without a time counts as the line before it, and one of a day that
         is closed already as one of the day after.
         """
+        lines = whole_lines(tail)
+        return self.entries_of(file, ((sha256(x).digest(), len(x), day_of(x)) for x in lines))
+
+    def entries_of(self, file: str, tail: Iterable[tuple[bytes, int, str]]) -> list[Entry]:
+        """Return the entries of open lines by the digest, the size and the day of each."""
         last = self.last(file)
         lines, end, chain, day = last.lines, last.bytes, bytes.fromhex(last.chain), last.day
         entries: list[Entry] = []
-        for line in whole_lines(tail):
-            lines, end, chain = lines + 1, end + len(line) + 1, link(chain, line)
-            day = day_of(line) or day
+        for digest, size, line_day in tail:
+            lines, end, chain = lines + 1, end + size + 1, sha256(chain + digest).digest()
+            day = line_day or day
             listed = day if day > self.closed else day_after(self.closed)
             while entries and entries[-1].day >= listed:
                 entries.pop()
@@ -220,19 +225,23 @@ class Ledger(Struct):
             self.closed = max((day for day in days if day < record.day), default="")
 
 
-def parse(ledger: bytes, heads: bytes) -> Ledger:
-    """Read the two files of a ledger; torn last lines are left out.
+def parse(ledger: bytes, heads: bytes, result: Ledger | None = None) -> Ledger:
+    """Read the two files of a ledger, into ``result`` if given; torn last lines are left out.
 
     Raises:
         LedgerError: a line is not one that was written there, or a head is not the ledger's.
     """
-    result, entries = Ledger(), _records(LEDGER, ledger, Entry)
+    result, entries = result or Ledger(), _records(LEDGER, ledger, Entry)
     for number, record in enumerate(_records(HEADS, heads, Head, Reopening), start=1):
         if isinstance(record, Head):
+            days = {record.day}
             while result.chain.hex() != record.root or not result.pending:
                 if (entry := next(entries, None)) is None:
                     raise LedgerError(HEADS, number, f"its root is not that of {LEDGER}")
                 result.add(entry)
+                days |= set() if entry.accepted else {entry.day}
+            if len(days) > 1:
+                raise LedgerError(HEADS, number, f"a head of {LEDGER}'s days is missing here")
             if record.day not in result.pending or result.head(record.day) != record:
                 raise LedgerError(HEADS, number, f"its day or counts are not those of {LEDGER}")
         result.close(record)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 
@@ -26,6 +27,10 @@ FIRST_YEAR, LAST_YEAR = "2020", "9000"
 POLL_DECODER = msgspec.json.Decoder(Poll)
 _DOMAIN = re.compile(DOMAIN_PATTERN)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII)
+_TIME_MEMBER = re.compile(rb'"polledAt":"(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\dZ"')
+_REDACTED = re.compile(
+    rb'"withheld":true(?:,"crc":"[0-9a-f]{8}")?,"sha256":"([0-9a-f]{64})","bytes":(\d{1,12})\}\Z'
+)
 _BEFORE_ID = b'{"v":1,'
 _ID_SIZE = 16
 CRC_SIZE = len(b',"crc":"01234567"}')
@@ -96,8 +101,27 @@ def _is_identified(line: bytes, identity: str) -> bool:
     return line.startswith(head) and digest.hexdigest()[:_ID_SIZE] == identity
 
 
-def redacted(poll: Poll, withholding: Withholding) -> bytes:
-    """The line shown in place of a withheld poll: the same record without its texts."""
+def redacted(line: bytes, withholding: Withholding) -> bytes:
+    """Return what is shown in place of a line that is withheld: the record without its texts.
+
+    ``sha256`` and ``bytes`` are those of the line, so that chains over it can still be checked; of
+    one that is damaged nothing else is shown but its time. What is redacted stays redacted.
+    """
+    digest, size = redaction_of(line) or (hashlib.sha256(line).digest(), len(line))
+    time = _TIME_MEMBER.search(line)
+    shown = b'{%b"withheld":true}' % (time[0] + b"," if time else b"")
+    with suppress(ValueError, RecursionError):
+        shown = _without_texts(POLL_DECODER.decode(line), withholding)
+    return b'%b,"sha256":"%b","bytes":%d}' % (shown[:-1], digest.hex().encode(), size)
+
+
+def redaction_of(line: bytes) -> tuple[bytes, int] | None:
+    """Return digest and size of the line in whose place a redacted one stands, else nothing."""
+    match = _REDACTED.search(line)
+    return (bytes.fromhex(match[1].decode()), int(match[2])) if match else None
+
+
+def _without_texts(poll: Poll, withholding: Withholding) -> bytes:
     return msgspec.json.encode(
         msgspec.structs.replace(
             poll,

@@ -16,6 +16,7 @@ from store.counting import deleted_slugs, history_files, latest_time, read_logs,
 from store.edits import name_clashes, tell_edits
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
+from store.line_codec import redacted
 from store.rankings import aggregates
 from store.rankings.names import Names
 from store.rebuilding import rebuild, with_summary
@@ -180,7 +181,11 @@ class Store:
             file: iter(self.history.lines(line_index.files[file], wanted))
             for file, wanted in spans.items()
         }
-        return [line_index.withheld.get(i, next(read[line_index.file[i]])) for i in positions]
+        withheld, lines = (
+            line_index.withheld,
+            ((i, next(read[line_index.file[i]])) for i in positions),
+        )
+        return [redacted(line, withheld[i]) if i in withheld else line for i, line in lines]
 
     def flush(self) -> None:
         """Bring what is over all categories up to date, if it is behind."""

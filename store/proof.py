@@ -21,6 +21,7 @@ from store.ledger import (
     encode,
     entry_of,
     parse,
+    whole_lines,
 )
 from store.records import is_slug
 
@@ -55,6 +56,15 @@ class Proof:
         if ledger is None and (heads or self._files()):
             raise LedgerError(LEDGER, 1, "the file is gone, and history/ holds answers")
         return parse(ledger or b"", heads or b"")
+
+    def files(self) -> dict[str, bytes]:
+        """Return the lines of ledger and heads as they are, by the names of their files.
+
+        Raises:
+            OSError: one cannot be read.
+        """
+        lines = {name: whole_lines(self._read(name) or b"") for name in (LEDGER, HEADS)}
+        return {name: b"".join(line + b"\n" for line in own) for name, own in lines.items()}
 
     @contextmanager
     def locked(self, *, shared: bool = False, wait: bool = True) -> Iterator[None]:

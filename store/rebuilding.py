@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Struct
 
 from store import counting
-from store.line_codec import redacted
 from store.rankings import aggregates, leaderboards, products, site_summary
 from store.rankings.poll_states import PollStates
 from store.records import Category
@@ -288,7 +287,7 @@ def _in_order(
     ordered = counting.in_order(stored, withheld)
     polls = counting.as_known((each.poll for each in ordered), catalogue.former_names)
     shown = {
-        position: redacted(each.poll, withheld[each.poll.id])
+        position: withheld[each.poll.id]
         for position, each in enumerate(ordered)
         if each.poll.id in withheld
     }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from store.rankings.poll_states import PollStates
     from store.rankings.products import ProductProfile
     from store.rankings.site_summary import SiteSummary
-    from store.records import Problem, Site
+    from store.records import Problem, Site, Withholding
 
 TOPICS = "topics.json"
 
@@ -47,8 +47,8 @@ class LineIndex(Struct, frozen=True):
     """Where a category's polls stand in its history files, oldest first.
 
     ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
-    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` holds, by
-    position, lines to show in place of withheld ones; ``outcomes`` counts by model and outcome.
+    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` says, by
+    position, why lines are withheld; ``outcomes`` counts by model and outcome.
     ``open`` are the entries by which lines of open days would be closed.
     """
 
@@ -58,7 +58,7 @@ class LineIndex(Struct, frozen=True):
     end: array[int]
     models: tuple[str, ...]
     ids: array[int]
-    withheld: Mapping[int, bytes]
+    withheld: Mapping[int, Withholding]
     outcomes: Mapping[tuple[str, str], int]
     open: tuple[Entry, ...] = ()
 
@@ -97,16 +97,6 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     leaderboards: Mapping[str, Leaderboard]
     summary: SiteSummary
     generations: Generations
-
-    @property
-    def ends(self) -> dict[str, int]:
-        """Up to which byte each history file was read, as far as its lines could be used."""
-        found: dict[str, int] = {}
-        for index in self.line_indexes.values():
-            for file, end in zip(index.file, index.end, strict=True):
-                name = index.files[file]
-                found[name] = max(end, found.get(name, 0))
-        return found
 
     @cached_property
     def models(self) -> tuple[str, ...]:

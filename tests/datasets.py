@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import threading
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from builders import answered, failed, write_data
@@ -15,12 +14,12 @@ from store.memory import Store
 from store.publishing.dataset import Source, Written, write
 from store.publishing.directories import CURRENT, Writer, owned
 from store.publishing.manifest import FOLDER
+from store.web.openapi import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-NOW = datetime(2026, 11, 20, tzinfo=UTC)
 SLUGS = ("crm-software", "help-desk")
 DAYS = ("2026-10-26", "2026-11-02", "2026-11-09")
 
@@ -46,18 +45,17 @@ def small_data(directory: Path) -> Path:
 def written(
     directory: Path,
     base_url: str | None = None,
-    now: datetime = NOW,
     basis: Callable[[], str] = str,
 ) -> Written:
     """The dataset of a data directory, brought up to date; without a basis always written anew."""
     store = Store(directory)
-    return written_from(Source(directory, lambda: store.snapshot, base_url, "1.0", basis), now)
+    return written_from(Source(directory, lambda: store.snapshot, base_url, VERSION, basis))
 
 
-def written_from(source: Source, now: datetime = NOW) -> Written:
+def written_from(source: Source) -> Written:
     """The dataset of a source, in its data directory."""
     with owned(source.directory / FOLDER, "dataset", Writer(1, "test", "2026-11-20")) as home:
-        return write(home, source, now)
+        return write(home, source)
 
 
 def copied(directory: Path, to: Path) -> Path:

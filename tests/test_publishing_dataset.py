@@ -10,13 +10,12 @@ import io
 import json
 import re
 import shutil
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from broken import write_one_of_each
-from builders import answered, append, command, contents, write_json
-from datasets import NOW, SLUGS, small_data, written, written_from
+from builders import answered, app_over, append, close_days, command, contents, write_json
+from datasets import SLUGS, small_data, written, written_from
 from faults import failing_names
 
 from store.files import Files
@@ -25,7 +24,6 @@ from store.memory import Store
 from store.publishing import catalogue, formats, manifest, tables
 from store.publishing.dataset import DatasetError, Source
 from store.publishing.digests import is_whole
-from store.publishing.leaves import LeafList, ProofError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,8 +52,8 @@ def table(data: Path, name: str) -> list[dict[str, Any]]:
     return list(csv.DictReader(io.StringIO(body.decode())))
 
 
-def parquet(data: Path, table: tables.Table, month: str) -> list[dict[str, Any]]:
-    body = (data / "dataset/current" / table.parquet(month)).read_bytes()
+def parquet(data: Path, table: tables.Table) -> list[dict[str, Any]]:
+    body = (data / "dataset/current" / table.parquet).read_bytes()
     rows = formats.parquet_rows(table, body)
     return [dict(zip(table.names, row, strict=True)) for row in rows]
 
@@ -69,44 +67,88 @@ def everything(data: Path) -> bytes:
 
 
 def test_every_line_of_history_is_in_it(data: Path) -> None:
-    """Failures included: the evidence is the very lines."""
+    """Failures and damage included: unpacked, the evidence of a file is the very file."""
+    path = data / "history/crm-software.jsonl"
+    first, _, others = path.read_bytes().partition(b"\n")
+    path.write_bytes(first + b"\nno poll\n" + others)
     written(data)
-    evidence = [
-        gzip.decompress(path.read_bytes()).splitlines(keepends=True)
-        for path in (data / "dataset/current/evidence").glob("month=*/polls.jsonl.gz")
-    ]
-    lines = [line for month in evidence for line in month]
-    files = (data / "history").glob("*.jsonl")
-    assert sorted(lines) == sorted(
-        line for f in files for line in f.read_bytes().splitlines(keepends=True)
-    )
+    for file in (data / "history").glob("*.jsonl"):
+        packed = data / f"dataset/current/evidence/{file.name}.gz"
+        assert gzip.decompress(packed.read_bytes()) == file.read_bytes()
 
 
 @needs_parquet
-def test_every_poll_and_pick_is_a_row_of_its_month(data: Path) -> None:
+def test_every_poll_and_pick_is_a_row(data: Path) -> None:
     """What is read back is what was written, lists, times and empty values included."""
     written(data)
-    polls = parquet(data, tables.POLLS, "2026-11")
-    assert len(polls) == 13
+    polls = parquet(data, tables.POLLS)
+    assert len(polls) == 19
     assert [poll["failure"] for poll in polls if not poll["pick"]] == ["timeout"]
-    assert polls[0]["polled_at"] == "2026-11-02T06:00:00Z"
+    assert polls[0]["polled_at"] == "2026-10-26T06:00:00Z"
     assert polls[0]["ranking"][0]["fixes"] == ["A would fix Product A"]
     assert polls[0]["error"] is None
-    picks = parquet(data, tables.PICKS, "2026-10")
-    assert len(picks) == 30
+    picks = parquet(data, tables.PICKS)
+    assert len(picks) == 90
     assert {pick["rank"] + pick["points"] for pick in picks} == {6}
 
 
 @needs_parquet
-def test_a_category_is_in_one_piece_and_a_poll_in_one_row(data: Path) -> None:
-    """So one category can be read alone; a line that somebody copied counts once."""
+def test_each_row_says_where_its_line_stands(data: Path) -> None:
+    """File, number and the day under which it was closed; a line that was copied counts once."""
+    close_days(data, "2026-11-02")
     path = data / "history/help-desk.jsonl"
     last = path.read_bytes().splitlines(keepends=True)[-1]
     path.write_bytes(path.read_bytes() + last)
     written(data)
-    polls = parquet(data, tables.POLLS, "2026-11")
-    order = [(poll["slug"], poll["polled_at"], poll["model"]) for poll in polls]
-    assert (len(order), sorted(set(order))) == (13, order)
+    polls = parquet(data, tables.POLLS)
+    assert len(polls) == 19
+    for poll in polls:
+        line = (data / f"history/{poll['file']}.jsonl").read_bytes().splitlines()[poll["line"] - 1]
+        assert json.loads(line)["id"] == poll["id"]
+        day = poll["polled_at"][:10]
+        assert poll["day_closed"] == (day if day <= "2026-11-02" else None)
+    (kinds,) = {(poll["instrument"], poll["question"][:4]) for poll in polls}
+    assert kinds == (None, "What")
+
+
+@needs_parquet
+def test_rankings_by_day_are_those_of_the_closed_days(data: Path) -> None:
+    """As `asOf` shows them, for each day that brought the category lines."""
+    close_days(data, "2026-11-02")
+    written(data)
+    rows = parquet(data, tables.BY_DAY)
+    assert {row["day"] for row in rows} == {"2026-10-26", "2026-11-02"}
+    reader = app_over(data).test_client()
+    for slug in SLUGS:
+        for day in ("2026-10-26", "2026-11-02"):
+            board = reader.get(f"/api/v1/best/{slug}.json?asOf={day}").json
+            assert board is not None
+            own = [row for row in rows if (row["slug"], row["day"]) == (slug, day)]
+            assert [(row["rank"], row["score"], row["appearances"]) for row in own] == [
+                (rank, entry["score"], entry["appearances"])
+                for rank, entry in enumerate(board["combined"], start=1)
+            ]
+
+
+def test_the_manifest_commits_to_every_line(data: Path) -> None:
+    """Its root is the one at `/healthz`, over closed and open lines."""
+    close_days(data, "2026-11-02")
+    present = written(data).manifest.present
+    assert (present.lines, present.closed) == (19, 12)
+    health = app_over(data).test_client().get("/healthz").json
+    assert health is not None
+    assert health["history"]["root"] == present.root
+    for name in ("ledger.jsonl", "heads.jsonl"):
+        assert (tree_of(data) / name).read_bytes() == (data / "proof" / name).read_bytes()
+
+
+def test_days_are_closed_where_the_command_is_told_to(data: Path) -> None:
+    """`--close-days` closes all past days; without it no command closes any."""
+    assert command(data, "dataset").exit_code == 0
+    assert (tree_of(data) / "heads.jsonl").read_bytes() == b""
+    done = command(data, "dataset", "--close-days")
+    assert re.search(r"^Closed 2026-11-09: 19 lines, root [0-9a-f]{64}$", done.stdout, re.MULTILINE)
+    assert (tree_of(data) / "heads.jsonl").read_bytes().count(b"\n") == 3
 
 
 def test_the_tables_over_everything_are_what_the_site_shows(data: Path) -> None:
@@ -209,10 +251,10 @@ def test_a_withheld_poll_is_nowhere(data: Path) -> None:
     everywhere = everything(data)
     assert b"Planted" not in everywhere
     assert b"A slur" not in everywhere
-    assert after.heads == before.heads
+    assert after.manifest.present == before.manifest.present
     assert [each.id for each in after.manifest.withheld] == [secret.id]
     if formats.has_parquet():
-        polls = parquet(data, tables.POLLS, "2026-11")
+        polls = parquet(data, tables.POLLS)
         assert [poll["withheld"] for poll in polls if poll["id"] == secret.id] == [True]
         for path in (data / "dataset").rglob("*.parquet"):
             assert b"Planted" not in path.read_bytes()
@@ -223,11 +265,11 @@ def test_the_card_tells_of_every_file_and_column(data: Path) -> None:
     made = written(data, "https://rankings.example").manifest
     card = (tree_of(data) / "README.md").read_text(encoding="utf-8")
     for name, file in made.files.items():
-        if name not in ("README.md", "datapackage.json"):
+        if name not in ("README.md", "datapackage.json") and not name.startswith("evidence/"):
             assert re.search(
                 rf"^\| `{re.escape(name)}` \| [^|]+ \|.* {file.bytes:,} \|$", card, re.MULTILINE
             )
-    for table in (*tables.MONTHLY, *tables.WHOLE):
+    for table in tables.ALL:
         section = card.partition(f"### {table.name}\n")[2].partition("\n#")[0]
         assert table.about in section
         for column in table.columns:
@@ -360,66 +402,6 @@ def test_no_manifest_of_any_form_is_believed(data: Path, text: str) -> None:
     assert problem.message.startswith("it is not a manifest: it lists no heads.jsonl; ")
 
 
-def test_heads_that_were_published_are_never_taken_back(data: Path) -> None:
-    """A proof folder that was lost and begun anew over another history is refused."""
-    written(data)
-    for path in (data / "leaves").iterdir():
-        path.unlink()
-    file = data / "history/help-desk.jsonl"
-    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[1:]))
-    shutil.rmtree(data / ".last-good")
-    said = (
-        r"leaves/2026-10\.leaves does not begin with what version 2026\.11\.9\+\w+ published of it"
-    )
-    with pytest.raises(ProofError, match=said):
-        written(data)
-
-
-def test_no_leaf_is_put_before_published_heads(data: Path) -> None:
-    """A made-up leaf at the end of a month's list changes all heads after it."""
-    written(data)
-    (data / "leaves/heads.jsonl").unlink()
-    with (data / "leaves/2026-10.leaves").open("ab") as file:
-        file.write(b"2026-10-26 crm-software 0 9 %b\n" % (b"0" * 64))
-    said = r"the published heads\.jsonl: 2026-10-26 closed with 6 leaves"
-    with pytest.raises(ProofError, match=said):
-        written(data)
-    assert not (data / "leaves/heads.jsonl").exists(), "nothing was added"
-
-
-def test_a_repair_of_another_length_leaves_the_lines_after_it(data: Path, tmp_path: Path) -> None:
-    """They stand later than they were listed, and are published all the same."""
-    path = data / "history/crm-software.jsonl"
-    was = path.read_bytes()
-    first, _, others = was.partition(b"\n")
-    path.write_bytes(first[:-400] + b"\n" + others)
-    written(data)
-    path.write_bytes(was)
-    append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
-    found = written(data, now=NOW + timedelta(days=20)).manifest
-    lines = [
-        line
-        for name in found.files
-        if name.startswith("evidence/")
-        for line in gzip.decompress((data / "dataset/current" / name).read_bytes()).split()
-    ]
-    assert b"null" not in lines
-
-
-def test_a_leaf_that_was_published_is_never_another(data: Path) -> None:
-    """Even if what is kept of the list was made anew over an altered one."""
-    written(data)
-    path = data / "leaves/2026-10.leaves"
-    LeafList(data).extend(NOW)
-    path.write_bytes(path.read_bytes().replace(b" crm-software ", b" crm-hardware ", 1))
-    (data / ".last-good/listed").unlink()
-    LeafList(data).extend(NOW)
-    with pytest.raises(
-        ProofError, match=r"leaves/2026-10\.leaves does not begin with what version"
-    ):
-        written(data)
-
-
 def test_parquet_is_not_left_out_silently(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there was Parquet and pyarrow is gone, the last dataset stays; else it is without."""
     monkeypatch.setattr(formats, "has_parquet", lambda: False)
@@ -429,4 +411,4 @@ def test_parquet_is_not_left_out_silently(data: Path, monkeypatch: pytest.Monkey
         written(data)
         monkeypatch.setattr(formats, "has_parquet", lambda: False)
         with pytest.raises(DatasetError, match="pyarrow is not installed"):
-            written(data, now=NOW)
+            written(data)

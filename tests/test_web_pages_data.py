@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, append, command, write_json
+from builders import answered, app_over, append, close_days, command, write_json
 from datasets import small_data, written
 from flask import Response, send_file
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
-FILE = "/data/evidence/month=2026-10/polls.jsonl.gz"
+FILE = "/data/evidence/help-desk.jsonl.gz"
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     directory = small_data(tmp_path / "data")
+    close_days(directory, "2026-11-02")
     written(directory)
     return directory
 
@@ -109,7 +110,7 @@ def test_the_next_dataset_is_served_without_a_restart(data: Path, reader: FlaskC
 
 def test_the_page_tells_what_there_is_and_how_to_load_it(data: Path, reader: FlaskClient) -> None:
     """Version, tables, heads and structured data; lines to copy with every file's address."""
-    heads = [json.loads(s) for s in (data / "leaves/heads.jsonl").read_text().splitlines()]
+    heads = [json.loads(s) for s in (data / "proof/heads.jsonl").read_text().splitlines()]
     text = reader.get("/data").text
     assert "Version 2026.11.9+" in text
     assert all(head["root"] in text for head in heads)
@@ -122,7 +123,7 @@ def test_the_page_tells_what_there_is_and_how_to_load_it(data: Path, reader: Fla
     if formats.has_parquet():
         for engine in ("DuckDB", "Polars", "pandas", "R", "Spark"):
             assert f"<h3>{engine}</h3>" in text
-        assert "https://rankings.example/data/picks/month=2026-10/picks.parquet" in text
+        assert "https://rankings.example/data/picks.parquet" in text
     etag = reader.get("/data").headers["ETag"]
     assert reader.get("/data", headers={"If-None-Match": etag}).status_code == 304
 

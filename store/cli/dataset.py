@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,13 @@ import click
 from flask import current_app
 
 from store.cli import app_settings, plural, refuse, this_writer, with_data
+from store.ledger import FOLDER as PROOF
+from store.ledger import LedgerError
+from store.proof import Proof
 from store.publishing import formats
 from store.publishing.dataset import DatasetError, Source, Written, write
 from store.publishing.digests import basis_of
 from store.publishing.directories import CURRENT, DirectoryError, owned
-from store.publishing.leaves import ProofError
 from store.publishing.manifest import FOLDER
 from store.web.openapi import VERSION
 from store.web.pages import pictures
@@ -31,16 +33,44 @@ if TYPE_CHECKING:
 _refuse = partial(refuse, "Nothing was written, the last dataset stays")
 
 
+close_days_option = click.option(
+    "--close-days",
+    is_flag=True,
+    help="First close all past UTC days: you answer for this machine's clock.",
+)
+
+
+def close_past_days() -> None:
+    """Close yesterday and the days before by this machine's clock; wait for who appends or copies.
+
+    Raises:
+        click.ClickException: the ledger is damaged, or it could not be written.
+    """
+    home = app_settings().data_dir
+    try:
+        heads = Proof(home).close(f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%d}")
+    except LedgerError as error:
+        raise click.ClickException(f"No day is closed: {error}.") from None
+    except OSError as error:
+        where = error.filename or home / PROOF
+        raise click.ClickException(f"No day is closed: {where}: {error.strerror}.") from None
+    for head in heads:
+        click.echo(f"Closed {head.day}: {head.lines:,} lines, root {head.root}")
+
+
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False), required=False)
+@close_days_option
 @with_data
-def dataset(directory: Path | None) -> None:
+def dataset(directory: Path | None, *, close_days: bool) -> None:
     """Write every poll, pick and ranking into DIRECTORY/current, by default for /data.
 
     That is DATA_DIR/dataset. Tables in Parquet (needs: pip install '.[data]'), the small ones in
     CSV too, the sealed lines as evidence, the proof over them, a README. It is written whole and
     takes the last one's place in one step; where nothing changed, nothing is written.
     """
+    if close_days:
+        close_past_days()
     store: Store = current_app.extensions["store"]
     _refuse(store.snapshot.unpublishable)
     target = directory or app_settings().data_dir / FOLDER
@@ -52,9 +82,8 @@ def dataset(directory: Path | None) -> None:
             f"{plural(len(files), 'file')}, {size / 1e6:,.1f} MB"
             f"{'' if written.is_new else '; nothing changed'}."
         )
-        if written.heads:
-            head = written.heads[-1]
-            click.echo(f"Head of {head.date}: {head.size:,} lines, root {head.root}")
+        if head := written.head:
+            click.echo(f"Head of {head.day}: {head.lines:,} lines, root {head.root}")
 
 
 @contextmanager
@@ -85,8 +114,8 @@ def dataset_in(target: Path, store: Store) -> Iterator[Written]:
     with ExitStack() as stack:
         try:
             home = stack.enter_context(owned(target, "dataset", this_writer()))
-            written = write(home, source, datetime.now(UTC))
-        except (DatasetError, DirectoryError, ProofError) as error:
+            written = write(home, source)
+        except (DatasetError, DirectoryError, LedgerError) as error:
             raise click.ClickException(f"{error}.") from None
         except OSError as error:
             reason = f"{error.filename or target} cannot be written: {error.strerror}"

@@ -11,7 +11,7 @@ import click
 from flask import current_app
 
 from store.cli import app_settings, refuse, this_writer, with_data
-from store.cli.dataset import dataset_in
+from store.cli.dataset import close_days_option, close_past_days, dataset_in
 from store.disk import atomic_write
 from store.files import DataDirectoryError
 from store.history import HistoryError
@@ -44,8 +44,9 @@ _refuse = partial(refuse, "Nothing was published, the last tree stays")
     metavar="N",
     help="Publish although N addresses would be gone, as the refusal says.",
 )
+@close_days_option
 @with_data
-def export(where: str, even_if: int | None) -> None:
+def export(where: str, even_if: int | None, *, close_days: bool) -> None:
     """Write every answer that needs no process into DIRECTORY/current, for nginx or a CDN.
 
     Or into a bucket: s3://NAME/PREFIX, gs:// or az:// (needs pip install '.[cloud]').
@@ -56,6 +57,8 @@ def export(where: str, even_if: int | None) -> None:
     cannot be shown because its file or its history is broken or lost, or when many addresses would
     be gone.
     """
+    if close_days:
+        close_past_days()
     store: Store = current_app.extensions["store"]
     try:
         snapshot = store.snapshot

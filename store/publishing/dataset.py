@@ -5,25 +5,32 @@ A poll that is withheld is in no part of the next one, and nothing older is kept
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+import hashlib
+import shutil
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.publishing import catalogue, evidence, formats, leaves, manifest, metadata, tables
+from store.disk import read_regular
+from store.ledger import HEADS, LEDGER, Head, parse
+from store.line_codec import POLL_DECODER
+from store.proof import Proof
+from store.publishing import catalogue, evidence, formats, manifest, metadata, tables
 from store.publishing.digests import SUMS, digest, is_whole, sums
-from store.publishing.leaves import Head, LeafList, ProofError
 from store.publishing.manifest import File, Manifest, Redaction
+from store.publishing.tables import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from store.publishing.directories import Directory
     from store.publishing.tables import Row, Table
-    from store.snapshot import Snapshot
+    from store.records import Poll
+    from store.snapshot import LineIndex, Snapshot
+
+    Streams = dict[Table, "Columns | None"]
 
 
 class DatasetError(Exception):
@@ -45,104 +52,173 @@ class Source(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """A dataset in place, whether it is new, the heads of all closed days, and its basis."""
+    """A dataset in place, whether it is new, the newest head if there is one, and its basis."""
 
     manifest: Manifest
     is_new: bool
-    heads: tuple[Head, ...]
+    head: Head | None
     basis: str
 
 
-def write(home: Directory, source: Source, now: datetime) -> Written:
+def write(home: Directory, source: Source) -> Written:
     """Write the dataset, unless the one in place is whole and was made from the same.
 
     Raises:
         DatasetError: the one in place has Parquet, and this cannot be written here.
-        ProofError: the proof is not what was written before.
+        LedgerError: the ledger is damaged.
         OSError: it could not be written.
     """
     found = manifest.read(home.current)
     before = found if isinstance(found, Manifest) else None
-    if before and before.tables(tables.POLLS.name) and not formats.has_parquet():
+    if before and before.has_parquet and not formats.has_parquet():
         raise DatasetError(
             "the dataset has Parquet files, and pyarrow is not installed: pip install '.[data]'"
         )
-    leaf_list = LeafList(source.directory)
-    snapshots: list[Snapshot] = []
-
-    def read() -> Mapping[str, int]:
-        snapshots.append(source.read())
-        return snapshots[0].ends
-
     basis = source.basis()
-    heads = tuple(leaf_list.extend(now, _published(home.current, before, leaf_list), read))
+    proof = Proof(source.directory)
+    with proof.locked(shared=True):  # no day is closed between the two
+        files, snapshot = proof.files(), source.read()
+    parse(files[LEDGER], files[HEADS])
+    heads = [head for head in snapshot.ledger.heads if isinstance(head, Head)]
+    head = heads[-1] if heads else None
     basis = basis if basis == source.basis() else ""  # data changed while they were read
     if before and basis and basis == home.basis and is_whole(home.current):
-        return Written(before, is_new=False, heads=heads, basis=basis)
+        return Written(before, is_new=False, head=head, basis=basis)
     with home.draft() as folder:
-        made = _Draft(folder, source, snapshots[0]).fill(leaf_list, heads)
+        written = Draft(folder, source, snapshot).fill(files)
         home.publish(basis)
-    return Written(made, is_new=True, heads=heads, basis=basis)
+    return Written(written, is_new=True, head=head, basis=basis)
 
 
-def _published(folder: Path, before: Manifest | None, leaf_list: LeafList) -> list[Head]:
-    """Return the heads of the dataset in place; its leaf lists must go on in today's."""
-    if before is None:
-        return []
-    for month in before.months:
-        was = before.files[manifest.LEAVES.format(month)]
-        if digest(leaf_list.month(month)[: was.bytes]) != was.sha256:
-            raise ProofError(
-                f"{leaves.FOLDER}/{month}{leaves.SUFFIX} does not begin with what version "
-                f"{before.version} published of it; {leaves.RESTORE}"
-            )
-    with suppress(FileNotFoundError):
-        body = (folder / leaves.HEADS).read_bytes()
-        if digest(body) == before.files[leaves.HEADS].sha256:
-            return leaves.parse_heads(body, leaves.HEADS)
-    return []
+class Columns(Protocol):
+    """A table in Parquet on its way to its file; ``rows`` are those written so far."""
+
+    rows: int
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add rows."""
+
+    def close(self) -> None:
+        """Write the end."""
 
 
-class _Draft:
-    """A dataset on its way, in a folder of its own."""
+class _Copy:
+    """A table in Parquet that cannot be written here, and is taken from elsewhere as it is."""
 
-    def __init__(self, folder: Path, source: Source, snapshot: Snapshot) -> None:
+    def __init__(self, original: Path, path: Path) -> None:
+        self.rows = 0
+        shutil.copyfile(original, path)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Count rows."""
+        self.rows += len(list(rows))
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class Draft:
+    """A dataset on its way, in a folder of its own.
+
+    It has Parquet if that can be written here, unless ``like`` says otherwise: the folder of a
+    dataset whose Parquet, if it has any, is taken as it is where another pyarrow wrote it.
+    """
+
+    def __init__(
+        self, folder: Path, source: Source, snapshot: Snapshot, like: Path | None = None
+    ) -> None:
         self._folder = folder
         self._source = source
         self._snapshot = snapshot
+        self._like = like
+        self._tools = formats.tools(parquet=True)
         self._files: dict[str, File] = {}
+        if like:
+            self._tools = manifest.decode(read_regular(like / manifest.MANIFEST)).tools
 
-    def fill(self, leaf_list: LeafList, heads: Sequence[Head]) -> Manifest:
+    def fill(self, proof: dict[str, bytes]) -> Manifest:
         """Write every file; return what they are."""
-        withheld = self._snapshot.catalogue.withheld
-        for month, size in leaf_list.sizes.items():
-            text = leaf_list.month(month)[:size]
-            listed = list(leaves.parse(text, month, manifest.LEAVES.format(month)))
-            lines = evidence.lines(listed, self._source.directory / "history", withheld)
-            self._put(manifest.LEAVES.format(month), text)
-            packed = formats.packed(b"\n".join([*lines, b""]))
-            self._put(manifest.EVIDENCE.format(month), packed, len(lines))
-            self._put_parquet(tables.MONTHLY, evidence.polls(lines), month)
+        (self._folder / manifest.EVIDENCE).parent.mkdir()
+        streams = {table: self._columns(table) for table in (*tables.OF_LINES, tables.BY_DAY)}
+        for slug, index in sorted(self._snapshot.line_indexes.items()):
+            polls = list(self._fill_category(index, streams))
+            if slug in self._snapshot.leaderboards:
+                self._add(
+                    streams, tables.BY_DAY, tables.rankings_by_day(self._snapshot, slug, polls)
+                )
         for table, rows_of in tables.WHOLE.items():
             rows = list(rows_of(self._snapshot))
             self._put(table.csv, formats.csv_of(table, rows), len(rows))
-        self._put_parquet(tables.WHOLE, [self._snapshot])
-        published = catalogue.published(self._snapshot.catalogue, self._source.base_url)
-        self._put(catalogue.NAME, published)
-        self._put(leaves.HEADS, b"".join(map(leaves.head_line, heads)), len(heads))
+            streams[table] = self._columns(table)
+            self._add(streams, table, rows)
+        for table, columns in streams.items():
+            if columns:
+                columns.close()
+                self._note(table.parquet, columns.rows)
+        self._put(
+            catalogue.NAME, catalogue.published(self._snapshot.catalogue, self._source.base_url)
+        )
+        for name, data in proof.items():
+            self._put(name, data, data.count(b"\n"))
         return self._described()
+
+    def _fill_category(self, index: LineIndex, streams: Streams) -> Iterator[tuple[int, Poll]]:
+        """Write the lines of a category's files; yield the place and the record of each poll."""
+        for number, file in enumerate(index.files):
+            lines = self._lines(index, file)
+            if not lines:
+                continue
+            packed = formats.packed(b"\n".join([*lines.values(), b""]))
+            self._put(manifest.EVIDENCE.format(file), packed, len(lines))
+            starts = zip(index.file, index.start, strict=True)
+            places = {start: i for i, (own, start) in enumerate(starts) if own == number}
+            day_of = tables.closings(self._snapshot.ledger, file)
+            for at, (start, text) in enumerate(lines.items(), start=1):
+                if start in places:
+                    line = Line(POLL_DECODER.decode(text), file, at, day_of(start))
+                    for table, rows_of in tables.OF_LINES.items():
+                        self._add(streams, table, rows_of(line))
+                    yield places[start], line.poll
+
+    def _lines(self, index: LineIndex, file: str) -> dict[int, bytes]:
+        """Return the lines of a history file as they are published, by the bytes before each."""
+        entries = (entry.lines for entry in index.open if entry.file == file)
+        count = max((self._snapshot.ledger.last(file).lines, *entries))
+        if not count:
+            return {}
+        data = read_regular(self._source.directory / "history" / f"{file}.jsonl")
+        lines: dict[int, bytes] = {}
+        start, withheld = 0, self._snapshot.catalogue.withheld
+        for line in data.split(b"\n", count)[:count]:
+            lines[start] = evidence.published(line, withheld)
+            start += len(line) + 1
+        return lines
+
+    def _columns(self, table: Table) -> Columns | None:
+        """Return what writes a table in Parquet, if that is wanted."""
+        path = self._folder / table.parquet
+        if "pyarrow" not in self._tools:
+            return None
+        if self._tools == formats.tools(parquet=True):
+            return formats.Parquet(table, path)
+        assert self._like  # noqa: S101 - only its tools can be other ones
+        return _Copy(self._like / table.parquet, path)
+
+    def _add(self, streams: Streams, table: Table, rows: Iterable[Row]) -> None:
+        if columns := streams[table]:
+            columns.add(rows)
 
     def _described(self) -> Manifest:
         """Write what describes the other files, the manifest, and the digests of all."""
-        made = self._manifest()
-        for name, body in metadata.documents(made).items():
+        described = self._manifest()
+        for name, body in metadata.documents(described).items():
             self._put(name, body)
-        made = replace(made, files=self._files)
-        body = manifest.encode(made)
+        described = replace(described, files=self._files)
+        body = manifest.encode(described)
         (self._folder / manifest.MANIFEST).write_bytes(body)
         digests = {name: file.sha256 for name, file in self._files.items()}
         (self._folder / SUMS).write_bytes(sums({**digests, manifest.MANIFEST: digest(body)}))
-        return made
+        return described
 
     def _manifest(self) -> Manifest:
         """Return the manifest of what is written so far."""
@@ -159,29 +235,19 @@ class _Draft:
             sample=site.sample,
             base_url=self._source.base_url,
             service=self._source.service,
+            tools=self._tools,
+            present=self._snapshot.present,
             files=dict(self._files),
             withheld=tuple(sorted(redactions)),
         )
 
-    def _put_parquet(
-        self,
-        rows_of: Mapping[Table, Callable[[Any], Iterable[Row]]],
-        items: Iterable[Any],
-        month: str = "",
-    ) -> None:
-        """Write tables in Parquet, if it is installed, from the rows of each item."""
-        if not formats.has_parquet():
-            return
-        files = {formats.Parquet(table): rows for table, rows in rows_of.items()}
-        for item in items:
-            for file, rows in files.items():
-                file.add(rows(item))
-        for file in files:
-            self._put(file.table.parquet(month), file.done(), file.rows)
-
     def _put(self, name: str, body: bytes, rows: int | None = None) -> None:
         """Write one file."""
-        path = self._folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(body)
+        (self._folder / name).write_bytes(body)
         self._files[name] = File(len(body), digest(body), rows)
+
+    def _note(self, name: str, rows: int) -> None:
+        """Note a file that was written piece by piece."""
+        with (self._folder / name).open("rb") as file:
+            body = hashlib.file_digest(file, "sha256")
+            self._files[name] = File(file.tell(), body.hexdigest(), rows)

@@ -6,7 +6,8 @@ import csv
 import gzip
 import io
 import zlib
-from datetime import datetime
+from datetime import date, datetime
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ import msgspec
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from store.publishing.tables import Column, Row, Table
 
@@ -25,13 +27,17 @@ _BATCH = 2_000
 """Rows that are turned at a time: as Python objects they take ten times their room in Arrow."""
 _WORDS = {True: "true", False: "false"}
 """What a CSV has for these; no value is an empty field."""
-MAX_UNPACKED = 1 << 30
-"""Bytes that a compressed file may unpack to: 50 times a month of 1,425 categories asked daily."""
 
 
 def has_parquet() -> bool:
     """Whether the extra ``data`` is installed."""
     return find_spec("pyarrow") is not None
+
+
+def tools(*, parquet: bool) -> dict[str, str]:
+    """Return the versions of what decides the bytes of packed files, and of Parquet if written."""
+    arrow = {"pyarrow": version("pyarrow")} if parquet and has_parquet() else {}
+    return {**arrow, "zlib": zlib.ZLIB_RUNTIME_VERSION}
 
 
 def csv_of(table: Table, rows: Iterable[Row]) -> bytes:
@@ -49,7 +55,7 @@ def csv_of(table: Table, rows: Iterable[Row]) -> bytes:
 class Parquet:
     """A table as Parquet, zstd; one version of pyarrow always gives the same bytes."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, path: Path) -> None:
         import pyarrow as pa  # noqa: PLC0415 - 0.4 s, and an extra
         import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -58,8 +64,7 @@ class Parquet:
         self.rows = 0
         self._arrow = pa
         self._schema = pa.schema([(each.name, _arrow_type(pa, each)) for each in table.columns])
-        self._sink = io.BytesIO()
-        self._writer = pq.ParquetWriter(self._sink, self._schema, compression="zstd")
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
         self._waiting: list[Row] = []
         self._group: list[Any] = []
 
@@ -70,12 +75,11 @@ class Parquet:
             if len(self._waiting) == _BATCH:
                 self._batch()
 
-    def done(self) -> bytes:
-        """Return the file."""
+    def close(self) -> None:
+        """Write what is left, and the end of the file."""
         self._batch()
         self._write_group()
         self._writer.close()
-        return self._sink.getvalue()
 
     def _batch(self) -> None:
         """Turn the rows that wait into columns."""
@@ -88,8 +92,9 @@ class Parquet:
             plain: Iterable[Any] = values
             if pa.types.is_nested(type_):
                 plain = msgspec.to_builtins(values)
-            elif pa.types.is_timestamp(type_):
-                plain = map(datetime.fromisoformat, values)
+            elif pa.types.is_temporal(type_):
+                turn = (datetime if pa.types.is_timestamp(type_) else date).fromisoformat
+                plain = (value and turn(value) for value in values)
             arrays.append(pa.array(plain, type_))
         self._waiting.clear()
         self._group.append(pa.record_batch(arrays, self._schema))
@@ -114,12 +119,17 @@ def parquet_rows(table: Table, data: bytes) -> list[Row]:
     if tuple(found.column_names) != table.names:
         raise ValueError(f"its columns are {', '.join(found.column_names)}")
     columns = [
-        [value and rfc3339(value) for value in each.to_pylist()]
-        if column.type == "datetime"
-        else each.to_pylist()
+        [value and _TEXT_OF.get(column.type, _same)(value) for value in each.to_pylist()]
         for column, each in zip(table.columns, found.columns, strict=True)
     ]
     return list(zip(*columns, strict=True))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_TEXT_OF: dict[str, Callable[[Any], Any]] = {"datetime": rfc3339, "date": str}
 
 
 def packed(data: bytes) -> bytes:
@@ -127,19 +137,19 @@ def packed(data: bytes) -> bytes:
     return gzip.compress(data, 6, mtime=0)
 
 
-def unpacked(data: bytes) -> bytes:
-    """What was compressed.
+def unpacked(data: bytes, most: int) -> bytes:
+    """Return what was compressed, ``most`` bytes at most.
 
     Raises:
-        ValueError: it is no gzip file, or unpacks to more than any month holds.
+        ValueError: it is not a gzip file, or unpacks to more.
     """
     reader = zlib.decompressobj(wbits=31)
     try:
-        found = reader.decompress(data, MAX_UNPACKED)
+        found = reader.decompress(data, max(most, 1))
     except zlib.error as error:
-        raise ValueError(f"it is no gzip file: {error}") from None
+        raise ValueError(f"it is not a gzip file: {error}") from None
     if not reader.eof or reader.unused_data:
-        raise ValueError(f"it is cut short, or holds more than {MAX_UNPACKED:,} bytes")
+        raise ValueError(f"it is cut short, or holds more than {most:,} bytes")
     return found
 
 
@@ -152,6 +162,7 @@ def _arrow_type(pa: Any, column: Column) -> Any:
         "integer": small if column.name in ("rank", "points") else pa.int64(),
         "number": pa.float64(),
         "boolean": pa.bool_(),
+        "date": pa.date32(),
         "datetime": pa.timestamp("ms", tz="UTC"),
         "texts": texts,
         "picks": pa.list_(pa.struct([("rank", small), *named, ("fixes", texts)])),

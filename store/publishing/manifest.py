@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from store.ledger import HEADS, LEDGER, Present
 from store.publishing.directories import CURRENT
-from store.publishing.leaves import HEADS
 from store.records import Problem
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER, MANIFEST = "dataset", "dataset.json"
-LEAVES, EVIDENCE = "proof/month={}/leaves.txt", "evidence/month={}/polls.jsonl.gz"
+EVIDENCE = "evidence/{}.jsonl.gz"
 
 
 class File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,10 +36,11 @@ class Redaction(Struct, frozen=True, order=True, forbid_unknown_fields=True):
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A dataset: its files by name, and the version of the ``service`` that wrote them.
+    """A dataset: its files by name, and the versions of the ``service`` and tools that wrote them.
 
     ``version`` is the ``date`` of the newest poll, in UTC, and digits of the digest of all files
-    but those that describe them; ``withheld`` are the polls without texts.
+    but those that describe them; ``present`` commits to every line, closed or not; ``withheld`` are
+    the polls without texts.
     """
 
     version: str
@@ -49,19 +50,25 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     sample: bool
     base_url: str | None
     service: str
+    tools: dict[str, str]
+    present: Present
     files: dict[str, File]
     withheld: tuple[Redaction, ...] = ()
 
     @property
-    def months(self) -> list[str]:
-        """The months that polls are listed under, in order."""
-        start, end = LEAVES.split("{}")
-        names = (name for name in self.files if name.startswith(start))
-        return sorted(name.removeprefix(start).removesuffix(end) for name in names)
+    def has_parquet(self) -> bool:
+        """Whether there are tables in Parquet."""
+        return "pyarrow" in self.tools
 
-    def tables(self, name: str) -> list[str]:
-        """Return the Parquet files of a table by month, oldest first."""
-        return sorted(file for file in self.files if file.startswith(f"{name}/"))
+    @property
+    def evidence(self) -> dict[str, File]:
+        """The files of evidence, by the name of the history file."""
+        start, end = EVIDENCE.split("{}")
+        return {
+            name.removeprefix(start).removesuffix(end): file
+            for name, file in self.files.items()
+            if name.startswith(start)
+        }
 
 
 _DECODER = msgspec.json.Decoder(Manifest)
@@ -74,8 +81,9 @@ def decode(data: bytes) -> Manifest:
         ValueError: it is not a manifest.
     """
     manifest = _DECODER.decode(data)
-    if HEADS not in manifest.files:
-        raise msgspec.ValidationError(f"it lists no {HEADS}")
+    for name in (LEDGER, HEADS):
+        if name not in manifest.files:
+            raise msgspec.ValidationError(f"it lists no {name}")
     return manifest
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from store.publishing.tables import MONTHLY, WHOLE, Table
+from store.publishing.tables import ALL, Table
 from store.urls import LICENCES
 
 if TYPE_CHECKING:
@@ -33,12 +33,11 @@ MEDIA_TYPES = {
 }
 """By extension, as files are served and described."""
 PURPOSES = {
-    "evidence/": "the sealed lines of history",
-    "proof/": "the lines in the order of the proof",
+    "ledger.jsonl": "how far each history file reached when a day was closed, and its chain",
     "heads.jsonl": "the head of each closed day",
     "catalogue.jsonl": "the data files that rankings follow from",
 }
-"""What files are that are not tables, by the beginning of their names."""
+"""What files are that are not tables."""
 _INVENTED = "This is a sample: products, names and answers are invented. "
 _ABOUT = (
     "What AI assistants answer when they are asked for the best of something: every poll, failed "
@@ -46,7 +45,7 @@ _ABOUT = (
     "recommend, not what is true."
 )
 _PROFILE = "https://datapackage.org/profiles/2.0/{}.json"
-_TABLES = {table.name: table for table in (*MONTHLY, *WHOLE)}
+_TABLES = {table.name: table for table in ALL}
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parents[2] / "templates"),
     autoescape=False,  # noqa: S701 - Markdown for whoever downloads it, not a page
@@ -107,6 +106,7 @@ def structured(manifest: Manifest, address: str) -> dict[str, Any]:
                 "sha256": file.sha256,
             }
             for name, file in sorted(manifest.files.items())
+            if not name.startswith("evidence/")
         ],
     }
 
@@ -116,8 +116,11 @@ def _about(manifest: Manifest) -> str:
 
 
 def _card(manifest: Manifest) -> str:
+    evidence = manifest.evidence.values()
     return _TEMPLATES.get_template("dataset.md").render(
         dataset=manifest,
+        evidence_files=len(evidence),
+        evidence_bytes=sum(file.bytes for file in evidence),
         about=_about(manifest),
         files=list(_files(manifest)),
         tables=_TABLES.values(),
@@ -131,9 +134,8 @@ def _files(manifest: Manifest) -> Iterator[tuple[str, str, File]]:
     for name, file in sorted(manifest.files.items()):
         if table := table_of(name):
             yield name, f"the table {table.name}", file
-        elif name not in NAMES:
-            purposes = (what for start, what in PURPOSES.items() if name.startswith(start))
-            yield name, next(purposes, ""), file
+        elif name in PURPOSES:
+            yield name, PURPOSES[name], file
 
 
 def _package(manifest: Manifest) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,8 @@ from flask import Response, request, send_file
 from msgspec import Struct
 
 from store.disk import MISSING, Signature, signature_of
-from store.publishing import leaves, manifest, metadata, tables
+from store.ledger import HEADS, LEDGER, Head
+from store.publishing import manifest, metadata, tables
 from store.publishing.digests import SUMS
 from store.publishing.directories import CURRENT
 from store.web.errors import ProblemResponse
@@ -26,7 +26,6 @@ from store.web.http_responses import CACHE_CONTROL
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from store.publishing.leaves import Head
     from store.publishing.manifest import Manifest
     from store.records import Problem
     from store.web.snapshot_view import SnapshotView
@@ -39,12 +38,11 @@ HEADS_SHOWN = 5
 
 
 class PublishedDataset(Struct, frozen=True):
-    """A dataset on disk: its folder, its manifest if that can be read, its newest heads."""
+    """A dataset on disk: its folder, and its manifest if that can be read."""
 
     folder: Path
     signatures: tuple[Signature, ...]
     manifest: Manifest | None = None
-    heads: tuple[Head, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -102,10 +100,7 @@ class DataFiles:
         found = manifest.read(folder)
         if isinstance(found, str):
             return PublishedDataset(folder, signatures, problems=problems)
-        heads: list[Head] = []
-        with suppress(OSError, leaves.ProofError):
-            heads = leaves.parse_heads((folder / leaves.HEADS).read_bytes(), leaves.HEADS)
-        return PublishedDataset(folder, signatures, found, tuple(heads[-HEADS_SHOWN:]), problems)
+        return PublishedDataset(folder, signatures, found, problems)
 
 
 def _digest(known: PublishedDataset, name: str) -> str | None:
@@ -136,26 +131,25 @@ def context(known: PublishedDataset, view: SnapshotView) -> dict[str, Any]:
             "about": table.about,
             "files": [
                 (name, found.files[name])
-                for name in sorted(found.files)
-                if metadata.table_of(name) is table
+                for name in (table.parquet, table.csv)
+                if name in found.files
             ],
         }
-        for table in (*tables.MONTHLY, *tables.WHOLE)
+        for table in tables.ALL
     ]
+    heads = [head for head in view.snapshot.ledger.heads if isinstance(head, Head)]
     return {
         "dataset": found,
         "problems": known.problems,
         "at_data": at,
         "tables": shown,
-        "evidence": [
-            (name, found.files[name])
-            for name in sorted(found.files)
-            if name.startswith(("evidence/", "proof/")) or name == leaves.HEADS
-        ],
+        "proof": [(name, found.files[name]) for name in (LEDGER, HEADS)],
+        "evidence": found.evidence,
         "others": [name for name in sorted(found.files) if name in _DESCRIBING],
-        "picks": [at + name for name in found.tables(tables.PICKS.name)],
-        "has_parquet": bool(found.tables(tables.POLLS.name)),
-        "heads": known.heads[::-1],
+        "picks": at + tables.PICKS.parquet,
+        "has_parquet": found.has_parquet,
+        "present": view.snapshot.present,
+        "heads": heads[: -HEADS_SHOWN - 1 : -1],
         "cite": metadata.cite_as(found),
         "structured": metadata.structured(found, at),
     }
