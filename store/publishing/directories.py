@@ -81,12 +81,11 @@ class Directory:
     def draft(self) -> Iterator[Path]:
         """Yield an empty folder for the next tree; it is gone at the end unless published."""
         folder = self._trees / _DRAFT
-        self._sweep()
         folder.mkdir(parents=True)
         try:
             yield folder
         finally:
-            self._sweep()
+            self.sweep()
 
     def publish(self, basis: str) -> None:
         """Let the draft take the current tree's place; remove what was there before.
@@ -98,19 +97,14 @@ class Directory:
         _sync(draft)
         draft.rename(tree)
         sync_directory(self._trees)
-        self.note(basis, tree)
+        atomic_write(self._home / _BASIS, f"{tree.name} {basis}\n".encode())
         link = self._home / f".{CURRENT}"
         link.unlink(missing_ok=True)
         link.symlink_to(tree.relative_to(self._home))
         link.replace(self.current)
         sync_directory(self._home)
 
-    def note(self, basis: str, tree: Path | None = None) -> None:
-        """Write down what the current tree, or another, was made from; ``basis`` may be empty."""
-        name = (tree or self.current.resolve()).name
-        atomic_write(self._home / _BASIS, f"{name} {basis}\n".encode())
-
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
         """Remove all trees but the current one, such as what a killed command left."""
         if not self._trees.is_dir():
             return
@@ -148,7 +142,9 @@ def owned(home: Path, command: str, writer: Writer) -> Iterator[Directory]:
         os.ftruncate(handle, 0)  # what a writer that was killed left there
         os.pwrite(handle, msgspec.json.encode(writer), 0)
         try:
-            yield Directory(home)
+            directory = Directory(home)
+            directory.sweep()
+            yield directory
         finally:
             os.ftruncate(handle, 0)
     finally:

@@ -105,7 +105,7 @@ def read(dataset: Path) -> Manifest | str:
 def problems(directory: Path) -> list[Problem]:
     """Return what is wrong in a data directory's dataset, as far as names and sizes tell."""
     link = directory / FOLDER / CURRENT
-    while link.is_symlink():
+    while link.is_symlink() or link.is_dir():  # a replica has no links
         current = link.resolve()
         found = list(_problems(current))
         if not found or current == link.resolve():  # else it was just replaced
