@@ -162,11 +162,14 @@ def test_damage_is_told_where_people_look(
     assert reader.get("/healthz").json["status"] == "ok"  # type: ignore[index]
 
 
-def test_feeds_name_the_heads(reader: FlaskClient) -> None:
-    """Whoever follows changes learns where to keep a head from."""
+def test_feeds_name_the_heads_and_the_root(data: Path, reader: FlaskClient) -> None:
+    """Whoever follows changes has a root that commits to all lines, and learns where heads are."""
     address = "https://rankings.example/data/heads.jsonl"
-    assert f'href="{address}"' in reader.get("/feeds/changes.atom").text
-    assert address in reader.get("/feeds/changes.json").json["description"]  # type: ignore[index]
+    root = json.loads((data / "dataset/current/dataset.json").read_bytes())["present"]["root"]
+    atom, feed = (reader.get(f"/feeds/changes.{kind}").text for kind in ("atom", "json"))
+    assert f'href="{address}"' in atom
+    assert all(text in feed and text in atom for text in (address, root))
+    assert root in reader.get("/data").text
 
 
 def test_what_is_withheld_is_told(data: Path, reader: FlaskClient) -> None:

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from store.times import rfc3339
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
     from store.publishing.tables import Column, Row, Table
@@ -105,31 +103,6 @@ class Parquet:
         if self._group:
             self._writer.write_table(self._arrow.Table.from_batches(self._group))
             self._group.clear()
-
-
-def parquet_rows(table: Table, data: bytes) -> list[Row]:
-    """The rows of a Parquet file, as they were written.
-
-    Raises:
-        ValueError: it is no Parquet file, or has other columns.
-    """
-    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
-
-    found = pq.read_table(io.BytesIO(data))
-    if tuple(found.column_names) != table.names:
-        raise ValueError(f"its columns are {', '.join(found.column_names)}")
-    columns = [
-        [value and _TEXT_OF.get(column.type, _same)(value) for value in each.to_pylist()]
-        for column, each in zip(table.columns, found.columns, strict=True)
-    ]
-    return list(zip(*columns, strict=True))
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-_TEXT_OF: dict[str, Callable[[Any], Any]] = {"datetime": rfc3339, "date": str}
 
 
 def packed(data: bytes) -> bytes:

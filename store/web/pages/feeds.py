@@ -31,7 +31,8 @@ def of_all(view: SnapshotView) -> dict[str, Any]:
     return {
         "id": identity("feed", "changes"),
         "title": f"{view.site.name}: changes of a #1",
-        "subtitle": "When an assistant’s #1 for a category becomes another product.",  # noqa: RUF001
+        "subtitle": "When an assistant’s #1 for a category becomes another product. "  # noqa: RUF001
+        f"The proof over all polls: {_proof(view)}",
         "address": view.at.page("feeds/changes.atom"),
         "page": view.at.page("changes"),
         "proof": view.at.page("data/heads.jsonl"),
@@ -123,12 +124,20 @@ def json_feed(view: SnapshotView) -> bytes:
         "home_page_url": view.at.page("changes"),
         "feed_url": view.at.page("feeds/changes.json"),
         "description": "When an assistant's #1 pick for a category becomes another product. The "
-        "proof over all polls, one tree head for each closed day: "
-        f"{view.at.page('data/heads.jsonl')}",
+        f"proof over all polls: {_proof(view)}",
         "language": "en",
         "items": _newest_items(view),
     }
     return msgspec.json.encode(feed)
+
+
+def _proof(view: SnapshotView) -> str:
+    """Say where the heads are, and what the root over all present lines is."""
+    present = view.snapshot.present
+    return (
+        f"{view.at.page('data/heads.jsonl')}. Now {present.lines:,} lines, {present.closed:,} of "
+        f"them of closed days, have the root {present.root}"
+    )
 
 
 def _item(flip: PickChange, view: SnapshotView) -> dict[str, Any]:
