@@ -6,7 +6,7 @@ An import may only point down this list, and modules on one line do not import e
     gunicorn
     monitoring
     web | polls
-    tuning | watcher
+    watcher
     publishing
     memory
     edits | rebuilding

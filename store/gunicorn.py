@@ -6,6 +6,7 @@ One worker holds the data and answers with threads. It is never public: a proxy 
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -20,7 +21,7 @@ from gunicorn.errors import AppImportError
 from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 
-from store import monitoring, tuning
+from store import monitoring
 from store.files import DataDirectoryError, check_start
 from store.settings import Settings, SettingsError
 from store.times import rfc3339
@@ -37,6 +38,13 @@ keepalive = 75  # longer than nginx keeps its end, so that it never uses a conne
 max_requests = 0  # recycling would end the polls of the worker that runs the schedule
 control_socket_disable = True
 forwarder_headers = ""  # no client says where the application is mounted
+
+
+SWITCH_INTERVAL = 0.001
+"""Seconds for which the watcher may keep the interpreter from a request (Python's default: 0.005).
+
+Beside edits that rebuild everything, a reader's p99 is half as long.
+"""
 
 
 class OneLine(logging.Formatter):
@@ -71,9 +79,6 @@ class Lines(Logger):  # type: ignore[misc] # gunicorn has no types
 logger_class = Lines
 
 
-tuning.send_in_one_piece()
-
-
 def on_starting(server: Any) -> None:
     """Keep gunicorn from telling systemd that it is ready; a worker does, once it can answer.
 
@@ -100,7 +105,6 @@ def post_fork(server: Any, worker: Any) -> None:
     if server.notify_socket:
         os.environ["NOTIFY_SOCKET"] = server.notify_socket
     _read_dotenv(server)
-    tuning.loading()
     listener = worker.sockets[0].getsockname()
     if isinstance(listener, tuple):
         scheme = "https" if server.cfg.is_ssl else "http"
@@ -132,16 +136,26 @@ def post_worker_init(worker: Any) -> None:
 
     With POLL_ENABLED=1 every worker is ready, and one of all polls.
     """
-    tuning.loaded()
+    put_requests_first()
     # A chunked body is taken apart as it is read, which is when the application asks for it.
     worker.wsgi.register_error_handler(ParseException, handle_malformed_body)
     extensions = worker.wsgi.extensions
-    extensions["watcher"].ensure_running(tuning.Background())
+    extensions["watcher"].ensure_running()
     if extensions["settings"].poll_enabled:
         from store.polls.schedule import begin  # noqa: PLC0415 - most servers do not poll
 
         worker.schedule = begin(extensions, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
     monitoring.begin(worker.wsgi)
+
+
+def put_requests_first() -> None:
+    """Keep what was loaded from the collector, and the watcher from holding the interpreter.
+
+    A full collection of the shipped data would stop all threads for half a second.
+    """
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(SWITCH_INTERVAL)
 
 
 def worker_exit(server: Any, worker: Any) -> None:  # noqa: ARG001 - gunicorn calls it so

@@ -5,15 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from store.memory import Store
-
-Around = Callable[["Store"], AbstractContextManager[object]]
-"""What surrounds each look at the files of a store."""
 
 
 class Watcher:
@@ -30,7 +25,7 @@ class Watcher:
         self._process: int | None = None
         self._lock = threading.Lock()
 
-    def ensure_running(self, around: Around = nullcontext) -> None:
+    def ensure_running(self) -> None:
         """Start watching in this process, the data brought up to date first."""
         if self._process == os.getpid():
             return
@@ -38,15 +33,14 @@ class Watcher:
             if self._process != os.getpid():
                 self._process = os.getpid()
                 self._store.keep_current()
-                watched = (weakref.ref(self._store), around, *self._times)
+                watched = (weakref.ref(self._store), *self._times)
                 threading.Thread(target=_watch, args=watched, name="watcher", daemon=True).start()
 
 
-def _watch(store: weakref.ref[Store], around: Around, every: float, debounce: float) -> None:
+def _watch(store: weakref.ref[Store], every: float, debounce: float) -> None:
     """Look again and again, until nobody holds the store any more."""
     pause = threading.Event()
     while held := store():
-        with around(held):
-            held.keep_current(lambda: pause.wait(debounce), prepare=True)
+        held.keep_current(lambda: pause.wait(debounce), prepare=True)
         del held
         pause.wait(every)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import socket
+import subprocess
 import sys
 import threading
 from contextlib import contextmanager
@@ -139,6 +141,29 @@ def test_a_malformed_chunk_is_the_senders_fault(
     assert check(CHUNKED + body, received, log) == 400
     assert b"its chunks are not as HTTP has them" in received
     assert log.read_text() == before
+
+
+STARTED = """
+import gc, sys
+from types import SimpleNamespace
+before = gc.get_freeze_count(), sys.getswitchinterval()
+import store.cli
+from app import create_app
+from store import gunicorn
+app = create_app()
+assert before == (gc.get_freeze_count(), sys.getswitchinterval())
+gunicorn.post_worker_init(SimpleNamespace(wsgi=app))
+assert gc.get_freeze_count() > 10_000
+assert sys.getswitchinterval() < before[1]
+"""
+
+
+def test_only_a_worker_puts_requests_first(tmp_path: Path) -> None:
+    """It spares its data the collector; ``flask run`` and commands stay as Python is."""
+    data = write_data(tmp_path / "data", polls=[answered("A", ["X"])])
+    environ = {**os.environ, "DATA_DIR": str(data), "BASE_URL": "https://rankings.example"}
+    command = [sys.executable, "-c", STARTED]
+    subprocess.run(command, cwd=servers.ROOT, env=environ, check=True)
 
 
 class TestHostileTraffic:

@@ -16,7 +16,7 @@ from pathlib import Path
 from werkzeug.serving import make_server
 
 from app import create_app
-from store import tuning
+from store.gunicorn import put_requests_first
 from store.settings import Settings
 
 LATE = 0.005
@@ -37,7 +37,8 @@ def main(directory: str, port: str, report: str) -> None:
     """Serve until SIGTERM."""
     base = f"http://127.0.0.1:{port}"
     app = create_app(Settings(data_dir=Path(directory), base_url=base))
-    app.extensions["watcher"].ensure_running(tuning.Background())  # as a worker of gunicorn does
+    put_requests_first()  # as a worker of gunicorn does
+    app.extensions["watcher"].ensure_running()
     server = make_server("127.0.0.1", int(port), app, threaded=True)
     late: list[tuple[float, float]] = []
     stop = threading.Event()

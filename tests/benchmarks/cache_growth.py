@@ -22,8 +22,6 @@ if __name__ == "__main__":
 import click
 from builders import answered, app_over
 
-from store import tuning
-
 PAGE = 4096
 
 
@@ -35,8 +33,8 @@ def resident() -> float:
 def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
     """Megabytes more than at the start, and former snapshots alive at the end.
 
-    Every hundred polls, and after the last, a look like the watcher's makes what is asked for, and
-    freezes it. Nothing new is named, so that what the polls themselves add is little.
+    Every hundred polls, and after the last, comes a look like the watcher's. Nothing new is named,
+    so that what the polls themselves add is little.
     """
     with click.Context(click.Command("flask")):  # so that no watcher runs beside it
         app = app_over(directory)
@@ -47,11 +45,7 @@ def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
     for path in ("/best/" + slugs[0], "/api/v1/search?q=crm"):  # templates compiled, once for all
         assert client.get(path).status_code == 200
     gc.collect()
-    before, old, background = resident(), [], tuning.Background()
-
-    def look() -> None:
-        with background(store):
-            store.keep_current(prepare=True)
+    before, old = resident(), []
 
     for number, slug in enumerate(islice(cycle(slugs), polls)):
         snapshot = store.snapshot
@@ -64,11 +58,11 @@ def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
         store.record([answered(model, names[number % 2 :][:5], time, slug=slug)], time)
         del snapshot
         if number % 100 == 0:
-            look()
+            store.keep_current(prepare=True)
         asked = (f"/best/{slug}", f"/api/v1/search?q={slug.replace('-', '+')}")
         for path in () if alone else asked:
             assert client.get(path, headers={"Accept-Encoding": "gzip"}).status_code == 200
-    look()
+    store.keep_current(prepare=True)
     return resident() - before, sum(snapshot() is not None for snapshot in old)
 
 
