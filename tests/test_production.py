@@ -223,7 +223,7 @@ def test_nine_thousand_idle_or_slow_clients_harm_nobody(
 
 @needs_nginx
 def test_a_replica_may_die_and_another_reload(data: Path, tmp_path: Path, report: Report) -> None:
-    """Two replicas behind the shipped nginx: kill -9 one, HUP the other, no failed request."""
+    """Behind the shipped nginx: kill -9 one, HUP the other; lost is only what a death cut short."""
     ports, port = [servers.free_port(), servers.free_port()], servers.free_port()
     site = proxied(data, ports[0]).replace("proxy_cache rankings;", "proxy_cache off;")
     one = f"server 127.0.0.1:{ports[0]} max_fails=1 fail_timeout=2s;"
@@ -243,7 +243,9 @@ def test_a_replica_may_die_and_another_reload(data: Path, tmp_path: Path, report
         time.sleep(3)
         load.stop()
     report(f"5 x kill -9 of a replica's worker and HUP of the other: {dict(load.outcomes)}")
-    assert load.outcomes.keys() == {200}
+    cut_short = [outcome for outcome in load.outcomes.elements() if outcome != 200]
+    assert all(str(outcome).startswith("IncompleteRead") for outcome in cut_short)
+    assert len(cut_short) <= 5, "one for each worker killed"
 
 
 def test_a_server_that_is_stopped_ends_what_it_began(data: Path, tmp_path: Path) -> None:

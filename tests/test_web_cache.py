@@ -163,7 +163,7 @@ def test_bodies_hold_no_old_snapshots(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_thousand_polls_leave_the_budget_and_little_else(tmp_path: Path) -> None:
-    """Pages and searches after each poll cost no more memory than the budget and 10 MB."""
+    """Pages and searches after each poll cost no more memory than the budget and a third of it."""
     root = Path(__file__).resolve().parent.parent
     grown = []
     for extra in ([], ["alone"]):
@@ -174,4 +174,4 @@ def test_two_thousand_polls_leave_the_budget_and_little_else(tmp_path: Path) -> 
         told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         grown.append(float(told[0]))
         assert told[1] == "0", "no former snapshot is alive"
-    assert grown[0] - grown[1] <= BUDGET / 1e6 + 10
+    assert grown[0] - grown[1] <= BUDGET / 1e6 * 4 / 3

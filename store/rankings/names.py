@@ -82,6 +82,8 @@ def key(name: str) -> str:
     >>> key("Café-Crème™ 3.1"), key("C++"), key("AT&T")
     ('cafecreme3.1', 'cplusplus', 'atandt')
     """
+    if _is_simple(name):  # most names are, and each is looked at several times
+        return name.replace(" ", "").lower()
     parts = _BETWEEN_DIGITS.split(_without_accents(_plain(name).casefold()))
     return ".".join(map(_joined, parts)) or name.casefold()
 
@@ -140,6 +142,8 @@ def _with_digits(plain: str, digits: str) -> str:
 
 
 def _transliterated(name: str) -> str:
+    if _is_simple(name):
+        return "-".join(name.lower().split())
     slugified: str = slugify(_plain(name))
     return slugified
 
@@ -282,6 +286,11 @@ def _plain(name: str) -> str:
     for sign, word in _SPELLED_OUT.items():
         text = text.replace(sign, word)
     return text
+
+
+def _is_simple(name: str) -> bool:
+    """Return whether a name is of ASCII letters and spaces alone, so that no rule applies to it."""
+    return name.isascii() and name.replace(" ", "").isalpha()
 
 
 def _joined(text: str) -> str:
