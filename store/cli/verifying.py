@@ -137,14 +137,15 @@ def _verify_data(source: Path, kept: Sequence[Head], work: Path) -> str:
     """Check a data directory: its lines, its ledger, and its dataset if there is one."""
     lines = verifying.check_data(source)
     verifying.check_kept(kept, lines.journal)
-    sentence = _counts(lines)
     if not (dataset := source / manifest.FOLDER / CURRENT).is_dir():
-        return f"{sentence}; there is no dataset"
-    _, _, found = _verify_dataset(dataset, kept, work)
+        return f"{_counts(lines)}; there is no dataset"
+    published, _, found = _verify_dataset(dataset, kept, work)
+    verifying.compare_history(source / "history", work / "data/history")
+    lines.withheld = published.withheld
     for name in (LEDGER, HEADS):
         if not (source / FOLDER / name).read_bytes().startswith((dataset / name).read_bytes()):
             raise Difference(f"{FOLDER}/{name} does not begin with the dataset's")
-    return f"{sentence}; every file of the dataset{_unseen(found)}"
+    return f"{_counts(lines)}; every file of the dataset{_unseen(found)}"
 
 
 def _verify_dataset(

@@ -169,6 +169,22 @@ def check_data(directory: Path) -> Lines:
     return result
 
 
+def compare_history(directory: Path, rebuilt: Path) -> None:
+    """See that history begins with the lines that a dataset published of it.
+
+    Raises:
+        Difference: another line was published.
+    """
+    for path in sorted(rebuilt.glob("*.jsonl")):
+        there = [_stamp_of(line) for line in whole_lines(_bytes(directory, path.name))]
+        stamps = map(evidence.stamp_of, whole_lines(path.read_bytes()))
+        for number, stamp in enumerate(stamps, start=1):
+            if there[number - 1 : number] != [stamp]:
+                raise Difference(
+                    f"history/{path.name}:{number}: this is not the line that the dataset has"
+                )
+
+
 def parse_heads(data: bytes) -> list[Head]:
     """Return the heads in a file of them; what reopened a day is left out.
 
