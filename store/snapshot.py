@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Mapping
 
+    from store.chains import Entry, Present
     from store.files import Catalogue
-    from store.ledger import Entry, Ledger, Present
+    from store.ledger import Ledger
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import Names, ProductId
@@ -47,8 +48,9 @@ class LineIndex(Struct, frozen=True):
     """Where a category's polls stand in its history files, oldest first.
 
     ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
-    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` says, by
-    position, why lines are withheld; ``outcomes`` counts by model and outcome.
+    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets, ``line`` counts from 1.
+    ``withheld`` says, by position, why lines are withheld; ``outcomes`` counts by model and
+    outcome.
     ``open`` are the entries by which lines of open days would be closed.
     """
 
@@ -56,6 +58,7 @@ class LineIndex(Struct, frozen=True):
     file: array[int]
     start: array[int]
     end: array[int]
+    line: array[int]
     models: tuple[str, ...]
     ids: array[int]
     withheld: Mapping[int, Withholding]

@@ -12,9 +12,9 @@ from builders import BASE_URL, answered, app_over, close_days, write_data, write
 from mcp_rankings import call
 from test_rankings_recomputed import ODD, odd_world
 
+from store.ledger import Proof
 from store.line_codec import encode_line
 from store.memory import Store
-from store.proof import Proof
 from store.rankings import leaderboards
 from store.web.as_of import cited_day
 from store.web.snapshot_view import SnapshotView

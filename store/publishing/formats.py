@@ -58,20 +58,17 @@ class Parquet:
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
-        self.table = table
-        self.rows = 0
         self._arrow = pa
         self._schema = pa.schema([(each.name, _arrow_type(pa, each)) for each in table.columns])
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
         self._waiting: list[Row] = []
         self._group: list[Any] = []
 
-    def add(self, rows: Iterable[Row]) -> None:
-        """Add rows."""
-        for row in rows:
-            self._waiting.append(row)
-            if len(self._waiting) == _BATCH:
-                self._batch()
+    def add(self, row: Row) -> None:
+        """Add a row."""
+        self._waiting.append(row)
+        if len(self._waiting) == _BATCH:
+            self._batch()
 
     def close(self) -> None:
         """Write what is left, and the end of the file."""
@@ -83,7 +80,6 @@ class Parquet:
         """Turn the rows that wait into columns."""
         if not self._waiting:
             return
-        self.rows += len(self._waiting)
         pa, arrays = self._arrow, []
         columns = zip(*self._waiting, strict=True)
         for type_, values in zip(self._schema.types, columns, strict=True):

@@ -6,7 +6,7 @@ follow from the evidence and the ledger, all others also from the catalogue as i
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -231,13 +231,13 @@ def _picks(line: Line) -> Iterator[Row]:
 
 
 def closings(ledger: Ledger, file: str) -> Callable[[int], str | None]:
-    """Return what gives the closed day of a file's line by the bytes before it."""
+    """Return what gives the day under which a file's line, by its number, was closed."""
     ends = sorted((end, day) for day, end in ledger.ends.get(file, ()) if day <= ledger.closed)
     days = list(accumulate((day for _, day in reversed(ends)), min))[::-1]
-    sizes = [end for end, _ in ends]
+    numbers = [end for end, _ in ends]
 
-    def day_of(start: int) -> str | None:
-        at = bisect_right(sizes, start)
+    def day_of(line: int) -> str | None:
+        at = bisect_left(numbers, line)
         return days[at] if at < len(days) else None
 
     return day_of
@@ -265,8 +265,8 @@ def rankings_by_day(
     places: list[int] = []
     collected, newest = Wordings(aggregate.category.question), None
     for day in days:
-        ends = [ledger.end_of(file, day) for file in index.files]
-        before, places = places, [i for i in sorted(known) if index.end[i] <= ends[index.file[i]]]
+        ends = [ledger.lines_on(file, day) for file in index.files]
+        before, places = places, [i for i in sorted(known) if index.line[i] <= ends[index.file[i]]]
         if places[: len(before)] != before:  # files of former slugs, one longer than it was then
             before, collected = [], Wordings(aggregate.category.question)
         for place in places[len(before) :]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from flask import Response, request, send_file
 from msgspec import Struct
 
+from store.chains import HEADS, LEDGER
 from store.disk import MISSING, Signature, signature_of
-from store.ledger import HEADS, LEDGER, Head
 from store.publishing import manifest, metadata, tables
 from store.publishing.digests import SUMS
 from store.publishing.directories import CURRENT
@@ -137,7 +137,7 @@ def context(known: PublishedDataset, view: SnapshotView) -> dict[str, Any]:
         }
         for table in tables.ALL
     ]
-    heads = [head for head in view.snapshot.ledger.heads if isinstance(head, Head)]
+    heads = view.snapshot.ledger.heads
     return {
         "dataset": found,
         "problems": known.problems,
