@@ -296,7 +296,7 @@ def _in_order(
         file=array("H", [files.index(each.file) for each in ordered]),
         start=array("Q", [each.start for each in ordered]),
         end=array("Q", [each.end for each in ordered]),
-        line=array("L", [each.line for each in ordered]),
+        line=array("I", [each.line for each in ordered]),
         models=tuple(sys.intern(poll.model) for poll in polls),
         ids=array("Q", [int(poll.id, 16) for poll in polls]),
         withheld=shown,

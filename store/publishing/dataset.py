@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from store.publishing.directories import Directory
-    from store.publishing.tables import Row, Table
+    from store.publishing.tables import Row
     from store.records import Poll
     from store.snapshot import LineIndex, Snapshot
 
@@ -100,7 +100,8 @@ class Draft:
         self._tools = tools
         self._files: dict[str, File] = {}
         self._rows: Counter[str] = Counter()
-        self._streams: dict[str, formats.Parquet] = {}
+        self._tables: list[str] = []
+        self._writers: dict[str, formats.Csv | formats.Parquet] = {}
 
     def fill(
         self, proof: Mapping[str, bytes], parquet: Callable[[str], bytes] | None = None
@@ -110,34 +111,38 @@ class Draft:
         What ``parquet`` returns by name is taken as it is where this pyarrow is not the tool.
         """
         (self._folder / manifest.EVIDENCE).parent.mkdir()
-        self._begin_parquet(parquet)
+        self._begin_tables(parquet)
         for slug, index in sorted(self._snapshot.line_indexes.items()):
             polls = list(self._fill_category(index))
             if slug in self._snapshot.leaderboards:
-                rows = tables.rankings_by_day(self._snapshot, slug, polls)
-                self._add(tables.BY_DAY, rows)
+                self._add(tables.BY_DAY, tables.rankings_by_day(self._snapshot, slug, polls))
         for table, rows_of in tables.WHOLE.items():
-            whole = list(rows_of(self._snapshot))
-            self._put(table.csv, formats.csv_of(table, whole), len(whole))
-            self._add(table, whole)
-        for stream in self._streams.values():
-            stream.close()
-        for table in tables.ALL if "pyarrow" in self._tools else ():
-            self._put(table.parquet, None, self._rows[table.name])
+            self._add(table, rows_of(self._snapshot))
+        for writer in self._writers.values():
+            writer.close()
+        for name in self._tables:
+            self._put(name, None, self._rows[name.partition(".")[0]])
         catalogue_lines = catalogue.published(self._snapshot.catalogue, self._source.base_url)
         self._put(catalogue.NAME, catalogue_lines)
         for name, data in proof.items():
             self._put(name, data, data.count(b"\n"))
         return self._described()
 
-    def _begin_parquet(self, parquet: Callable[[str], bytes] | None) -> None:
-        """Begin to write every table in Parquet, or take it as it is, where it is wanted."""
-        for table in tables.ALL if "pyarrow" in self._tools else ():
-            path = self._folder / table.parquet
-            if self._tools == formats.tools(parquet=True):
-                self._streams[table.name] = formats.Parquet(table, path)
+    def _begin_tables(self, parquet: Callable[[str], bytes] | None) -> None:
+        """Begin to write every table, or take it as it is where it cannot be written here."""
+        wanted = tables.ALL if "pyarrow" in self._tools else ()
+        self._tables = [
+            *(f"{name}.csv" for name in tables.WHOLE),
+            *(f"{n}.parquet" for n in wanted),
+        ]
+        for name in self._tables:
+            path, table = self._folder / name, tables.ALL[name.partition(".")[0]]
+            if name.endswith(".csv"):
+                self._writers[name] = formats.Csv(table, path)
+            elif self._tools == formats.tools(parquet=True):
+                self._writers[name] = formats.Parquet(table, path)
             elif parquet:
-                path.write_bytes(parquet(table.parquet))
+                path.write_bytes(parquet(name))
 
     def _fill_category(self, index: LineIndex) -> Iterator[tuple[int, Poll]]:
         """Write the lines of a category's files; yield the place and the record of each poll."""
@@ -153,8 +158,8 @@ class Draft:
             for at, text in enumerate(lines, start=1):
                 if at in places:
                     line = Line(POLL_DECODER.decode(text), file, at, day_of(at))
-                    for table, rows_of in tables.OF_LINES.items():
-                        self._add(table, rows_of(line))
+                    for name, rows_of in tables.OF_LINES.items():
+                        self._add(name, rows_of(line))
                     yield places[at], line.poll
 
     def _lines(self, index: LineIndex, file: str) -> list[bytes]:
@@ -167,12 +172,13 @@ class Draft:
         withheld = self._snapshot.catalogue.withheld
         return [evidence.published(line, withheld) for line in data.split(b"\n", count)[:count]]
 
-    def _add(self, table: Table, rows: Iterable[Row]) -> None:
-        stream = self._streams.get(table.name)
+    def _add(self, table: str, rows: Iterable[Row]) -> None:
+        names = (f"{table}.csv", f"{table}.parquet")
+        writers = [self._writers[name] for name in names if name in self._writers]
         for row in rows:
-            self._rows[table.name] += 1
-            if stream:
-                stream.add(row)
+            self._rows[table] += 1
+            for writer in writers:
+                writer.add(row)
 
     def _described(self) -> Manifest:
         """Write what describes the other files, the manifest, and the digests of all."""

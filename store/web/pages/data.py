@@ -127,15 +127,15 @@ def context(known: PublishedDataset, view: SnapshotView) -> dict[str, Any]:
         return {"dataset": None, "problems": known.problems}
     shown = [
         {
-            "name": table.name,
+            "name": name,
             "about": table.about,
             "files": [
-                (name, found.files[name])
-                for name in (table.parquet, table.csv)
-                if name in found.files
+                (file, found.files[file])
+                for file in (f"{name}.parquet", f"{name}.csv")
+                if file in found.files
             ],
         }
-        for table in tables.ALL
+        for name, table in tables.ALL.items()
     ]
     heads = view.snapshot.ledger.heads
     return {
@@ -146,7 +146,7 @@ def context(known: PublishedDataset, view: SnapshotView) -> dict[str, Any]:
         "proof": [(name, found.files[name]) for name in (LEDGER, HEADS)],
         "evidence": found.evidence,
         "others": [name for name in sorted(found.files) if name in _DESCRIBING],
-        "picks": at + tables.PICKS.parquet,
+        "picks": at + "picks.parquet",
         "has_parquet": found.has_parquet,
         "present": view.snapshot.present,
         "heads": heads[: -HEADS_SHOWN - 1 : -1],
