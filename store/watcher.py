@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from typing import TYPE_CHECKING
 
@@ -39,8 +40,9 @@ class Watcher:
 
 def _watch(store: weakref.ref[Store], every: float, debounce: float) -> None:
     """Look again and again, until nobody holds the store any more."""
-    pause = threading.Event()
     while held := store():
-        held.keep_current(lambda: pause.wait(debounce), prepare=True)
+        appended = held.appended
+        appended.clear()
+        held.keep_current(lambda: time.sleep(debounce), prepare=True)
         del held
-        pause.wait(every)
+        appended.wait(every)
