@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.counting import Basis, deleted_slugs, history_files, invented, read_category
+from store.files import Catalogue
 from store.rankings import leaderboards, products, site_summary
 from store.rankings.names import Names, key
 from store.records import Category
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from store.counting import LineIndex, Reading
     from store.disk import Signature
-    from store.files import Catalogue
     from store.history import History, Log
     from store.ledger import Ledger, Present
     from store.rankings.aggregates import CategoryAggregate, ProductStats
@@ -34,6 +34,25 @@ if TYPE_CHECKING:
     from store.records import Problem, Site
 
 TOPICS = "topics.json"
+
+_BASES = frozenset(
+    [
+        "categories",
+        "products",
+        "withheld",
+        "labs",
+        "synonyms",
+        "words",
+        "words_from",
+        "files",
+        "problems",
+        "unusable",
+    ]
+)
+"""Fields of a catalogue that are the basis of single parts, or of what is over everything.
+
+Every other field is a basis of all leaderboards and products.
+"""
 
 
 class Histories(Struct, frozen=True):
@@ -367,12 +386,10 @@ def _renamed(old: Snapshot, new: Snapshot) -> set[ProductId]:
 
 
 def _shows_same(old: Snapshot, new: Snapshot) -> bool:
-    """Return whether what every page shows is the same; what may be cited is part of that."""
-    was, now = old.catalogue, new.catalogue
-    return old.ledger is new.ledger and (was.site, was.assistants, was.topics) == (
-        now.site,
-        now.assistants,
-        now.topics,
+    """Return whether what every page may show is the same; what may be cited is part of that."""
+    fields = [name for name in Catalogue.__struct_fields__ if name not in _BASES]
+    return old.ledger is new.ledger and all(
+        getattr(old.catalogue, name) == getattr(new.catalogue, name) for name in fields
     )
 
 
