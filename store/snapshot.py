@@ -35,19 +35,17 @@ if TYPE_CHECKING:
 
 TOPICS = "topics.json"
 
-_BASES = frozenset(
-    [
-        "categories",
-        "products",
-        "withheld",
-        "labs",
-        "synonyms",
-        "words",
-        "words_from",
-        "files",
-        "problems",
-        "unusable",
-    ]
+_BASES = (
+    "categories",  # of their readings
+    "withheld",
+    "products",  # of their profiles, and of what names stand for
+    "synonyms",  # of what is over everything, which each step makes anew
+    "words",
+    "words_from",
+    "labs",
+    "files",
+    "problems",
+    "unusable",
 )
 """Fields of a catalogue that are the basis of single parts, or of what is over everything.
 
