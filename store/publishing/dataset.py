@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from store.counting import LineIndex
     from store.publishing.directories import Directory
     from store.publishing.tables import Row
     from store.records import Poll
-    from store.snapshot import LineIndex, Snapshot
+    from store.snapshot import Snapshot
 
 
 class DatasetError(Exception):

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from store.chains import Entry
+    from store.counting import LineIndex
     from store.rankings.leaderboards import Leaderboard
     from store.records import Poll
-    from store.snapshot import LineIndex, Snapshot
+    from store.snapshot import Snapshot
 
     Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
 
