@@ -5,7 +5,6 @@ data/README.md has the format, and a checker of a few lines.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import date, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any
@@ -133,12 +132,16 @@ def records(name: str, data: bytes, *kinds: type[Any]) -> Iterator[Any]:
     Raises:
         LedgerError: a line is not one, in the form in which it is written.
     """
+    decoders = [msgspec.json.Decoder(kind) for kind in kinds]
     for number, line in enumerate(whole_lines(data), start=1):
-        for kind in kinds:
-            with suppress(ValueError, RecursionError):
-                if msgspec.json.encode(record := msgspec.json.decode(line, type=kind)) == line:
-                    yield record
-                    break
+        for decoder in decoders:
+            try:
+                record = decoder.decode(line)
+            except (ValueError, RecursionError):
+                continue
+            if msgspec.json.encode(record) == line:
+                yield record
+                break
         else:
             raise LedgerError(name, number, "this is not a line of the ledger")
 
