@@ -176,11 +176,11 @@ class Index:
         synonyms, ordinary = arrays.synonyms, arrays.ordinary
         if categories != before.given[0]:
             arrays = arrays._replace(
-                categories=InvertedIndex(categories, ordinary, synonyms, arrays.categories),
+                categories=arrays.categories.update(categories),
                 nearness=NearnessIndex(categories, synonyms, arrays.nearness),
             )
         if brands != before.given[1]:
-            arrays = arrays._replace(brands=InvertedIndex(brands, ordinary, None, arrays.brands))
+            arrays = arrays._replace(brands=arrays.brands.update(brands))
         return arrays
 
     @property
@@ -358,13 +358,10 @@ def _finalists(query: ParsedQuery, index: InvertedIndex) -> dict[int, list[tuple
         for place in match.postings:
             worth[place.title] = worth.get(place.title, 0) + points
     titles = index.titles
-    rough = {n: points / (1 + titles[n].weight) for n, points in worth.items()}
-    least = PROMISING * max(rough.values(), default=0)
-    likely = sorted(
-        [n for n, points in rough.items() if points >= least],
-        key=lambda n: (-rough[n], titles[n].slug, titles[n].text),
-    )
-    found: dict[int, list[tuple[Match, Posting]]] = {n: [] for n in likely[:FINALISTS]}
+    rough = [(points / (1 + titles[key].weight), key) for key, points in worth.items()]
+    least = PROMISING * max(rough, default=(0, 0))[0]
+    likely = sorted([each for each in rough if each[0] >= least], reverse=True)
+    found: dict[int, list[tuple[Match, Posting]]] = {key: [] for _, key in likely[:FINALISTS]}
     for match in query.matches:
         for place in _places(match.postings, found):
             found[place.title].append((match, place))
