@@ -172,6 +172,17 @@ def test_feeds_name_the_heads_and_the_root(data: Path, reader: FlaskClient) -> N
     assert root in reader.get("/data").text
 
 
+def test_an_entry_of_a_feed_carries_the_head_before_it(data: Path) -> None:
+    """Whoever keeps the feed is a witness; later heads change no entry."""
+    close_days(data, "2026-11-15")
+    append(data, [answered("A", ["Product B"], "2026-11-16T06:00:00Z")])
+    heads = [json.loads(line) for line in (data / "proof/heads.jsonl").read_text().splitlines()]
+    before = app_over(data).test_client().get("/feeds/changes.json").get_json()["items"][0]
+    assert before["content_text"].endswith(f"before it: {heads[-1]['root']}")
+    close_days(data, "2026-11-20")
+    assert before in app_over(data).test_client().get("/feeds/changes.json").get_json()["items"]
+
+
 def test_what_is_withheld_is_told(data: Path, reader: FlaskClient) -> None:
     """With its reason; its text is gone from every address."""
     secret = answered("A", ["Planted"], "2026-11-10T06:00:00Z")

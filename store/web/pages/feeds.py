@@ -149,13 +149,16 @@ def _item(flip: PickChange, view: SnapshotView) -> dict[str, Any]:
     )
     if change.version:
         status += f" It {sentences.coincidence(change.version)}."
+    heads = view.snapshot.ledger.heads
+    head = next((x for x in reversed(heads) if x.day < change.current_at[:10]), None)
+    proof = f" The head of {head.day}, before it: {head.root}" if head else ""
     return {
         "id": identity("change", change.poll),
         "url": view.at.category_page(change.slug),
         "title": f"{flip.title}: {change.model} now ranks {flip.after.name} #1",
         "content_text": (
             f"{change.model} moved from {flip.before.name} ({change.previous_at[:10]}) to "
-            f"{flip.after.name} ({change.current_at[:10]}). {status}{said}"
+            f"{flip.after.name} ({change.current_at[:10]}). {status}{said}{proof}"
         ),
         "date_published": change.current_at,
         "tags": ["confirmed" if change.confirmed else "unconfirmed"],
