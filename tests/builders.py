@@ -6,7 +6,6 @@ import hashlib
 import json
 import zlib
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import click
 import msgspec
@@ -20,9 +19,9 @@ from store.line_codec import encode_line
 from store.proof import Proof
 from store.records import Category, NearMiss, Pick, Poll, Site
 from store.settings import Settings
-from store.web import resolution
-from store.web.cache import BodyCache
-from store.web.snapshot_view import SnapshotView
+from store.web import api
+from store.web.queries import AsOf, Categories, Changes, OfProduct, Query, Tabular
+from store.web.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,10 +36,7 @@ if TYPE_CHECKING:
     from store.rankings.poll_states import PollStates
     from store.records import Withholding
     from store.snapshot import Snapshot
-    from store.web.cache import EncodedBody
-    from store.web.resolution import Resource
 
-_CACHES: WeakKeyDictionary[Store, BodyCache] = WeakKeyDictionary()
 """What tests made of each store, kept as long as a server would keep it."""
 
 BASE_URL = "https://rankings.example"
@@ -216,41 +212,43 @@ def cache_control(client: FlaskClient, path: str) -> str:
         return answer.headers["Cache-Control"]
 
 
-def prepared(store: Store, held: Snapshot | None = None) -> dict[str, EncodedBody]:
-    """Every verdict and record that a store has, by path; made unless what was made still holds.
+def prepared(store: Store, held: Snapshot | None = None) -> dict[str, bytes]:
+    """Every verdict and record that a store has, by path.
 
     A snapshot that is ``held`` is shown in place of the current one.
     """
-    view = view_of(held or store.snapshot)
-    products = [view.snapshot.products[id_] for id_ in view.snapshot.product_slugs.values()]
-    verdicts = [resolution.verdict(board, view) for board in view.snapshot.leaderboards.values()]
-    return _held(store, [*verdicts, *(resolution.record(product, view) for product in products)])
+    view = view_of(held or store.snapshot, store)
+    boards, products = view.snapshot.leaderboards, view.snapshot.product_slugs
+    verdicts = {
+        f"best/{slug}.json": api.get_best_in_category.body(view, AsOf(slug=slug)) for slug in boards
+    }
+    records = {
+        f"product/{slug}.json": api.get_product.body(view, OfProduct(slug=slug))
+        for slug in products
+    }
+    return {path: body.content for path, body in {**verdicts, **records}.items()}
 
 
-def documents(store: Store) -> dict[str, EncodedBody]:
-    """What is over everything, by path; made unless what was made still holds."""
-    view = view_of(store.snapshot)
-    return _held(store, [resolution.document(name, view) for name in resolution.DOCUMENTS])
+def documents(store: Store) -> dict[str, bytes]:
+    """What is over everything, by path."""
+    view = view_of(store.snapshot, store)
+    asked = (
+        (api.list_categories, Categories()), (api.list_topics, Query()), (api.get_labs, Query()),
+        (api.get_changes, Changes()), (api.get_mentions, Tabular()),
+    )  # fmt: skip
+    return {
+        each.rule.removeprefix("/api/v1/"): each.body(view, query).content for each, query in asked
+    }
 
 
 def bodies(store: Store) -> dict[str, bytes]:
     """Every answer that does not depend on a query, by path."""
-    return {path: held.body for path, held in {**prepared(store), **documents(store)}.items()}
+    return {**prepared(store), **documents(store)}
 
 
-def view_of(snapshot: Snapshot) -> SnapshotView:
+def view_of(snapshot: Snapshot, store: Store) -> View:
     """What a request sees of a snapshot."""
-    return SnapshotView(snapshot, BASE_URL)
-
-
-def _held(store: Store, resources: Iterable[Resource]) -> dict[str, EncodedBody]:
-    cache = _CACHES.setdefault(store, BodyCache())
-    return {
-        resource.path.removeprefix("api/v1/"): cache.get(
-            resource.path, resource.generation, resource.make
-        )
-        for resource in resources
-    }
+    return View(snapshot, BASE_URL, store.lines)
 
 
 def same_as_fresh(store: Store, directory: Path) -> bool:

@@ -1,14 +1,9 @@
 """Absolute addresses, built from the configured base URL and never from a request."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from urllib.parse import quote_plus, urlencode
 
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def category_path(slug: str, as_of: str | None = None) -> str:
@@ -99,6 +94,10 @@ class Addresses(Struct, frozen=True):
     def search_page(self, query: str) -> str:
         """The page of a search."""
         return self.page("search?" + urlencode({"q": query}))
+
+    def search(self, query: str) -> str:
+        """The results of a search."""
+        return self.api("search?" + urlencode({"q": query}))
 
     def feed(self, kind: str, slug: str) -> str:
         """The feed of a category (``best``), a ``product`` or ``topics``."""

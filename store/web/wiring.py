@@ -1,0 +1,52 @@
+"""Joining the web room to Flask: every route, and what happens around it."""
+
+from collections.abc import Callable
+
+from flask import Flask
+
+from store.files import Catalogue
+from store.memory import Store
+from store.search.meaning import Meaning
+from store.snapshot import Snapshot
+from store.web import answers, descriptions, errors, monitors, service
+from store.web.hosts import host_names
+from store.web.mcp import endpoint
+from store.web.pages import chart_data, drawing, feeds, problems, views
+from store.web.pages.data import DataFiles
+from store.web.view import View
+
+
+def register(
+    app: Flask,
+    store: Store,
+    meaning: Meaning,
+    base_url: Callable[[Catalogue], str],
+    hosts: tuple[str, ...],
+) -> None:
+    """Serve everything that a store holds, below a base URL, to requests for these hosts."""
+    last: list[View] = []
+
+    def view() -> View:
+        """Return what a request sees that comes now, the same while the snapshot is."""
+        snapshot = store.snapshot
+        if not last or last[0].snapshot is not snapshot:
+            last[:] = [_view(snapshot)]
+        return last[0]
+
+    def _view(snapshot: Snapshot) -> View:
+        base = base_url(snapshot.catalogue)
+        given = (base, *snapshot.catalogue.site.hosts, *hosts)
+        app.config["TRUSTED_HOSTS"] = host_names(given)
+        return View(snapshot, base, store.lines, meaning)
+
+    files = DataFiles(store.directory)
+    routes = (
+        *descriptions.ENDPOINTS, *endpoint.ROUTES, *views.ROUTES, *feeds.ROUTES,
+        *chart_data.ROUTES, *drawing.routes(), files.page(),
+    )  # fmt: skip
+    errors.register(app)
+    service.register(app, routes, view)
+    answers.register(app, routes, view, answers.Cache(), problems.show)
+    app.add_url_rule("/data/<path:name>", "data_file", files.send)
+    endpoint.register(app, view)
+    monitors.register(app, store)
