@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import click
 import msgspec
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from store.rankings.poll_states import PollStates
     from store.records import Withholding
     from store.snapshot import Snapshot
+    from store.web.endpoints import Endpoint
 
+_MADE: WeakKeyDictionary[Store, dict[str, tuple[int, Made]]] = WeakKeyDictionary()
 """What tests made of each store, kept as long as a server would keep it."""
 
 BASE_URL = "https://rankings.example"
@@ -212,43 +215,64 @@ def cache_control(client: FlaskClient, path: str) -> str:
         return answer.headers["Cache-Control"]
 
 
-def prepared(store: Store, held: Snapshot | None = None) -> dict[str, bytes]:
-    """Every verdict and record that a store has, by path.
+class Made(NamedTuple):
+    """A body with its validator."""
+
+    body: bytes
+    etag: str
+
+
+def prepared(store: Store, held: Snapshot | None = None) -> dict[str, Made]:
+    """Every verdict and record that a store has, by path; made unless what was made still holds.
 
     A snapshot that is ``held`` is shown in place of the current one.
     """
-    view = view_of(held or store.snapshot, store)
-    boards, products = view.snapshot.leaderboards, view.snapshot.product_slugs
-    verdicts = {
-        f"best/{slug}.json": api.get_best_in_category.body(view, AsOf(slug=slug)) for slug in boards
-    }
-    records = {
-        f"product/{slug}.json": api.get_product.body(view, OfProduct(slug=slug))
-        for slug in products
-    }
-    return {path: body.content for path, body in {**verdicts, **records}.items()}
+    view = view_of(held or store.snapshot)
+    steps, slugs = view.snapshot.generations, view.snapshot.product_slugs
+    best, product = api.get_best_in_category, api.get_product
+    asked: list[tuple[Endpoint, Query, int, str]] = [
+        *[(best, AsOf(slug=s), steps.categories[s], s) for s in view.snapshot.leaderboards],
+        *[(product, OfProduct(slug=s), steps.products[id_], s) for s, id_ in slugs.items()],
+    ]
+    return _held(store, view, asked)
 
 
-def documents(store: Store) -> dict[str, bytes]:
-    """What is over everything, by path."""
-    view = view_of(store.snapshot, store)
-    asked = (
+def documents(store: Store) -> dict[str, Made]:
+    """What is over everything, by path; made unless what was made still holds."""
+    view = view_of(store.snapshot)
+    queries: tuple[tuple[Endpoint, Query], ...] = (
         (api.list_categories, Categories()), (api.list_topics, Query()), (api.get_labs, Query()),
         (api.get_changes, Changes()), (api.get_mentions, Tabular()),
     )  # fmt: skip
-    return {
-        each.rule.removeprefix("/api/v1/"): each.body(view, query).content for each, query in asked
-    }
+    step = view.snapshot.generations.summary
+    return _held(store, view, [(each, query, step, "") for each, query in queries])
 
 
 def bodies(store: Store) -> dict[str, bytes]:
     """Every answer that does not depend on a query, by path."""
-    return {**prepared(store), **documents(store)}
+    return {path: held.body for path, held in {**prepared(store), **documents(store)}.items()}
 
 
-def view_of(snapshot: Snapshot, store: Store) -> View:
-    """What a request sees of a snapshot."""
-    return View(snapshot, BASE_URL, store.lines)
+def view_of(snapshot: Snapshot) -> View:
+    """What a request sees of a snapshot, history aside."""
+    return View(snapshot, BASE_URL, lambda _, __: [])
+
+
+def _held(
+    store: Store, view: View, asked: Iterable[tuple[Endpoint, Query, int, str]]
+) -> dict[str, Made]:
+    kept, found = _MADE.setdefault(store, {}), {}
+    for endpoint, query, step, slug in asked:
+        path = endpoint.rule.removeprefix("/api/v1/").replace("<slug>", slug)
+        if path not in kept or kept[path][0] != step:
+            body = endpoint.body(view, query)
+            made = step, Made(body.content, body.etag)
+            if path not in kept or kept[path][0] < step:
+                kept[path] = made
+            found[path] = made[1]
+        else:
+            found[path] = kept[path][1]
+    return found
 
 
 def same_as_fresh(store: Store, directory: Path) -> bool:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 from builders import BASE_URL, answered, app_over, append, failed, view_of, write_data, write_json
+from store.web.pages.rendering import PageRenderer
 
 from store.web.pages import contexts
-from store.web.pages.rendering import PageRenderer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,11 +16,6 @@ def product_path(slug: str) -> str:
     return f"product/{slug}.json"
 
 
-def topic_path(slug: str) -> str:
-    """The categories of a topic, below ``/api/v1/``."""
-    return f"categories.json?topic={slug}"
-
-
 def compare_path(one: str, other: str) -> str:
     """The page that compares two products or assistants, below the base URL."""
     return "compare?" + urlencode({"a": one, "b": other})
@@ -63,9 +58,9 @@ class Addresses(Struct, frozen=True):
         """The page with every poll that named a product."""
         return self.page(f"product/{slug}/polls")
 
-    def topic(self, slug: str) -> str:
-        """The list of a topic's categories."""
-        return self.api(topic_path(slug))
+    def topic(self, slug: str, **narrowed: str) -> str:
+        """The list of a topic's categories; ``narrowed`` by format."""
+        return self.api(_asked("categories.json", {"topic": slug, **narrowed}))
 
     def topic_page(self, slug: str) -> str:
         """The page of a topic."""

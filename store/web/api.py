@@ -75,13 +75,15 @@ def search(view: View, query: Search) -> Result[wire.SearchResults]:
     "Rankings",
     page=lambda view, query: view.at.topic_page(query.topic) if query.topic else view.at.page(),
     write=rows(wire.CategoryItem),
+    problems=(404,),
 )
 def list_categories(view: View, query: Categories) -> list[wire.CategoryItem]:
     """All ranked categories.
 
     Every category with at least one counted answer, by title; with `topic`, one topic's.
     """
-    topic = lookup.topic_parameter(view, query.topic)
+    given = spelled(query, topic=None)
+    topic = lookup.topic_parameter(view, query.topic, partial(view.at.topic, **given))
     return view.category_items(topic.leaderboards if topic else None)
 
 
@@ -187,7 +189,10 @@ def get_changes(view: View, query: Changes) -> Result[wire.ChangeList]:
 
 def _narrowed(view: View, query: Changes) -> Iterator[Change]:
     """Yield the changes that a query asks for, newest first."""
-    topic = lookup.topic_parameter(view, query.topic)
+    others = spelled(query, topic=None)
+    topic = lookup.topic_parameter(
+        view, query.topic, lambda slug: view.at.changes(topic=slug, **others)
+    )
     slugs = {board.slug for board in topic.leaderboards} if topic else None
     if query.slug is not None:
         given = spelled(query, slug=None)

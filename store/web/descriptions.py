@@ -11,6 +11,7 @@ from store.snapshot import Snapshot
 from store.web import api, openapi
 from store.web import shapes as wire
 from store.web.endpoints import Endpoint, Result, endpoint
+from store.web.lookup import model_names
 from store.web.queries import AsOf, Categories, Changes, OfProduct, Query, Search, Tabular, spelled
 from store.web.rendering import render
 from store.web.view import View
@@ -43,7 +44,11 @@ def get_openapi(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 
     The OpenAPI 3.1 description of the endpoints.
     """
-    return openapi.document(view.site, view.at.base, ENDPOINTS, api.TAGS, examples(view))
+    values = {
+        "model": list(model_names(view.snapshot)),
+        "topic": [topic.slug for topic in view.snapshot.catalogue.topics],
+    }
+    return openapi.document(view.site, view.at.base, ENDPOINTS, api.TAGS, examples(view), values)
 
 
 @endpoint(

@@ -69,13 +69,23 @@ def topic(view: View, slug: str) -> RankedTopic:
     raise Refused("unknown-topic", why)
 
 
-def topic_parameter(view: View, slug: str | None) -> RankedTopic | None:
-    """Return the topic that a parameter names, if any; raise :class:`Refused` if unknown."""
-    found = view.snapshot.summary.topic(slug) if slug is not None else None
+def topic_parameter(
+    view: View, slug: str | None, address: Callable[[str], str]
+) -> RankedTopic | None:
+    """Return the topic that a parameter names, if any.
+
+    Raises:
+        Moved: it is one but for upper and lower case.
+        Refused: it is unknown.
+    """
+    find = view.snapshot.summary.topic
+    found = find(slug) if slug is not None else None
     if slug is not None and found is None:
+        if find(slug.lower()):
+            raise Moved(address(slug.lower()))
         accepted = ", ".join(each.slug for each in view.snapshot.summary.topics) or "none yet"
-        detail = f"is unknown; accepted are: {accepted}."
-        raise Refused.parameters([ParameterError(parameter="topic", detail=detail)])
+        error = ParameterError(parameter="topic", detail=f"is unknown; accepted are: {accepted}.")
+        raise Refused.parameters([error], "unknown-topic")
     return found
 
 

@@ -1,6 +1,6 @@
 """The OpenAPI document, made by apispec of the endpoints, their queries and the shapes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,7 @@ from msgspec import NODEFAULT, Struct
 
 from store.records import Site
 from store.urls import LICENCES
-from store.web import errors, queries
+from store.web import errors
 from store.web.endpoints import Endpoint
 from store.web.queries import Query
 from store.web.tables import MEDIA_TYPES
@@ -63,8 +63,9 @@ def document(
     endpoints: tuple[Endpoint, ...],
     tags: Mapping[str, str],
     examples: Mapping[str, Examples],
+    values: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
-    """Return the whole document."""
+    """Return the whole document; ``values`` are those that the data lets a parameter have."""
     spec = APISpec(
         title="Consensus rankings",
         version=VERSION,
@@ -91,7 +92,7 @@ def document(
         spec.components.schema(name, schema)
     for endpoint in endpoints:
         example = examples.get(endpoint.name, {})
-        operation = _operation(endpoint, schemas[endpoint.name], example)
+        operation = _operation(endpoint, schemas[endpoint.name], example, values)
         spec.path(endpoint.path, operations={"get": operation})
     return spec.to_dict()
 
@@ -101,7 +102,9 @@ def _licence(name: str) -> dict[str, str]:
     return {"name": name, **({"identifier": name.replace(" ", "-")} if name in LICENCES else {})}
 
 
-def _operation(endpoint: Endpoint, schema: Any, example: Examples) -> dict[str, Any]:
+def _operation(
+    endpoint: Endpoint, schema: Any, example: Examples, values: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
     responses: dict[str, Any] = {
         "200": _success(endpoint, schema, example),
         "304": {"description": _PLAIN[304], "headers": _VALIDATORS},
@@ -121,16 +124,21 @@ def _operation(endpoint: Endpoint, schema: Any, example: Examples) -> dict[str, 
         "summary": endpoint.summary,
         "description": endpoint.description,
         "parameters": [
-            {**parameter, **_example_of(parameter["name"], example)}
+            {**parameter, **_example_of(parameter, example, values)}
             for parameter in parameters(endpoint.query, endpoint.rule)
         ],
         "responses": responses,
     }
 
 
-def _example_of(name: str, example: Examples) -> dict[str, Any]:
-    given = example.get("parameters", {})
-    return {"example": given[name]} if name in given else {}
+def _example_of(
+    parameter: Mapping[str, Any], example: Examples, values: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """Return what the data adds to a parameter: an enumeration would forbid tomorrow's values."""
+    name, given = parameter["name"], example.get("parameters", {})
+    known = {"schema": {**parameter["schema"], "examples": list(values.get(name, ()))}}
+    shown = {"example": given[name]} if name in given else {}
+    return {**(known if values.get(name) else {}), **shown}
 
 
 def parameters(query: type[Query], rule: str = "") -> list[dict[str, Any]]:
@@ -194,7 +202,7 @@ def _success(endpoint: Endpoint, schema: Any, example: Examples) -> dict[str, An
     content: dict[str, Any] = {endpoint.media_type: {"schema": schema}}
     if "answer" in example:
         content[endpoint.media_type]["example"] = example["answer"]
-    if issubclass(endpoint.query, queries.Tabular):
+    if "format" in endpoint.query.__struct_fields__:
         others = (type_ for form, type_ in MEDIA_TYPES.items() if form != "json")
         content |= {type_.partition(";")[0]: {"schema": _TEXT} for type_ in others}
     return {"description": endpoint.summary, "headers": _VALIDATORS, "content": content}

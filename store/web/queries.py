@@ -61,6 +61,30 @@ Day = Annotated[
     ),
 ]
 PollId = Annotated[str, Meta(pattern=f"^{POLL_ID}$", extra={"wrong": NO_POLL})]
+Before = Annotated[
+    PollId | None,
+    Meta(
+        description="Only what is older than the poll, or the change, with this id. The Link "
+        'header names the next page (rel="next") as long as there is one.'
+    ),
+]
+InFormat = Annotated[
+    Format,
+    Meta(
+        description="json; jsonl, the same objects one a line; or csv, a table with a header "
+        "(UTF-8, LF, nothing for null; a poll becomes its products, domains and one reason)."
+    ),
+]
+AsOfDay = Annotated[
+    Day | None,
+    Meta(
+        description="The ranking as of this day's end (UTC), under the names of today. Of a closed "
+        "day (`final`) it ranks what was there when it was closed; any other still gains answers."
+    ),
+]
+NamedCategory = Annotated[
+    Words, Meta(description="Category slug, as search_best returns it.", min_length=1)
+]
 Q = TypeVar("Q", bound="Query")
 
 
@@ -95,54 +119,28 @@ class OfSlug(Query, frozen=True, kw_only=True):
 class AsOf(OfCategory, frozen=True, kw_only=True):
     """A category, as of a day if given."""
 
-    as_of: Annotated[
-        Day | None,
-        Meta(
-            description="The ranking as of this day's end (UTC), under the names of today. Of a "
-            "closed day (`final`) it ranks what was there when it was closed; any other still "
-            "gains answers."
-        ),
-    ] = None
+    as_of: AsOfDay = None
 
 
 class Tabular(Query, frozen=True, kw_only=True):
     """A list of flat objects."""
 
-    format: Annotated[
-        Format,
-        Meta(
-            description="json; jsonl, the same objects one a line; or csv, a table with a header "
-            "(UTF-8, LF, nothing for null; a poll becomes its products, domains and one reason).",
-            extra={"folds": True},
-        ),
-    ] = "json"
+    format: InFormat = "json"
 
 
-class Categories(Tabular, frozen=True, kw_only=True):
+class Categories(Query, frozen=True, kw_only=True):
     """Ranked categories, all or a topic's."""
 
     topic: Annotated[
         str | None,
         Meta(description="Only the categories of this topic, by its slug in topics.json."),
     ] = None
+    format: InFormat = "json"
 
 
-class Part(Tabular, frozen=True, kw_only=True):
-    """A part of a list, newest first: up to ``limit`` of what is older than an id."""
-
-    before: Annotated[
-        PollId | None,
-        Meta(
-            description="Only what is older than the poll, or the change, with this id. The Link "
-            'header names the next page (rel="next") as long as there is one.'
-        ),
-    ] = None
-
-
-class History(Part, frozen=True, kw_only=True):
+class History(OfCategory, frozen=True, kw_only=True):
     """Polls of a category."""
 
-    slug: CategorySlug
     model: Annotated[
         str | None,
         Meta(
@@ -154,17 +152,13 @@ class History(Part, frozen=True, kw_only=True):
         int,
         Meta(ge=1, le=500, description="How many records at most: 1 to 500, or 100 if left out."),
     ] = 100
+    before: Before = None
+    format: InFormat = "json"
 
 
-class Changes(Part, frozen=True, kw_only=True):
+class Changes(Query, frozen=True, kw_only=True):
     """Changes of the models' #1 picks, narrowed."""
 
-    limit: Annotated[
-        int,
-        Meta(
-            ge=1, le=1000, description="How many changes at most: 1 to 1000, or 1000 if left out."
-        ),
-    ] = 1000
     since: Annotated[
         Day | None, Meta(description="Only changes of this day (UTC) and later ones.")
     ] = None
@@ -175,6 +169,12 @@ class Changes(Part, frozen=True, kw_only=True):
     confirmed: Annotated[
         bool | None, Meta(description="Only changes that are, or are not, confirmed.")
     ] = None
+    limit: Annotated[
+        int,
+        Meta(ge=1, le=1000, description="How many changes at most: 1 to 1000, or all of those."),
+    ] = 1000
+    before: Before = None
+    format: InFormat = "json"
 
 
 class Search(Query, frozen=True, kw_only=True):
@@ -213,8 +213,11 @@ class SearchCall(Query, frozen=True, kw_only=True):
     kind: Annotated[Kind | None, Meta(description="Only categories or only brands.")] = None
 
 
-class CategoryCall(AsOf, frozen=True, kw_only=True):
-    """A category, for a model."""
+class CategoryCall(Query, frozen=True, kw_only=True):
+    """A category, for a model; what is not a slug is told the closest."""
+
+    slug: NamedCategory
+    as_of: AsOfDay = None
 
     detail: Annotated[
         Literal["summary", "full"],
@@ -222,16 +225,19 @@ class CategoryCall(AsOf, frozen=True, kw_only=True):
     ] = "summary"
 
 
-class ProductCall(OfProduct, frozen=True, kw_only=True):
+class ProductCall(Query, frozen=True, kw_only=True):
     """A product, for a model."""
+
+    slug: Annotated[Words, Meta(description="Product slug, as search_best returns it.")]
 
     limit: Annotated[int, Meta(ge=1, le=50, description="Rankings at most.")] = 10
     offset: Annotated[int, Meta(ge=0, le=1_000_000, description="How many to skip.")] = 0
 
 
-class HistoryCall(OfCategory, frozen=True, kw_only=True):
+class HistoryCall(Query, frozen=True, kw_only=True):
     """Polls of a category, for a model."""
 
+    slug: NamedCategory
     model: Annotated[str | None, Meta(description="Only this assistant's polls.")] = None
     limit: Annotated[int, Meta(ge=1, le=50, description="Polls at most.")] = 5
     before: Annotated[

@@ -83,7 +83,9 @@ def register(
         if not environ.get("QUERY_STRING", "").isascii():  # else nobody could read an argument
             request.query_string = quote(request.query_string, safe=_KEPT).encode()
         sent: str = environ["PATH_INFO"]
-        is_odd = request.routing_exception or sent.endswith("/") or sent != sent.lower()
+        is_odd = (
+            request.routing_exception or sent[-1:] == "/" or sent == API or sent != sent.lower()
+        )
         path = _canonical(sent, view, by_name) if is_odd and sent != "/" else None
         if path is None or path == sent:
             return None
@@ -148,16 +150,11 @@ def _canonical(sent: str, view: Callable[[], View], routes: Mapping[str, Route])
 
 
 def _is_known(route: Route, view: View, variables: Mapping[str, str]) -> bool:
-    """Return whether something stands there: what moved, is gone or cannot be shown does.
-
-    Raises:
-        Refused: the variables are not ones that the rule may have.
-    """
-    query = from_address(route.query, MultiDict(), variables, "", strict=False)
+    """Return whether something stands there: what moved, is gone or cannot be shown does."""
     try:
-        route(view, query)
+        route(view, from_address(route.query, MultiDict(), variables, "", strict=False))
     except Moved:
         return True
     except Refused as refused:
-        return refused.status != 404  # noqa: PLR2004 - not found
+        return refused.code in ("gone", "unavailable")
     return True

@@ -4,11 +4,12 @@
     python tests/benchmarks/compare_answers.py OLD NEW --every 1  all of it
     python tests/benchmarks/compare_answers.py OLD NEW --show 5   the first differences in full
 
-Asked are the JSON API, pages, feeds, pictures, tables, odd requests and MCP, of the shipped data and
-of small worlds with hostile texts, deleted, broken and lost files. Addresses are those that the old
+Asked are the JSON API, pages, feeds, pictures, tables, odd requests and MCP, of the shipped data
+and of small worlds with hostile texts, deleted, broken and lost files. Addresses are those that the old
 checkout publishes, old slugs among them; status, headers and body are compared.
 """
 
+# ruff: noqa: E501 - addresses are long
 from __future__ import annotations
 
 import argparse
@@ -162,8 +163,8 @@ def asked(checkout: Path, data: Path, every: int, out: Path, given: Path | None)
 def compare(name: str, old: dict[str, Any], new: dict[str, Any], show: int) -> int:
     """Print how many answers differ, by kind and by what differs; return the number."""
     differing: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for path, before in old.items():
-        after = new[path]
+    for path, was in old.items():
+        before, after = was, new[path]
         if "problem+json" in str(before[1]):  # a code has come to problems
             after = (*after[:2], re.sub(rb',"code":"[a-z-]+"', b"", after[2]))
         if path.startswith(("POST", "PUT")):

@@ -185,7 +185,7 @@ def check_modern(message: Message, headers: Headers) -> None:
 
 def _result(server: Server, message: Message, *, modern: bool) -> dict[str, Any]:
     params = message.params
-    description = {"capabilities": {"tools": {}}}
+    description: dict[str, Any] = {"capabilities": {"tools": {}}}
     result: dict[str, Any]
     match message.method:
         case "initialize" if not modern:

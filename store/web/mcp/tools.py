@@ -14,7 +14,7 @@ from msgspec import Raw, Struct, to_builtins
 from store.history import HistoryError
 from store.web import api, lookup
 from store.web import shapes as wire
-from store.web.errors import ParameterError, Refused
+from store.web.errors import Moved, ParameterError, Refused
 from store.web.openapi import properties_of, typed
 from store.web.pages import comparisons
 from store.web.queries import (
@@ -35,7 +35,7 @@ from store.web.search_view import search_results
 from store.web.shapes import JsonObject
 from store.web.view import View
 
-MOST_PLACES = 5
+MOST_PLACES = 3
 """Leaderboards that a brand found by search lists: a product may be on many, 150 bytes each."""
 NEWEST_CHANGES = 10
 LEFT_OUT = ("perModel", "missedByModel")
@@ -78,14 +78,17 @@ def call(name: str, view: View, given: Mapping[str, Any]) -> dict[str, Any] | No
     if tool is None:
         return None
     known = {n: v for n, v in given.items() if n not in OTHER_NAMES}
-    for name, other in OTHER_NAMES.items():
-        if given.get(name) is not None:
-            known.setdefault(other, given[name])
+    for alias, other in OTHER_NAMES.items():
+        if given.get(alias) is not None:
+            known.setdefault(other, given[alias])
     try:
         lookup.check_history(view)
         answer = tool.answer(view, from_call(tool.query, known))
     except Refused as refused:
         return _failed(view, refused)
+    except Moved as moved:  # a model or a topic but for upper and lower case
+        parameter = "model" if "model" in given else "topic"
+        return call(name, view, {**given, parameter: moved.address})
     except HistoryError as error:
         return _failed(view, Refused.unreadable(error))
     text = render("mcp.md", view, tool=name, part="text", answer=answer).strip()
@@ -171,8 +174,9 @@ def get_best_in_category(view: View, query: CategoryCall) -> dict[str, Any]:
 
 def get_product(view: View, query: ProductCall) -> dict[str, Any]:
     """Return a part of the record of a product."""
-    redirects, known = view.snapshot.summary.product_redirects, view.snapshot.product(query.slug)
-    slug = query.slug if known else redirects.get(query.slug, query.slug)
+    slug = query.slug
+    if view.snapshot.product(slug) is None:  # only then: redirects of a new snapshot take 30 ms
+        slug = view.snapshot.summary.product_redirects.get(slug, slug)
     record = to_builtins(api.get_product(view, OfProduct(slug=slug)))
     end = query.offset + query.limit
     following = end if end < len(record["entries"]) else None
@@ -182,7 +186,7 @@ def get_product(view: View, query: ProductCall) -> dict[str, Any]:
 def get_poll_history(view: View, query: HistoryCall) -> dict[str, Any]:
     """Return the newest polls of a category, as they stand in the files."""
     slug = _category(view, query.slug)
-    model = lookup.model_parameter(view, query.model, lambda name: name)
+    model = lookup.model_parameter(view, query.model, str)
     asked = History(slug=slug, model=model, limit=query.limit, before=query.before)
     polls = api.get_history(view, asked).value
     models = view.snapshot.line_indexes[slug].models
@@ -197,7 +201,7 @@ def get_poll_history(view: View, query: HistoryCall) -> dict[str, Any]:
 
 def list_categories(view: View, query: ListCall) -> dict[str, Any]:
     """Return a part of the list of ranked categories, those that have all words of ``q``."""
-    topic = lookup.topic_parameter(view, query.topic)
+    topic = lookup.topic_parameter(view, query.topic, str)
     words = (query.q or "").casefold().split()
     items = [
         item
