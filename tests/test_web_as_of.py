@@ -55,7 +55,7 @@ def as_fresh(whole: Snapshot, directory: Path, day: str) -> dict[str, bytes]:
     """Every verdict of a process that read only these polls, under the whole history's names."""
     fresh = Store(directory).snapshot
     named = {"products": whole.products, "product_slugs": whole.product_slugs}
-    view = View(msgspec.structs.replace(fresh, **named), BASE_URL)
+    view = View(msgspec.structs.replace(fresh, **named), BASE_URL, Store(directory).lines)
     found = {}
     for slug, aggregate in fresh.aggregates.items():
         slugs = {id_: whole.products[id_].slug for id_ in aggregate.product_stats}

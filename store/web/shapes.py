@@ -406,7 +406,7 @@ class Root(JsonObject, frozen=True, kw_only=True):
     version: Annotated[str, Meta(description="Of this description of the API.")]
     last_poll: Annotated[Time | None, Meta(description="Time of the newest poll.")]
     licence: Annotated[str, Meta(description="The data's licence.")]
-    sample: Annotated[bool, Meta(description="Whether the answers are invented.")]
+    sample: Annotated[bool, Meta(description="Whether this is made-up data.")]
     docs: Annotated[Page, Meta(description="The documentation, for people.")]
     mcp: Annotated[Page, Meta(description="The same over MCP.")]
     endpoints: Annotated[

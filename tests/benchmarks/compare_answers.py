@@ -58,7 +58,7 @@ ODD = (
     "/static/nope", "/data/nope", "//best/crm-software", "/Best/CRM-software", "/API/V1/Labs.json",
     "/badge/crm-software/nope.svg", "/badge/nope/alpha.json", "/livez", "/readyz",
 )  # fmt: skip
-HEADERS = (
+HEADERS: tuple[dict[str, str], ...] = (
     {}, {"Accept-Encoding": "gzip"}, {"Host": "evil.example"}, {"Origin": "https://a.example"},
     {"Accept": "text/html"}, {"Accept-Encoding": "gzip;q=0"}, {"If-None-Match": "*"},
 )  # fmt: skip
@@ -177,10 +177,10 @@ def compare(name: str, old: dict[str, Any], new: dict[str, Any], show: int) -> i
         differing[("/".join(path.split("?")[0].split("/")[:4])[:30], *what)].append(path)
     print(f"{name}: {len(old):,} asked, {sum(map(len, differing.values())):,} differ")  # noqa: T201
     by_what: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for (_, *what), paths in differing.items():
-        by_what[tuple(what)] += paths
-    for what, paths in sorted(by_what.items(), key=lambda pair: -len(pair[1])):
-        print(f"  {len(paths):6,} {', '.join(what)}: {'  '.join(paths[:3])[:230]}")  # noqa: T201
+    for kind, paths in differing.items():
+        by_what[kind[1:]] += paths
+    for changed, paths in sorted(by_what.items(), key=lambda pair: -len(pair[1])):
+        print(f"  {len(paths):6,} {', '.join(changed)}: {'  '.join(paths[:3])[:230]}")  # noqa: T201
         for path in paths[:show]:
             print_difference(path, old[path], new[path])
     return sum(map(len, differing.values()))
