@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
-from store.counting import as_known
+from store.counting import LineIndex, as_known
 from store.ledger import Entry, day_after
 from store.line_codec import POLL_DECODER
 from store.rankings import aggregates, leaderboards
 from store.rankings.leaderboards import Leaderboard
 from store.records import Poll
-from store.snapshot import LineIndex, Snapshot
+from store.snapshot import Snapshot
 
 Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
 

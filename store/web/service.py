@@ -63,8 +63,9 @@ def register(
     app: Flask,
     routes: tuple[Route, ...],
     view: Callable[[], View],
+    trusted: Callable[[], frozenset[str]],
 ) -> None:
-    """Add what happens around every request."""
+    """Add what happens around every request to a host that is ``trusted`` at the time."""
     by_name = {route.name: route for route in routes}
     app.url_map.merge_slashes = False
 
@@ -72,11 +73,8 @@ def register(
     def prepare() -> Response | None:
         """Refuse other hosts, answer OPTIONS, and lead other spellings to their address."""
         environ = request.environ
-        view()  # a new snapshot may have other hosts
-        if not (
-            hosts.is_trusted(environ, app.config["TRUSTED_HOSTS"])
-            or environ["PATH_INFO"] in hosts.PROBES
-        ):
+        app.config["TRUSTED_HOSTS"] = names = trusted()
+        if not (hosts.is_trusted(environ, names) or environ["PATH_INFO"] in hosts.PROBES):
             raise BadRequest(UNTRUSTED)
         if request.method == "OPTIONS":
             return _options()

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
+from store.counting import LineIndex
 from store.rankings import sentences
 from store.rankings.changes import Change
 from store.rankings.experiments import Experiment
@@ -15,7 +16,7 @@ from store.rankings.products import ProductProfile
 from store.records import Site, WrittenExperiment
 from store.search import Hits, Kind
 from store.search.meaning import Meaning
-from store.snapshot import LineIndex, Snapshot
+from store.snapshot import Snapshot
 from store.urls import LICENCES
 from store.web import shapes as wire
 from store.web.addresses import Addresses

@@ -7,7 +7,6 @@ from flask import Flask
 from store.files import Catalogue
 from store.memory import Store
 from store.search.meaning import Meaning
-from store.snapshot import Snapshot
 from store.web import answers, descriptions, errors, monitors, service
 from store.web.hosts import host_names
 from store.web.mcp import endpoint
@@ -24,20 +23,16 @@ def register(
     hosts: tuple[str, ...],
 ) -> None:
     """Serve everything that a store holds, below a base URL, to requests for these hosts."""
-    last: list[View] = []
 
     def view() -> View:
-        """Return what a request sees that comes now, the same while the snapshot is."""
+        """Return what a request sees that comes now."""
         snapshot = store.snapshot
-        if not last or last[0].snapshot is not snapshot:
-            last[:] = [_view(snapshot)]
-        return last[0]
+        return View(snapshot, base_url(snapshot.catalogue), store.lines, meaning)
 
-    def _view(snapshot: Snapshot) -> View:
-        base = base_url(snapshot.catalogue)
-        given = (base, *snapshot.catalogue.site.hosts, *hosts)
-        app.config["TRUSTED_HOSTS"] = host_names(given)
-        return View(snapshot, base, store.lines, meaning)
+    def trusted() -> frozenset[str]:
+        """Return the names of the hosts that are ours now."""
+        catalogue = store.snapshot.catalogue
+        return host_names((base_url(catalogue), *catalogue.site.hosts, *hosts))
 
     files = DataFiles(store.directory)
     routes = (
@@ -45,7 +40,7 @@ def register(
         *chart_data.ROUTES, *drawing.routes(), files.page(),
     )  # fmt: skip
     errors.register(app)
-    service.register(app, routes, view)
+    service.register(app, routes, view, trusted)
     answers.register(app, routes, view, answers.Cache(), problems.show)
     app.add_url_rule("/data/<path:name>", "data_file", files.send)
     endpoint.register(app, view)
