@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -309,14 +309,19 @@ def test_days_before_an_accepted_loss_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_agents_get_the_same_past_day(small: Flask) -> None:
-    """The MCP argument `as_of` brings the bytes of `asOf`, and its refusals say the same."""
+    """The MCP argument `as_of` brings what `asOf` does, and its refusals say the same."""
     client = small.test_client()
 
-    def told(**arguments: str) -> str:
+    def result(**arguments: str) -> Any:
         answer = client.post("/mcp", json=call("get_best_in_category", **arguments)).get_json()
-        return str(answer["result"]["content"][0]["text"])
+        return answer["result"]
 
-    same = client.get(f"{CRM}?asOf=2026-10-12").text
-    assert told(slug="crm-software", as_of="2026-10-12", detail="full") == same
+    def told(**arguments: str) -> str:
+        return str(result(**arguments)["content"][0]["text"])
+
+    same = client.get(f"{CRM}?asOf=2026-10-12").get_json()
+    day = result(slug="crm-software", as_of="2026-10-12", detail="full")["structuredContent"]
+    assert {**day, **same} == day
+    assert [change["toDate"] for change in day["changes"] if change["toDate"] > "2026-10-12"] == []
     assert "first answer is of 2026-09-10" in told(slug="crm-software", as_of="2026-01-01")
     assert "YYYY-MM-DD" in told(slug="crm-software", as_of="soon")
