@@ -365,27 +365,41 @@ def _read(
 
 
 def _value(type_: Any, value: Any, extra: Mapping[str, Any], *, lax: bool) -> Any:
-    """Return a value as its type has it; raise ``ValueError`` where it is not one."""
-    if lax and int in _bases(type_) and not _WHOLE.fullmatch(value):
-        raise ValueError(value)
-    if lax and bool in _bases(type_):
-        if value not in ("true", "false"):
-            raise ValueError(value)
+    """Return a value as its type has it; raise ``ValueError`` where it is not one.
+
+    Not by ``msgspec.convert``: it prepares a type when it is first used, and two threads that do so
+    at once crash the process (0.22).
+    """
+    bases, bounds, choices = _bases(type_), _bounds(type_), _choices(type_)
+    if lax and bool in bases and value in ("true", "false"):
         return value == "true"
-    found = msgspec.convert(value, type_, strict=not lax)
-    if isinstance(found, str) and found.endswith("\n") and "wrong" in extra:
-        raise ValueError(value)  # in Python "$" also fits before a last line feed
-    if extra.get("day") and not is_date(found):
+    if lax and int in bases and _WHOLE.fullmatch(value):
+        value = int(value)
+    if choices:
+        is_right = isinstance(value, str) and value in choices
+    elif int in bases:
+        is_right = type(value) is int and bounds["ge"] <= value <= bounds["le"]
+    elif str in bases:
+        is_right = isinstance(value, str) and _is_text(value, bounds, extra)
+    else:
+        is_right = type(value) in bases
+    if not is_right:
         raise ValueError(value)
-    return found
+    return value
+
+
+def _is_text(text: str, bounds: Mapping[str, Any], extra: Mapping[str, Any]) -> bool:
+    pattern = bounds.get("pattern")
+    fits = pattern is None or re.search(pattern.replace("$", r"\Z"), text) is not None
+    length = bounds.get("min_length", 0) <= len(text) <= bounds.get("max_length", len(text))
+    return fits and length and (not extra.get("day") or is_date(text))
 
 
 def _wrong(type_: Any, value: Any, extra: Mapping[str, Any]) -> str:
     """Return what is wrong with a value, as a sentence that begins with its name."""
-    bounds = {k: v for k, v in _metas(type_).items() if v is not None}
+    bounds, choices = _bounds(type_), _choices(type_)
     if "wrong" in extra:
         return str(extra["wrong"])
-    choices = _choices(type_)
     if choices:
         return f"must be one of: {', '.join(choices)}."
     if bool in _bases(type_):
@@ -443,15 +457,15 @@ def _choices(type_: Any) -> tuple[str, ...]:
     return next(of_literals, ())
 
 
-def _metas(type_: Any) -> dict[str, Any]:
+def _bounds(type_: Any) -> dict[str, Any]:
     """Return the bounds of a type, those of the outermost annotation first."""
-    found: dict[str, Any] = {}
+    bounds: dict[str, Any] = {}
     for part in _parts(type_):
         if isinstance(part, Meta):
-            for name in ("ge", "le", "min_length", "max_length"):
+            for name in ("ge", "le", "min_length", "max_length", "pattern"):
                 if (value := getattr(part, name)) is not None:
-                    found.setdefault(name, value)
-    return found
+                    bounds.setdefault(name, value)
+    return bounds
 
 
 def extra_of(type_: Any) -> dict[str, Any]:
