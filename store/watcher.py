@@ -20,7 +20,7 @@ class Watcher:
     It never runs in a command, and ends with its store. Times are in seconds.
     """
 
-    def __init__(self, store: Store, every: float = 1.0, debounce: float = 0.2) -> None:
+    def __init__(self, store: Store, every: float = 0.5, debounce: float = 0.2) -> None:
         self._store = store
         self._times = (every, debounce)
         self._process: int | None = None
