@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -441,6 +442,23 @@ def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
             store.reload()
     store.reload()
     assert "C" in verdict(store)["answers"]
+
+
+def test_while_nothing_can_be_derived_nobody_is_asked_twice(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked is known from history, however long the snapshot lags behind it."""
+
+    def broken(*_: Any) -> None:
+        raise MemoryError
+
+    catalogue, now = store.snapshot.catalogue, datetime.fromisoformat(TIMES[-1])
+    monkeypatch.setattr("store.memory.derive", broken)
+    [recorded] = store.record([answered("C", ["Pipedrive"])], TIMES[-1])
+    store.keep_current()
+    assert "C" not in store.snapshot.polled["crm-software"].ever
+    states = store.poll_states("crm-software", catalogue, now)
+    assert states.ever["C"].answered_at == recorded.polled_at
 
 
 def test_a_lost_data_directory_is_a_problem_and_the_last_picture_stays(store: Store) -> None:
