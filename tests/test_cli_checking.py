@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from store.data_file import GOVERNING
 from store.files import Files
-from store.proof import Proof
+from store.ledger import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Callable

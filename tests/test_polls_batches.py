@@ -18,6 +18,7 @@ from faults import failing_names
 
 from store.files import Catalogue
 from store.history import History, HistoryError
+from store.ledger import Proof
 from store.polls import answer_parsing
 from store.polls.batches import following
 from store.polls.batches.files import Batches, BatchFileError, under_way
@@ -26,7 +27,6 @@ from store.polls.batches.submitting import Submitted, said
 from store.polls.providers import Response
 from store.polls.runner import IN_A_BATCH, LEFT, run
 from store.polls.spending import RunAccount
-from store.proof import Proof
 from store.records import Site
 from store.times import rfc3339
 

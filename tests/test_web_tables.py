@@ -231,10 +231,10 @@ def test_agents_page_through_a_history_too(reader: FlaskClient) -> None:
             break
         before = {"before": result["nextBefore"]}
     assert seen == reader.get(HISTORY).get_json()
-    for nowhere in ("0" * 16, "the one before"):
+    for nowhere, says in (("0" * 16, "no poll of this category"), ("that", "16 hexadecimal")):
         wrong = _told(reader, before=nowhere)
         assert wrong["isError"]
-        assert "no poll of this category" in wrong["content"][0]["text"]
+        assert says in wrong["content"][0]["text"]
 
 
 def _told(client: FlaskClient, **arguments: Any) -> dict[str, Any]:

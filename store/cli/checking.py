@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from store.chains import LedgerError
 from store.cli import app_settings, checks, meaning, name_checks, plural, with_data
 from store.disk import ROOM
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
-from store.ledger import LedgerError
+from store.ledger import Proof
 from store.polls.assistant_checks import mistakes
 from store.polls.leases import FOLDER
 from store.polls.spending import SUM, DamagedSumError, stored_sum
-from store.proof import Proof
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.records import Problem
