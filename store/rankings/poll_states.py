@@ -18,7 +18,7 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from store.records import Category, FailureKind, Poll
+    from store.records import Category, Poll, ServedFailure
 
 OUTAGE_FAILURES = 10
 """Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
@@ -47,7 +47,7 @@ class PollState(Struct, frozen=True, gc=False):
     """
 
     polled_at: str
-    failure: FailureKind | None
+    failure: ServedFailure | None
     cooldown: Cooldown | None
     failed_at: tuple[str, ...]
     answers: tuple[str, ...]
