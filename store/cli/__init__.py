@@ -13,7 +13,7 @@ from flask import Flask, current_app
 from flask.cli import AppGroup, with_appcontext
 from rapidfuzz import process
 
-from store.files import DataDirectoryError, nothing_in
+from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
 from store.publishing.directories import Writer
 from store.times import rfc3339
@@ -53,10 +53,8 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
     @wraps(command)
     def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         say_data(current_app)
-        data_dir = app_settings().data_dir
-        if not data_dir.is_dir():
-            raise click.ClickException(f"{nothing_in(data_dir)}.")
         try:
+            check_data_in(app_settings().data_dir)
             return command(*args, **kwargs)
         except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(f"{error}.") from None
