@@ -127,7 +127,7 @@ def drafted(path: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
     try:
         is_there = path.is_file() and not path.is_symlink()
         try:
-            with open(handle, "wb", closefd=False) as file:  # noqa: PTH123 - it is open
+            with open(handle, "wb", closefd=False) as file:
                 os.fchmod(handle, path.stat().st_mode & 0o777 if is_there else mode)
                 give(handle, path if is_there else path.parent)
                 file.write(data)
@@ -157,7 +157,7 @@ def _opened_alone(draft: Path) -> int:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             if is_in_place(draft, handle):
-                if not (status := os.fstat(handle)).st_size and status.st_nlink == 1:
+                if not os.fstat(handle).st_size:
                     return handle
                 draft.unlink()  # it may be another file's second name: nothing is written into it
         except BaseException:

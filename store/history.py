@@ -21,7 +21,6 @@ from msgspec import Struct
 from store.chains import FOLDER, HEADS, LEDGER, LedgerError
 from store.disk import (
     Signature,
-    check_regular,
     check_room,
     is_in_place,
     opened,
