@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import contextmanager, suppress
+from itertools import count
 from sys import intern
 from typing import TYPE_CHECKING
 
@@ -232,8 +233,9 @@ class Proof:
             except LedgerError:
                 ledger = Ledger()
                 for path in (self._home / LEDGER, self._home / HEADS):
+                    asides = (path.with_suffix(f".jsonl.{today}-{n}.damaged") for n in count(1))
                     with suppress(FileNotFoundError):
-                        path.rename(path.with_suffix(f".jsonl.{today}.damaged"))
+                        path.rename(next(aside for aside in asides if not aside.exists()))
             day, entries = max(today, day_after(ledger.closed)), list[Entry]()
             for file in files:
                 was = ledger.newest[file].chain if file in ledger.newest else ""
