@@ -8,6 +8,7 @@ import os
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import disk_usage
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
@@ -181,6 +182,11 @@ def give(handle: int, like: Path) -> None:
     owner = like.stat()
     with suppress(PermissionError):
         os.fchown(handle, owner.st_uid, owner.st_gid)
+
+
+def is_full(folder: Path) -> bool:
+    """Return whether a folder's disk has less than ``ROOM`` bytes for who is not root."""
+    return disk_usage(folder).free < ROOM
 
 
 def check_room(folder: Path) -> None:
