@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 from functools import wraps
 from pkgutil import resolve_name
@@ -20,6 +21,7 @@ from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from store.settings import Settings
 
@@ -62,6 +64,17 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
             raise click.ClickException(f"{error.filename}: {error.strerror}.") from None
 
     return with_appcontext(told)
+
+
+def local(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """Return a directory that an argument names, unless it is rather an address.
+
+    Raises:
+        click.BadParameter: it is one, such as a bucket's.
+    """
+    if path and re.match(r"[a-z][a-z0-9]+:/", str(path)):
+        raise click.BadParameter("it is an address; name a directory of this machine")
+    return path
 
 
 def app_settings() -> Settings:
