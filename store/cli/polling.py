@@ -15,6 +15,7 @@ from flask import current_app
 from store.cli import app_settings, batching, refuse, unknown_category, with_data
 from store.cli.poll_runs import Order, PollContext, ask, lack, look_at, past_pauses
 from store.counting import invented
+from store.disk import is_full
 from store.files import Catalogue, Files
 from store.history import History
 from store.polls import clarifying
@@ -347,6 +348,8 @@ def _overview(context: PollContext, chosen: Sequence[Assistant]) -> PollingRepor
     batches, damaged = _batches(context)
     capped = (account.fault() for account in context.accounts(stands))
     faults = [*unread, *damaged, context.clock.fault(), *capped]
+    if is_full(context.settings.data_dir):
+        faults.append("The disk is full, so that nothing is polled: make room.")
     running: dict[str, int] = {}
     scheduled = False
     try:
