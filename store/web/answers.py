@@ -201,6 +201,11 @@ class Route(Struct, frozen=True, kw_only=True):
         return self.encode(view, query, self.function(view, query))
 
 
+def newest(view: View, **_: str) -> Hashable:
+    """Return the basis of what may follow from anything."""
+    return view.snapshot.generations.newest
+
+
 class _Kept(Struct, frozen=True, gc=False):
     """A body, its basis, the step of the snapshot that it was made from, and the bytes it takes."""
 
