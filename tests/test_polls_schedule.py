@@ -36,7 +36,7 @@ from processes import (
 from replaying import Replaying
 
 from store.history import History, HistoryError
-from store.polls.leases import held, leased
+from store.polls.locks import is_held, lock
 from store.polls.schedule import Schedule
 from store.settings import Settings, SettingsError
 
@@ -349,7 +349,7 @@ def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
     until(lambda: len(polls(data)) == 2)
     schedule.stop()
     schedule.stop()
-    assert not held(data / ".locks" / "schedule.lock")
+    assert not is_held(data / ".locks" / "schedule.lock")
 
 
 def test_a_schedule_fills_rounds(here: Here) -> None:
@@ -391,7 +391,7 @@ def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
     schedule, data, server = here
     assert stands(schedule) == (False, False)
     (data / ".locks").mkdir()
-    with leased(data / ".locks" / "schedule.lock"):
+    with lock(data / ".locks" / "schedule.lock"):
         schedule.start()
         time.sleep(0.3)
         assert not server.seen

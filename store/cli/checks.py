@@ -155,7 +155,7 @@ def _rewording(
     answered = {(category.wording(p.question), p.model) for p in polls if p.succeeded}
     unasked = [a for a in catalogue.assistants if (category.question, a.name) not in answered]
     if unasked and any(question != category.question for question, _ in answered):
-        costs = [cost_at_most(each, category) for each in unasked]
+        costs = [cost_at_most(each, category.question) for each in unasked]
         price = "at a price that models.json does not give"
         if None not in costs:
             price = f"for at most {sum(filter(None, costs)):.4f} USD"

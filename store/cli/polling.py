@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,6 +34,7 @@ from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from store.memory import Store
@@ -111,7 +111,7 @@ def poll(  # noqa: PLR0913 - a command's options
     max_usd: float | None,
     *,
     due: bool,
-    everything: bool,
+    everything: bool,  # noqa: ARG001 - what no SLUG means
     dry_run: bool,
     attempt: bool,
     show: bool,
@@ -158,7 +158,7 @@ def poll(  # noqa: PLR0913 - a command's options
         click.echo("\n".join(quote(calls, desk, files, is_due=due)))
         sys.exit(0)
     if not calls and not cancel and not any(files.open_of(a.name, desk.catalogue) for a in chosen):
-        click.echo("Nothing is due." if due else "Nothing was asked: all is clear enough.")
+        click.echo("Nothing is due." if due else "Nothing is to be asked.")
         sys.exit(0 if is_whole else 1)
     check_ready(desk, app_settings(), pretends=run.pretends)
     able = ready(desk, chosen)
@@ -265,7 +265,7 @@ def _desk(at: datetime | None, max_usd: float | None) -> tuple[Desk, BatchFiles]
 
 
 def _catalogue(directory: Path) -> Catalogue:
-    """Return the files of the data directory; those that say whom to ask and at what cost are good."""
+    """Return the data directory's files; those that say whom to ask and at what cost are good."""
     files = Files(directory)
     catalogue = files.scan()
     problems = [*catalogue.governing_errors]
@@ -306,18 +306,15 @@ def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> Mapping[str, Cate
 def _show(desk: Desk, files: BatchFiles, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
     stands, unread = desk.log.look(desk.catalogue)
-    faults = [
-        *_unread(desk, stands, unread, pretends=False),
-        desk.clock.fault(),
-        desk.budget.fault(),
-    ]
+    faults = [*_unread(desk, stands, unread, pretends=False)]
+    faults += [fault for fault in (desk.clock.fault(), desk.budget.fault()) if fault]
     is_scheduled = False
     statuses = []
     try:
         statuses = [status_of(assistant, desk, files, stands) for assistant in chosen]
         is_scheduled = is_held(desk.locks / LOCK)
     except OSError as error:
-        faults.append(f"Nothing can be asked: {error}.")
+        faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
     for line in (*statuses, *dict.fromkeys(filter(None, faults))):
         click.echo(line)
     today = rfc3339(desk.clock.now())[:10]

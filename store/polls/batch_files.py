@@ -7,7 +7,6 @@ stays a while: it says since when the assistant's batches are paused.
 from __future__ import annotations
 
 import errno
-import os
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -109,7 +108,7 @@ class BatchFiles:
             OSError: the folder cannot be looked into.
         """
         try:
-            names = [name for name in os.listdir(self._home) if name.endswith(".json")]
+            names = [path.name for path in self._home.iterdir() if path.suffix == ".json"]
         except FileNotFoundError:
             return []
         batches = [self._read(name) for name in names if not name.startswith(".")]

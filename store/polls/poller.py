@@ -137,9 +137,9 @@ class PollLog:
         category = catalogue.categories[slug]
         basis = (signatures, category, catalogue.withheld, catalogue.former_names)
         known = self._states.get(slug)
-        if None not in signatures and known and known[0] == basis:
-            if known[1].latest_time <= latest_time(now):
-                return known[1]
+        is_same = None not in signatures and known and known[0] == basis
+        if known and is_same and known[1].latest_time <= latest_time(now):
+            return known[1]
         states = states_of(self.history, slug, catalogue, now)
         self._states[slug] = basis, states
         return states
@@ -337,11 +337,12 @@ class Turn:
             except (HistoryError, OSError) as error:
                 log.error("%s about %s: %s", pair.assistant.name, pair.slug, error)  # noqa: TRY400
                 self.summary.fault = f"an answer could not be recorded: {error}"
-            self.summary.take_in(outcome)
+            else:
+                self.summary.take_in(outcome)
         self._done()
 
     def _with_pause(self, outcome: Outcome) -> Outcome:
-        """Return the outcome, as the reason for a pause if it is one failure to connect too many."""
+        """Return the outcome, with a pause if it is one failure to connect too many."""
         if outcome.poll.succeeded:
             self._out_of_reach = 0
         elif outcome.poll.failure in OUT_OF_REACH:

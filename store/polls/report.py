@@ -63,12 +63,11 @@ def status_of(
     parts += [f"its batches are paused {batch_pause}"] if assistant.batch and batch_pause else []
     parts += [f"spent today {spent:.2f} USD"] if spent else []
     parts.append(f"last success {answered or 'never'}")
-    parts += [f"paused {pause}"] if pause else []
-    parts += [_limit(assistant, desk)] if _limit(assistant, desk) else []
+    parts += filter(None, [_limit(assistant, desk)])
     failed = [time for state in states for time in state.failed_at]
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
-    wrong += [f"{name} is paused {pause}."] if pause else []
+    wrong += [f"{name} is paused {pause}"] if pause else []
     wrong += filter(None, [lack(assistant, desk.secret, desk.budget.daily_usd)])
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
     return AssistantStatus(name, tuple(parts), tuple(wrong))
@@ -83,7 +82,7 @@ def lack(
     except (Unready, SettingsError) as error:
         return f"{error}."
     if usd is not None and (missing := missing_prices(assistant)):
-        return f"{assistant.name}: models.json has no price of it to keep a limit by: {listed(missing)}."
+        return f"{assistant.name}: a limit of money needs {listed(missing)} in models.json."
     return None
 
 

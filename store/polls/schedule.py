@@ -180,7 +180,7 @@ class Schedule:
         for name in jobs.keys() - names:
             self._scheduler.remove_job(name)
             self._looks.pop(name, None)
-        for name, job in jobs.items():
+        for job in jobs.values():
             if job.next_run_time > now + timedelta(seconds=2 * self._settings.poll_tick):
                 job.modify(next_run_time=now)  # the clock was set back
         for name in sorted(names - jobs.keys()):

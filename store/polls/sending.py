@@ -66,7 +66,7 @@ class Sent(Struct, frozen=True):
 
 
 class Unsent(Struct, frozen=True):
-    """Nothing was sent; ``reason`` forbids it for all the assistant's questions, if there is one."""
+    """Nothing was sent; a ``reason`` forbids it for all the assistant's questions."""
 
     reason: str | None = None
 
@@ -153,7 +153,8 @@ class Sender:
         for attempt in range(1, self.limits.attempts + 1):
             if attempt > 1 and not charge.reserve():
                 return sent or Unsent()
-            if not self._pace.wait(self._stop) or (barred := self._barred(deadline)):
+            barred = None if self._pace.wait(self._stop) else Unsent()
+            if barred := barred or self._barred(deadline):
                 charge.settle(0)
                 return self._stopped(sent) if self._stop.is_set() else sent or barred
             deadline = min(deadline, self.elapsed() + self.limits.total)

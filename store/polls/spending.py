@@ -7,6 +7,7 @@ Amounts are whole micro-dollars: sums are exact.
 from __future__ import annotations
 
 import errno
+import os
 import threading
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Annotated
@@ -40,116 +41,7 @@ class DamagedSumError(OSError):
 
 
 class Reserve(Struct, frozen=True):
-    """An amount in micro-dollars that was taken on a UTC day."""
-
-    day: str
-    micros: int
-
-
-class Budget:
-    """What may still be spent, by all processes in a UTC day and by this run.
-
-    The day's sum stands in a file, changed under a lock, and is never taken to be less than what
-    is ``recorded`` of a day: in history, and reserved by open batches. What a killed process had
-    reserved stays taken that day. Without ``daily_usd`` nothing is written.
-    """
-
-    def __init__(
-        self,
-        directory: Path,
-        today: Callable[[], str],
-        recorded: Callable[[str], float],
-        daily_usd: float | None = None,
-        run_usd: float | None = None,
-    ) -> None:
-        self.daily_usd, self.run_usd = daily_usd, run_usd
-        self._directory = directory
-        self._today = today
-        self._recorded = recorded
-        self._run_spent = 0
-        self._mutex = threading.Lock()
-
-    def reserve(self, amount: int) -> Reserve | None:
-        """Take so many micro-dollars; ``None`` if that would pass a limit.
-
-        Raises:
-            OSError: the day's sum cannot be kept, so that nothing may be sent.
-        """
-        with self._mutex, self._locked():
-            spent = self._spent()
-            if self.limit(amount, spent.micros):
-                return None
-            self._write(Reserve(spent.day, spent.micros + amount))
-            self._run_spent += amount
-            return Reserve(spent.day, amount)
-
-    def settle(self, reserve: Reserve, cost: int) -> None:
-        """Replace what was reserved by the cost; it stays taken where that cannot be written.
-
-        A reserve of another day went with that day, and its cost is charged today.
-        """
-        with self._mutex, suppress(OSError), self._locked():
-            spent = self._spent()
-            back = reserve.micros if reserve.day == spent.day else 0
-            floor = micros(self._recorded(spent.day))
-            self._write(Reserve(spent.day, max(spent.micros + cost - back, floor)))
-            self._run_spent += cost - reserve.micros
-
-    def limit(self, amount: int, spent: int) -> str | None:
-        """Return which limit so many more micro-dollars would pass, and until when."""
-        if self.daily_usd is not None and spent + amount > micros(self.daily_usd):
-            return f"daily_usd {self.daily_usd:g} of site.json is reached until 00:00 UTC"
-        if self.run_usd is not None and self._run_spent + amount > micros(self.run_usd):
-            return f"--max-usd {self.run_usd:g} is reached"
-        return None
-
-    def reached(self, amount: int) -> str | None:
-        """Return the limit that so many more micro-dollars would pass now, as a state in words.
-
-        Raises:
-            OSError: the day's sum cannot be read.
-        """
-        return self.limit(amount, self._spent().micros if self.daily_usd is not None else 0)
-
-    def usd_today(self) -> float:
-        """Return what was spent or reserved today, in US dollars.
-
-        Raises:
-            OSError: the day's sum cannot be read.
-        """
-        return self._spent().micros / 1e6
-
-    def fault(self) -> str | None:
-        """Return why the sum cannot be kept, so that nothing can be asked."""
-        if self.daily_usd is None:
-            return None
-        try:
-            with self._locked():
-                spent = self._spent()
-                if (self._directory / SUM).exists():
-                    self._write(spent)
-        except OSError as error:
-            return f"daily_usd {self.daily_usd:g} of site.json cannot be kept: {error.strerror}."
-        return None
-
-    def _locked(self) -> AbstractContextManager[object]:
-        if self.daily_usd is None:
-            return nullcontext()
-        self._directory.mkdir(exist_ok=True)
-        return locked(self._directory)
-
-    def _spent(self) -> Reserve:
-        today, stored = self._today(), stored_sum(self._directory)
-        least = micros(self._recorded(today))
-        return Reserve(today, max(stored.micros if stored and stored.day == today else 0, least))
-
-    def _write(self, spent: Reserve) -> None:
-        if self.daily_usd is not None:
-            atomic_write(self._directory / SUM, msgspec.json.encode(spent))
-
-
-class _Sum(Struct):
-    """The file's content: a UTC date, and what was spent or reserved on it."""
+    """An amount in micro-dollars that was taken on a UTC day; in its file, that day's sum."""
 
     day: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$")]
     micros: Annotated[int, Meta(ge=0, le=10**18)]
@@ -163,12 +55,116 @@ def stored_sum(directory: Path) -> Reserve | None:
         OSError: it cannot be read.
     """
     try:
-        stored = msgspec.json.decode((directory / SUM).read_bytes(), type=_Sum)
+        return msgspec.json.decode((directory / SUM).read_bytes(), type=Reserve)
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError):
         raise DamagedSumError from None
-    return Reserve(stored.day, stored.micros)
+
+
+class Budget:
+    """What may still be spent: by all processes in a UTC day, and by this run.
+
+    The day's sum stands in a file, changed under a lock, and is never taken to be less than what
+    is ``recorded`` of a day: in history, and reserved by open batches. What a killed process had
+    reserved stays taken that day. Without ``daily_usd`` nothing is written. ``run_spent`` is in
+    micro-dollars.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        today: Callable[[], str],
+        recorded: Callable[[str], float],
+        daily_usd: float | None = None,
+        run_usd: float | None = None,
+    ) -> None:
+        self.daily_usd, self.run_usd = daily_usd, run_usd
+        self.run_spent = 0
+        self._directory = directory
+        self._today = today
+        self._recorded = recorded
+        self._mutex = threading.Lock()
+
+    def reserve(self, amount: int) -> Reserve | None:
+        """Take so many micro-dollars; ``None`` if that would pass a limit.
+
+        Raises:
+            OSError: the day's sum cannot be kept, so that nothing may be sent.
+        """
+        with self._mutex, self._locked():
+            if self.reached(amount):
+                return None
+            self.run_spent += amount
+            if self.daily_usd is None:
+                return Reserve(self._today(), amount)
+            spent = self._spent()
+            self._write(Reserve(spent.day, spent.micros + amount))
+            return Reserve(spent.day, amount)
+
+    def settle(self, reserve: Reserve, cost: int) -> None:
+        """Replace what was reserved by the cost; it stays taken where that cannot be written.
+
+        A reserve of another day went with that day, and its cost is charged today.
+        """
+        with self._mutex, suppress(OSError), self._locked():
+            self.run_spent += cost - reserve.micros
+            if self.daily_usd is not None:
+                spent = self._spent()
+                back = reserve.micros if reserve.day == spent.day else 0
+                least = micros(self._recorded(spent.day))
+                self._write(Reserve(spent.day, max(spent.micros + cost - back, least)))
+
+    def reached(self, amount: int) -> str | None:
+        """Return the limit that so many more micro-dollars would pass, as a state in words.
+
+        Raises:
+            OSError: the day's sum cannot be read.
+        """
+        day, run = self.daily_usd, self.run_usd
+        if day is not None and self._spent().micros + amount > micros(day):
+            return f"daily_usd {day:g} of site.json is reached until 00:00 UTC"
+        if run is not None and self.run_spent + amount > micros(run):
+            return f"--max-usd {run:g} is reached"
+        return None
+
+    def usd_today(self) -> float:
+        """Return what was spent or reserved today, in US dollars.
+
+        Raises:
+            OSError: the day's sum cannot be read.
+        """
+        return self._spent().micros / 1e6
+
+    def fault(self) -> str | None:
+        """Return why the sum cannot be kept, so that nothing can be asked; changes nothing."""
+        if self.daily_usd is None:
+            return None
+        path = self._directory / SUM
+        reason = None
+        try:
+            stored_sum(self._directory)
+        except OSError as error:
+            reason = error.strerror
+        if self._directory.exists() and not os.access(self._directory, os.W_OK):
+            reason = reason or os.strerror(errno.EACCES)
+        if path.exists() and not os.access(path, os.W_OK):
+            reason = reason or os.strerror(errno.EACCES)
+        return reason and f"daily_usd {self.daily_usd:g} of site.json cannot be kept: {reason}."
+
+    def _locked(self) -> AbstractContextManager[object]:
+        if self.daily_usd is None:
+            return nullcontext()
+        self._directory.mkdir(exist_ok=True)
+        return locked(self._directory)
+
+    def _spent(self) -> Reserve:
+        today, stored = self._today(), stored_sum(self._directory)
+        least = micros(self._recorded(today))
+        return Reserve(today, max(stored.micros if stored and stored.day == today else 0, least))
+
+    def _write(self, spent: Reserve) -> None:
+        atomic_write(self._directory / SUM, msgspec.json.encode(spent))
 
 
 class Charge:
@@ -184,11 +180,7 @@ class Charge:
         self._reserve: Reserve | None = None
 
     def reserve(self) -> bool:
-        """Take an attempt's highest cost; return whether it fits.
-
-        Raises:
-            OSError: the day's sum cannot be kept.
-        """
+        """Take an attempt's highest cost; return whether it fits, or raise ``OSError``."""
         self._reserve = self._budget.reserve(self.amount)
         return self._reserve is not None
 

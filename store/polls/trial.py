@@ -48,8 +48,6 @@ def attempt(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
     cost = price_of(plain, reply)
     price = "at a price that models.json does not give" if cost is None else f"{cost:.6f} USD"
     tier = f" in tier {reply.tier}" if assistant.tier else ""
-    return (
-        f"{name}: {reply.served_model or 'a model without a name'} answers{tier} "
-        f"after {sent.latency_ms} ms, {price}, its clock as this machine's",
-        True,
-    )
+    model = reply.served_model or "a model without a name"
+    sentence = f"{name}: {model} answers{tier} after {sent.latency_ms} ms, {price}"
+    return f"{sentence}, its clock as this machine's", True

@@ -13,7 +13,6 @@ from store.polls.locks import locks_in, turn
 from store.polls.poller import MOST, Desk, Summary, Turn
 from store.polls.prices import missing_prices
 from store.polls.spending import Budget
-from store.rankings.poll_states import Pause
 from store.times import rfc3339
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from store.polls.clocks import Clock
     from store.polls.due import DuePolls
     from store.polls.poller import PollLog, Record
+    from store.rankings.poll_states import Pause
     from store.records import Assistant
     from store.settings import Settings
 
@@ -121,9 +121,9 @@ def _ask(
     if result.pause and (result.pause.stated or not plan.through):
         result.summary.paused = str(result.pause)
         return
-    if plan.batch and assistant.batch and len(queue) >= WORTH_IT and not result.pause:
-        if _begin(desk, files, assistant, list(queue), stands, result, used_usd):
-            return
+    is_batch = plan.batch and assistant.batch and len(queue) >= WORTH_IT and not result.pause
+    if is_batch and _begin(desk, files, assistant, list(queue), stands, result, used_usd):
+        return
     ask = Turn(
         desk,
         desk.sender(assistant),
