@@ -37,10 +37,12 @@ from store.settings import SettingsError
 from store.times import rfc3339
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import FrameType
 
     from store.files import Catalogue
     from store.memory import Store
+    from store.records import Problem
     from store.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -83,6 +85,7 @@ class Schedule:
         self._looked_at = time.monotonic()
         self._kept_at = -math.inf
         self._fault: str | None = None
+        self._unsettled: Problem | None = None
         self._looks: dict[str, AssistantLook] = {}
         logging.getLogger("apscheduler").setLevel(logging.ERROR)  # each round has a line of ours
         self._scheduler = BackgroundScheduler(
@@ -103,11 +106,11 @@ class Schedule:
         now, elapsed = self._clock.now(), time.monotonic()
         looks = self._looks.copy()
         pauses = {
-            n: look.pause for n, look in looks.items() if look.pause and look.pause.until > now
+            name: look.pause
+            for name, look in sorted(looks.items())
+            if look.pause and look.pause.until > now
         }
-        reasons = [
-            f"{n} is paused {p}" for n, p in sorted(pauses.items()) if not looks[n].is_capped
-        ]
+        reasons = [f"{n} is paused {p}." for n, p in pauses.items() if not looks[n].is_capped]
         reasons += [reason for _, look in sorted(looks.items()) for reason in look.reasons]
         reasons += filter(None, (self._closing.reason, self._fault))
         for name, look in sorted(looks.items()):
@@ -173,6 +176,9 @@ class Schedule:
     def _keep_jobs(self) -> None:
         """Give every assistant a job, also one that is gone while a batch of it is open."""
         self._store.keep_current()
+        if (unsettled := self._store.snapshot.unsettled) and unsettled != self._unsettled:
+            log.warning("nothing is polled until this is mended: %s", unsettled)
+        self._unsettled = unsettled
         names = {assistant.name for assistant in self._store.snapshot.catalogue.assistants}
         names |= {batch.assistant.name for batch in self._files.all() if batch.is_open}
         now = datetime.now(UTC)
@@ -184,7 +190,7 @@ class Schedule:
             if job.next_run_time > now + timedelta(seconds=2 * self._settings.poll_tick):
                 job.modify(next_run_time=now)  # the clock was set back
         for name in sorted(names - jobs.keys()):
-            self._looks[name] = AssistantLook(idle_since=time.monotonic())
+            self._looks[name] = AssistantLook(name, idle_since=time.monotonic())
             self._scheduler.add_job(
                 self._job,
                 "interval",
@@ -196,27 +202,24 @@ class Schedule:
 
     def _job(self, name: str) -> None:
         """Look after one assistant; while that lasts, its job is not idle."""
-        look = self._looks.setdefault(name, AssistantLook(idle_since=0))
-        unsettled = self._store.snapshot.unsettled
-        if self._stop.is_set() or look.resumes_at > time.monotonic() or unsettled:
+        look = self._looks.setdefault(name, AssistantLook(name))
+        is_resting = look.resumes_at > time.monotonic()
+        if self._stop.is_set() or is_resting or self._store.snapshot.unsettled:
             look.idle_since = time.monotonic()
-            look.tell(
-                name, (f"Nothing is polled until this is mended: {unsettled}",) * bool(unsettled)
-            )
             return
         look.idle_since = math.inf
         try:
             self._take_turn(name, look)
         except (Unready, SettingsError) as error:
-            look.tell(name, (f"{error}.",))
+            look.tell({f"{error}": f"{name} lacks what it needs to be asked; see the log."})
         except (HistoryError, OSError) as error:
-            look.tell(name, (f"{name} is not asked: {error}.",))
-        except Exception as error:  # what it was paid for may not have been recorded
+            public = f"{name} is not asked: history or .locks cannot be used; see the log."
+            look.tell({f"it is not asked: {error}": public})
+        except Exception:  # what it was paid for may not have been recorded
             log.exception("polling %s failed unexpectedly", name)
             look.resumes_at = time.monotonic() + HOUR
-            look.tell(
-                name, (f"{name} is not asked for an hour: {type(error).__name__}; see the log.",)
-            )
+            public = f"{name} is not asked for an hour after a fault of the program; see the log."
+            look.tell({"it is not asked for an hour": public})
         finally:
             look.idle_since = time.monotonic()
 
@@ -235,9 +238,9 @@ class Schedule:
             return
         summary = result.summary
         if summary.polled or result.batched:
-            log.info("%s: %s", name, _in_words(result))
-        look.due = result.due
-        look.follow(name, result, self._clock.now(), is_followed=plan.follow)
+            level = logging.WARNING if summary.reasons else logging.INFO
+            log.log(level, "%s: %s", name, _in_words(result))
+        look.take_in(result, self._clock.now(), is_followed=plan.follow)
 
     def _desk(self, catalogue: Catalogue) -> Desk:
         return desk_of(
@@ -252,48 +255,59 @@ class Schedule:
 
 
 class AssistantLook(Struct):
-    """What a job found when it last looked after its assistant.
+    """What a job found when it last looked after its assistant; anybody may read it.
 
     ``pause`` is why it is left alone, ``is_capped`` if by a limit of money, which is no fault.
-    ``reasons`` need a person; of ``wrong`` those that two looks in a row have.
+    ``faults`` need a person: what the log says of each, and what anybody may read.
     """
 
-    idle_since: float
+    name: str
+    idle_since: float = 0
     turns: int = 0
     due: int = 0
     resumes_at: float = -math.inf
     pause: Pause | None = None
     is_capped: bool = False
-    reasons: tuple[str, ...] = ()
+    faults: Mapping[str, str] = {}
     wrong: tuple[str, ...] = ()
 
-    def tell(self, name: str, reasons: tuple[str, ...]) -> None:
-        """Take in what needs a person; each is logged once."""
-        for reason in reasons:
-            if reason not in self.reasons:
-                log.warning("%s: %s", name, reason)
-        self.reasons = reasons
+    @property
+    def reasons(self) -> list[str]:
+        """What needs a person, in our own words."""
+        return list(dict.fromkeys(self.faults.values()))
 
-    def follow(self, name: str, result: TurnResult, now: datetime, *, is_followed: bool) -> None:
+    def tell(self, faults: Mapping[str, str]) -> None:
+        """Take in what needs a person; each is logged once."""
+        for sentence in faults.keys() - self.faults.keys():
+            log.warning("%s: %s", self.name, sentence)
+        self.faults = faults
+
+    def take_in(self, result: TurnResult, now: datetime, *, is_followed: bool) -> None:
         """Take in what a turn came to."""
-        summary, before = result.summary, self.pause
-        self.pause = result.pause if summary.paused else None
+        summary, pause = result.summary, result.pause
+        self.due = result.due
         self.is_capped = bool(summary.limit)
         if summary.limit:
             midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-            self.pause = Pause(midnight, summary.limit)
-        if self.pause and self.pause != before:
-            log.info("%s is paused %s", name, self.pause)
-        lasting = tuple(sentence for sentence in result.wrong if sentence in self.wrong)
-        if is_followed:
+            pause = Pause(midnight, summary.limit)
+        public = pause.public if pause and not self.is_capped else pause
+        if pause and public != self.pause:
+            log.log(
+                logging.INFO if self.is_capped else logging.WARNING,
+                "%s is paused %s",
+                self.name,
+                pause,
+            )
+        self.pause = public
+        faults = {summary.fault: summary.fault} if summary.fault else {}
+        for outcome, reason in summary.reasons.items():
+            if outcome == LEFT:
+                faults[reason] = f"Some of what is due is not asked: {reason}."
+        if is_followed:  # a line may fail once
+            lasting = [sentence for sentence in result.wrong if sentence in self.wrong]
             self.wrong = tuple(result.wrong)
-        reasons = [summary.fault] if summary.fault else []
-        reasons += [
-            f"Some of what is due is not asked: {r}."
-            for w, r in summary.reasons.items()
-            if w == LEFT
-        ]
-        self.tell(name, (*reasons, *(lasting if is_followed else ())))
+            faults |= dict.fromkeys(lasting, f"A batch of {self.name} has a fault; see the log.")
+        self.tell(faults)
 
 
 def _in_words(result: TurnResult) -> str:
