@@ -238,9 +238,10 @@ def test_a_past_day_follows_curation_withholding_and_new_polls(tmp_path: Path) -
 
 
 def test_the_day_of_a_poll_is_known_as_soon_as_its_ranking_is(tmp_path: Path) -> None:
-    """Also while what is over all categories is a moment behind."""
+    """All of a snapshot is of one derivation."""
     app = app_over(write_data(tmp_path, polls=[answered("A", ["x"], "2026-10-01T06:00:00Z")]))
     app.extensions["store"].record([answered("A", ["y"])], "2026-10-05T06:00:00Z")
+    app.extensions["store"].reload()
     client = app.test_client()
     now, then = (client.get(f"{CRM}{query}").get_json() for query in ("", "?asOf=2026-10-05"))
     assert then == {**now, "asOf": "2026-10-05", "final": False}

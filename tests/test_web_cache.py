@@ -156,7 +156,7 @@ def test_bodies_hold_no_old_snapshots(tmp_path: Path) -> None:
             assert client.get(path).status_code == 200
         old.append(weakref.ref(store.snapshot))
         store.record([answered("A", ["X"])], f"2026-11-{day}T06:00:00Z")
-        store.flush()
+        store.reload()
     gc.collect()
     assert [ref() for ref in old] == [None] * len(old)
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from store.counting import LineIndex
     from store.rankings.products import ProductProfile
     from store.records import Poll
-    from store.snapshot import LineIndex
 
 CATEGORIES = {"crm-software": {"title": "Best CRM software"}, "vpn": {"title": "Best VPN"}}
 

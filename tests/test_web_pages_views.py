@@ -7,11 +7,9 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
-from builders import BASE_URL, answered, app_over, append, failed, view_of, write_data, write_json
+from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
 
-from store.web.pages import contexts
 from store.web.pages.rendering import PageRenderer
 
 if TYPE_CHECKING:
@@ -71,7 +69,7 @@ def test_a_poll_of_one_category_leaves_the_pages_of_others_as_they_are(
     paths = ("/best/vpn", "/product/mullvad", "/product/mullvad/polls", "/feeds/best/vpn.atom")
     before = [client.get(path).data for path in paths]
     store.record([answered("B", ["Attio"])], "2026-10-26T06:00:00Z")
-    store.flush()
+    store.reload()
 
     def fail(*_: object, **__: object) -> str:
         raise AssertionError
@@ -164,7 +162,7 @@ def test_a_category_that_nobody_has_answered_for_long_says_so(directory: Path) -
     client, store = app.test_client(), app.extensions["store"]
     for time, is_old in (("2026-11-18T06:00:00Z", False), ("2026-11-19T06:00:00Z", True)):
         store.record([answered("B", ["Mullvad"], time, slug="vpn")], time)
-        store.flush()
+        store.reload()
         page = client.get("/best/crm-software")
         assert ("No assistant has answered this since 2026-10-19" in page.text) == is_old
     assert "elsewhere polls go up to" in page.text
@@ -352,15 +350,6 @@ def test_a_retired_models_polls_stay_in_the_evidence(tmp_path: Path) -> None:
     reader = app_over(tmp_path).test_client()
     assert "Old" not in reader.get("/best/crm-software").text.partition("<main")[2]
     assert ">Old<" in reader.get("/product/x/polls").text
-
-
-def test_an_overview_behind_the_rest_is_survived(directory: Path) -> None:
-    """Between a poll and the next flush, a change of a product that has gone is left out."""
-    snapshot = app_over(directory).extensions["store"].snapshot
-    assert len(list(contexts.pick_changes(snapshot.summary.changes, snapshot))) == 2
-    gone = msgspec.structs.replace(snapshot, products={})
-    assert list(contexts.pick_changes(snapshot.summary.changes, gone)) == []
-    assert contexts.home(view_of(gone))["together"] == []
 
 
 def test_a_category_page_says_how_sure_it_is(tmp_path: Path) -> None:

@@ -164,6 +164,7 @@ def poll(  # noqa: PLR0913 - a command's options
     able = ready(desk, chosen)
     is_well = summarise(carry_out(_with(run, assistants=able, length=len(calls))))
     if until_clear:
+        current_app.extensions["store"].reload()
         click.echo(clarifying.levels(known, _standing_of()))
     sys.exit(0 if is_well and is_whole and len(able) == len(chosen) else 1)
 
@@ -185,7 +186,13 @@ def _choose(
     """Return every call that there may be, and the run with what decides which there are."""
     desk = run.desk
     if until_clear:
+        store: Store = current_app.extensions["store"]
         standing_of = _standing_of()
+
+        def look() -> DuePolls:
+            store.reload()
+            return desk.log.look(desk.catalogue)[0]
+
         calls = clarifying.at_most(known, until_clear, standing_of)
         return calls, _with(
             run,
@@ -193,7 +200,7 @@ def _choose(
                 list({pair.key: pair for pair in calls}.values()),
                 until_clear,
                 standing_of,
-                lambda: desk.log.look(desk.catalogue)[0],
+                look,
             ),
         )
     if due:
@@ -211,7 +218,6 @@ def _standing_of() -> clarifying.StandingOf:
     store: Store = current_app.extensions["store"]
 
     def standing_of(slug: str) -> clarifying.Standing:
-        store.reload()
         return clarifying.Standing.of(store.snapshot.leaderboards.get(slug))
 
     return standing_of

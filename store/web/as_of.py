@@ -19,10 +19,11 @@ from store.rankings import aggregates, leaderboards
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from store.counting import LineIndex
     from store.ledger import Entry
     from store.rankings.leaderboards import Leaderboard
     from store.records import Poll
-    from store.snapshot import LineIndex, Snapshot
+    from store.snapshot import Snapshot
 
     Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
 
