@@ -24,7 +24,8 @@ In a test's own process ``broken`` makes every answer a 503, and ``dated`` is th
 
 ``{"clock": {"at": seconds}}`` sets its clock.
 
-``GET /told`` says what it knows: bills by question, batches, and every request so far.
+``GET /finish`` lets every batch end as if it had been looked at, ``GET /told`` says what it
+knows: bills by question, batches, and every request so far.
 """
 
 from __future__ import annotations
@@ -113,12 +114,17 @@ class Handler(DirectHandler):
         """What the server knows."""
         return self.server_.book
 
-    def do_GET(self) -> None:  # noqa: N802 - the base class calls it so
+    def do_GET(self) -> None:  # noqa: N802, PLR0911 - the base class calls it so
         """A look at a batch, a list, results, or what a test wants to know."""
         path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
         with self.server_.lock:
             if path == "/told":
                 return self._json(200, self.book)
+            if path == "/finish":
+                for batch in self.book["batches"].values():
+                    self._pass_time(batch)
+                self.server_.keep()
+                return self._json(200, {})
             self._note("GET")
             if self.server_.broken:
                 return self._json(503, {"error": {"message": "broken"}})

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from processes import write_real
@@ -22,8 +20,13 @@ from store.polls.due import Pair, Rounds
 from store.polls.poller import Desk, PollLog
 from store.polls.sending import Limits
 from store.polls.turns import Plan, TurnResult, desk_of, take_turn
-from store.records import Poll
 from store.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from store.records import Poll
 
 CANARY = "sk-canary-4f1d9a"
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
@@ -34,7 +37,9 @@ class PollingDesk:
 
     def __init__(self, directory: Path, url: str, count: int = 3, **fields: Any) -> None:
         self.slugs = [f"c-{n:03}" for n in range(count)]
-        self.directory = write_real(directory, url, self.slugs, **fields)
+        self.directory = directory
+        if not directory.exists():  # a process that was just started finds one
+            write_real(directory, url, self.slugs, **fields)
         self.now = NOW
         self.limits = Limits(attempts=1)
         self.stop = threading.Event()

@@ -107,7 +107,7 @@ def sdk(module: str, install: str = EXTRA) -> Any:
     return pytest.importorskip(module, reason=f"{module} is not installed: {install}")
 
 
-def assistant_of(api: str) -> Assistant:
+def assistant_of(api: Any) -> Assistant:
     """An assistant that is asked in batches."""
     host = "api.x.ai" if api == "xai" else "127.0.0.1:9"
     base: dict[str, Any] = {"name": "A", "model": "m", "base_url": f"http://{host}/v1"}

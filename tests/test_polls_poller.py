@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from datetime import datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +24,7 @@ from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

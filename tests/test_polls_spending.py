@@ -205,7 +205,7 @@ def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, content: bytes) -> 
     day = Day()
     day.spent = 0.0009
     budget = day.budget(tmp_path)
-    with pytest.raises(DamagedSumError, match="is damaged. Delete it, and what history"):
+    with pytest.raises(DamagedSumError, match=r"is damaged\. Delete it, and what history"):
         budget.reserve(1)
     assert "cannot be kept: .locks/spent.json is damaged." in (budget.fault() or "")
     assert path.read_bytes() == content

@@ -141,6 +141,8 @@ def _ask_one(
         looked_at = sum(turn.summary.outcomes.values()) + turn.batched
         if run.cancel or not looked_at or (plan.waiting is not None and not plan.waiting):
             return
+    for _ in plan.waiting or ():
+        result.summary.count(LEFT)
 
 
 def check_ready(desk: Desk, settings: Settings, *, pretends: bool) -> None:

@@ -156,7 +156,7 @@ def poll(  # noqa: PLR0913 - a command's options
         calls, run = [], _with(run, passes=None, cancel=True)
     if dry_run:
         click.echo("\n".join(quote(calls, desk, files, is_due=due)))
-        sys.exit(0)
+        sys.exit(0 if is_whole else 1)
     if not calls and not cancel and not any(files.open_of(a.name, desk.catalogue) for a in chosen):
         click.echo("Nothing is due." if due else "Nothing is to be asked.")
         sys.exit(0 if is_whole else 1)

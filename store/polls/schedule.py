@@ -49,6 +49,8 @@ log = logging.getLogger(__name__)
 
 LOCK = "schedule.lock"
 DAY = 86_400
+STOP_TIMEOUT = 8.0
+"""Seconds that a stopping process gives its last polls to be recorded."""
 HOUR = 3600.0
 """Seconds without polls after a fault of the program: it may be met again, and paid for."""
 FOLLOW_TURNS = 5
@@ -84,6 +86,7 @@ class Schedule:
         self._is_elected = False
         self._looked_at = time.monotonic()
         self._kept_at = -math.inf
+        self._busy: set[str] = set()
         self._fault: str | None = None
         self._unsettled: Problem | None = None
         self._looks: dict[str, AssistantLook] = {}
@@ -129,7 +132,12 @@ class Schedule:
         """End every wait and poll; what is under way is recorded before this returns."""
         self._stop.set()
         if self._scheduler.running:
-            self._scheduler.shutdown()
+            # waiting in there would keep the scheduler's locks from the jobs that are to end
+            self._scheduler.shutdown(wait=False)
+        end = time.monotonic() + STOP_TIMEOUT
+        while self._busy and time.monotonic() < end:
+            time.sleep(0.02)
+        self._is_elected = False
         self._elected.close()
 
     def stop_on(self, *signals: signal.Signals) -> None:
@@ -149,20 +157,26 @@ class Schedule:
     def _look(self) -> None:
         """Try to be the one process that polls; as such, keep the jobs and close days."""
         self._looked_at = time.monotonic()
+        self._busy.add(LOCK)
         try:
+            if self._stop.is_set():
+                return
             if not self._is_elected:
                 self._stand_for_election()
+                self._fault = None
             if self._is_elected and self._looked_at >= self._kept_at + self._settings.poll_tick:
                 self._kept_at = self._looked_at
                 self._keep_jobs()
                 self._closing.look(confirmed_time(self._clock, self._store.snapshot.catalogue))
-            self._fault = None
+                self._fault = None
         except Exception as error:  # any would end all polling, unseen
             reason = getattr(error, "strerror", None) or type(error).__name__
             fault = f"Polling on schedule has a fault ({reason}); the log says more."
             if fault != self._fault:
                 log.exception("polling on schedule has a fault, and goes on when it can")
             self._fault = fault
+        finally:
+            self._busy.discard(LOCK)
 
     def _stand_for_election(self) -> None:
         with ExitStack() as attempt:
@@ -208,6 +222,7 @@ class Schedule:
             look.idle_since = time.monotonic()
             return
         look.idle_since = math.inf
+        self._busy.add(name)
         try:
             self._take_turn(name, look)
         except (Unready, SettingsError) as error:
@@ -221,6 +236,7 @@ class Schedule:
             public = f"{name} is not asked for an hour after a fault of the program; see the log."
             look.tell({"it is not asked for an hour": public})
         finally:
+            self._busy.discard(name)
             look.idle_since = time.monotonic()
 
     def _take_turn(self, name: str, look: AssistantLook) -> None:

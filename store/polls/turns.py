@@ -119,7 +119,8 @@ def _ask(
     result.due = len(queue)
     result.pause = stands.pause_of(name, now)
     if result.pause and (result.pause.stated or not plan.through):
-        result.summary.paused = str(result.pause)
+        way = f'; `flask poll --due --model "{name}"` asks one question first'
+        result.summary.paused = f"{result.pause}{'' if result.pause.stated else way}"
         return
     is_batch = plan.batch and assistant.batch and len(queue) >= WORTH_IT and not result.pause
     if is_batch and _begin(desk, files, assistant, list(queue), stands, result, used_usd):
