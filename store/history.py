@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.chains import FOLDER, HEADS, LEDGER, LedgerError
 from store.disk import (
     Signature,
     check_regular,
@@ -28,9 +29,8 @@ from store.disk import (
     signature_of,
     sync_directory,
 )
-from store.ledger import FOLDER, HEADS, LEDGER, Ledger, LedgerError
-from store.line_codec import decode_line, encode_line, has_valid_checksum
-from store.proof import Proof
+from store.ledger import Ledger, Proof
+from store.line_codec import decode_line, encode_line, has_valid_checksum, stamp, whole_lines
 from store.records import Problem
 from store.times import rfc3339
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from store.ledger import Entry
+    from store.chains import Entry
     from store.records import Poll
 
 _LONGEST = 200
@@ -93,6 +93,7 @@ class History:
 
     decode = staticmethod(decode_line)
     is_intact = staticmethod(has_valid_checksum)
+    stamp = staticmethod(stamp)
 
     def __init__(self, directory: Path) -> None:
         self.ledger = Ledger()
@@ -161,8 +162,8 @@ class History:
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
-        tail = data[self.ledger.last(slug).bytes :]
-        entries = tuple(self.ledger.open_entries(slug, tail))
+        tail = whole_lines(data)[self.ledger.last(slug).lines :]
+        entries = tuple(self.ledger.open_entries(slug, map(self.stamp, tail)))
         return Log(slug, tuple(polls), tuple(problems), signature_of(found), entries)
 
     def remembered(self) -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 import pytest
-from builders import answered, app_over, write_data
+from builders import answered, app_over, write_data, write_json
 from faults import UnreadableFiles, replace_os
 from test_cli_naming import answers, history
+
+from store.disk import locked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +35,7 @@ def test_a_withheld_poll_is_shown_without_its_texts_and_counts_nowhere(directory
     args = ["withhold", POLLS[1].id, "--reason", "Insults a person"]
     done = shell.invoke(args=args)
     assert done.exit_code == 0, done.output
-    assert "Withheld: B on crm-software, 2026-11-02T06:00:01Z." in done.stderr
+    assert "Withheld: B on crm-software, 2026-11-02T06:00:01Z; see withheld.json." in done.stdout
     text = (directory / "withheld.json").read_text(encoding="utf-8")
     written = json.loads(text)
     assert written["withheld"][POLLS[1].id]["reason"] == "Insults a person"
@@ -45,7 +47,7 @@ def test_a_withheld_poll_is_shown_without_its_texts_and_counts_nowhere(directory
     assert client.get("/api/v1/product/a-slur.json").status_code == 404
     assert history(directory) == kept
     assert "is withheld already" in shell.invoke(args=args).output
-    subprocess.run(["git", "apply", "-R"], cwd=directory, input=done.stdout.encode(), check=True)
+    write_json(directory / "withheld.json", {"version": 1, "withheld": {}})
     assert answers(directory) == before
 
 
@@ -56,6 +58,20 @@ def test_a_second_one_is_written_below_the_first(directory: Path) -> None:
         assert shell.invoke(args=["withhold", poll.id, "--reason", "x"]).exit_code == 0
     withheld = json.loads((directory / "withheld.json").read_text(encoding="utf-8"))["withheld"]
     assert list(withheld) == [poll.id for poll in POLLS]
+
+
+def test_of_two_at_once_neither_is_lost(directory: Path) -> None:
+    """The second waits until the first has written: else a withheld text would reappear."""
+    shell = app_over(directory).test_cli_runner()
+    with ThreadPoolExecutor() as pool, locked(directory):
+        record = json.loads((directory / "withheld.json").read_text(encoding="utf-8"))
+        second = pool.submit(shell.invoke, args=["withhold", POLLS[0].id, "--reason", "x"])
+        wait([second], timeout=0.5)
+        record["withheld"][POLLS[1].id] = {"reason": "y", "date": "2026-11-03"}
+        write_json(directory / "withheld.json", record)
+    assert second.result().exit_code == 0
+    withheld = json.loads((directory / "withheld.json").read_text(encoding="utf-8"))["withheld"]
+    assert withheld.keys() == {poll.id for poll in POLLS}
 
 
 @pytest.mark.parametrize(

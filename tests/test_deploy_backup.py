@@ -23,7 +23,7 @@ from builders import answered, append
 from deployed import Unit, printed
 from processes import flask, polls, provider, started, until, write_real
 
-from store.proof import Proof
+from store.ledger import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

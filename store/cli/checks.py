@@ -12,6 +12,7 @@ from store.polls.asking import cost_at_most
 from store.rankings import wordings
 from store.rankings.sentences import listed
 from store.records import Poll, Problem, Severity
+from store.search.words import words_of
 from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
             message = f'"for {category.subject}" stands in verdicts: a topic {fault}'
             yield files.problem_at(f"categories/{slug}.json", key, message, "warning")
     yield from _topics(catalogue, files)
+    yield from _misleading_aliases(catalogue, files)
     site = catalogue.site
     if site.poll_every_days > _LONGEST_ROUND:
         message = (
@@ -49,6 +51,18 @@ def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     if site.drop_after_days < site.stale_after_days:
         message = "answers are dropped before they are called stale; it should be the later"
         yield files.problem_at("site.json", ("drop_after_days",), message, "warning")
+
+
+def _misleading_aliases(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+    """Aliases that are another category's title: searches for that would find this one."""
+    owners = {words_of(category.title): slug for slug, category in catalogue.categories.items()}
+    for slug, category in catalogue.categories.items():
+        for i, alias in enumerate(category.aliases):
+            owner = owners.get(words_of(alias), slug)
+            if owner != slug:
+                message = f'"{alias}" is the title of {owner}; searches for that would come here'
+                path = f"categories/{slug}.json"
+                yield files.problem_at(path, ("aliases", i), message, "warning")
 
 
 def _topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:

@@ -14,11 +14,11 @@ from flask import current_app
 from flask.cli import with_appcontext
 from msgspec.structs import replace
 
+from store.chains import FOLDER as PROOF
+from store.chains import LEDGER
 from store.cli import schemas, unknown_category
 from store.data_file import FOLDERS, SINGLE
 from store.last_good import FOLDER
-from store.ledger import FOLDER as PROOF
-from store.ledger import LEDGER
 from store.records import Topics
 from store.settings import SHIPPED_DATA
 from store.snapshot import TOPICS

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import structs
 
-from store.search.inverted_index import Document, InvertedIndex, Posting, Title
+from store.search.inverted_index import Document, InvertedIndex, Posting
 from store.search.nearness import Compare, Likeness, Nearness, NearnessIndex, fused
 from store.search.query import Match, ParsedQuery, parse_query
 from store.search.scoring import score
@@ -34,13 +34,11 @@ __all__ = [
     "SURE",
     "Compare",
     "Document",
-    "Explanation",
     "Hit",
     "Hits",
     "Index",
     "Kind",
     "Label",
-    "Reason",
 ]
 
 CATEGORY_CUT = 0.5
@@ -117,25 +115,6 @@ class Hits(NamedTuple):
     is_final: bool = True
 
 
-class Reason(NamedTuple):
-    """Words of a query, what they were taken for in a title, how alike that is, their weight."""
-
-    asked: str
-    told: str
-    likeness: float
-    weight: float
-
-
-class Explanation(NamedTuple):
-    """Why a title was found: its array, its score by words alone, and every word that counted."""
-
-    kind: Kind
-    slug: str
-    title: str
-    score: float
-    reasons: tuple[Reason, ...]
-
-
 class _Arrays(NamedTuple):
     """What an index is built of."""
 
@@ -197,11 +176,11 @@ class Index:
         synonyms, ordinary = arrays.synonyms, arrays.ordinary
         if categories != before.given[0]:
             arrays = arrays._replace(
-                categories=InvertedIndex(categories, ordinary, synonyms, arrays.categories),
+                categories=arrays.categories.update(categories),
                 nearness=NearnessIndex(categories, synonyms, arrays.nearness),
             )
         if brands != before.given[1]:
-            arrays = arrays._replace(brands=InvertedIndex(brands, ordinary, None, arrays.brands))
+            arrays = arrays._replace(brands=arrays.brands.update(brands))
         return arrays
 
     @property
@@ -260,20 +239,6 @@ class Index:
                     categories, related = _ordered(categories, titled, fused(near, likeness))
         hits = _best(categories, limit), _best(brands, limit)
         return Hits(*hits, tuple(related[:MOST_RELATED]), likeness is not None)
-
-    def explain(self, query: str, limit: int = 3) -> list[Explanation]:
-        """Return why titles are found by their words, the best `limit` of each array."""
-        arrays: tuple[tuple[Kind, InvertedIndex], ...] = (
-            ("categories", self._categories),
-            ("brands", self._brands),
-        )
-        return [each for kind, index in arrays for each in _explained(query, kind, index, limit)]
-
-    def explain_nearness(self, query: str, limit: int = 3) -> dict[str, dict[str, float]]:
-        """Return what each shared word, by its root, adds to the categories nearest in meaning."""
-        words = self._spelt(words_of(query))
-        nearest = self._nearness.nearest(words, limit)
-        return {slug: self._nearness.shared(words, slug) for slug in nearest.shares}
 
     def _spelt(self, words: Words) -> Words:
         """Return the words with typing mistakes mended."""
@@ -380,33 +345,6 @@ def _find(text: str, index: InvertedIndex, cut: float) -> dict[str, float]:
     return scores
 
 
-def _explained(text: str, kind: Kind, index: InvertedIndex, limit: int) -> list[Explanation]:
-    """Return why the best titles of one array are found, one title for each slug."""
-    if not (words := words_of(text)):
-        return []
-    query = parse_query(words, index)
-    best: dict[str, Explanation] = {}
-    for number, found in _finalists(query, index).items():
-        title = index.titles[number]
-        points = round(min(score(query, title, found), 1.0), 3)
-        if title.slug not in best or points > best[title.slug].score:
-            reasons = sorted(_reason(match, place, words, query, title) for match, place in found)
-            once = {(each.asked, each.told): each for each in reasons}  # the likeliest is last
-            shown = tuple(once.values())
-            best[title.slug] = Explanation(kind, title.slug, title.text, points, shown)
-    return sorted(best.values(), key=lambda each: (-each.score, each.slug))[:limit]
-
-
-def _reason(match: Match, place: Posting, words: Words, query: ParsedQuery, title: Title) -> Reason:
-    told = title.text.split()
-    return Reason(
-        " ".join(words[i] for i in match.asked),
-        " ".join(told[i] for i in place.words),
-        round(match.likeness, 3),
-        round(sum(query.weights[i] for i in match.asked), 3),
-    )
-
-
 def _finalists(query: ParsedQuery, index: InvertedIndex) -> dict[int, list[tuple[Match, Posting]]]:
     """Return the likeliest candidates, each with the postings found in it.
 
@@ -420,13 +358,10 @@ def _finalists(query: ParsedQuery, index: InvertedIndex) -> dict[int, list[tuple
         for place in match.postings:
             worth[place.title] = worth.get(place.title, 0) + points
     titles = index.titles
-    rough = {n: points / (1 + titles[n].weight) for n, points in worth.items()}
-    least = PROMISING * max(rough.values(), default=0)
-    likely = sorted(
-        [n for n, points in rough.items() if points >= least],
-        key=lambda n: (-rough[n], titles[n].slug, titles[n].text),
-    )
-    found: dict[int, list[tuple[Match, Posting]]] = {n: [] for n in likely[:FINALISTS]}
+    rough = [(points / (1 + titles[key].weight), key) for key, points in worth.items()]
+    least = PROMISING * max(rough, default=(0, 0))[0]
+    likely = sorted([each for each in rough if each[0] >= least], reverse=True)
+    found: dict[int, list[tuple[Match, Posting]]] = {key: [] for _, key in likely[:FINALISTS]}
     for match in query.matches:
         for place in _places(match.postings, found):
             found[place.title].append((match, place))

@@ -94,16 +94,6 @@ class NearnessIndex:
         """Tell whether a bag holds a word or one of the same root."""
         return root(word) in self._postings
 
-    def shared(self, words: Words, slug: str) -> dict[str, float]:
-        """Return the roots that a text shares with a category, and what each adds, most first."""
-        number = self._slugs.index(slug)
-        added = {}
-        for word, share in _asked(words).items():
-            numbers, weights = self._postings.get(word, ((), ()))
-            if number in numbers:
-                added[word] = round(share * weights[numbers.index(number)], 3)
-        return dict(sorted(added.items(), key=lambda each: -each[1]))
-
     def nearest(self, words: Words, most: int) -> Nearness:
         """Return the categories nearest to a text, at most so many."""
         scores: defaultdict[int, float] = defaultdict(float)

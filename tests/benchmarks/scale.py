@@ -23,10 +23,10 @@ if __name__ == "__main__":
 
 from store.data_file import GOVERNING
 from store.files import Files
+from store.ledger import Proof
 from store.line_codec import encode_line
 from store.polls.asking import ask_sample
 from store.polls.due import Pair
-from store.proof import Proof
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
