@@ -94,6 +94,9 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
 
+_BATCHES = msgspec.json.Decoder(Batch)
+
+
 class BatchFiles:
     """The batches of one data directory."""
 
@@ -184,6 +187,6 @@ class BatchFiles:
 
     def _read(self, name: str) -> Batch:
         try:
-            return msgspec.json.decode((self._home / name).read_bytes(), type=Batch)
+            return _BATCHES.decode((self._home / name).read_bytes())
         except (ValueError, RecursionError):
             raise BatchFileError(name) from None

@@ -47,6 +47,9 @@ class Reserve(Struct, frozen=True):
     micros: Annotated[int, Meta(ge=0, le=10**18)]
 
 
+_SUMS = msgspec.json.Decoder(Reserve)
+
+
 def stored_sum(directory: Path) -> Reserve | None:
     """Return the sum in its file, of whatever day; ``None`` if there is none.
 
@@ -55,7 +58,7 @@ def stored_sum(directory: Path) -> Reserve | None:
         OSError: it cannot be read.
     """
     try:
-        return msgspec.json.decode((directory / SUM).read_bytes(), type=Reserve)
+        return _SUMS.decode((directory / SUM).read_bytes())
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError):
