@@ -265,6 +265,7 @@ def test_nothing_due_is_said(sample: Path) -> None:
         (("--until-clear", "6"), 2, "6 is not in the range 2<=x<=5"),
         (("--until-clear", "3", "--due"), 2, "--until-clear goes with neither --due nor --samples"),
         (("cmr",), 2, 'No category has the slug "cmr". Closest: crm'),
+        (("vnp",), 2, 'No category has the slug "vnp". Closest: vpn'),
         (("CRM",), 2, 'No category has the slug "CRM". Closest: crm'),
         (("zzzzzz",), 2, 'No category has the slug "zzzzzz".\n'),
         (("crm", "--model", "C"), 2, 'No assistant is called "C"; models.json has A, B.'),
