@@ -63,7 +63,7 @@ class Story:
         self.data = PollingDesk(directory, url, 3, batch=True, daily_usd=100, **fields)
         self.url, self.hand = url, hand
         self.now: datetime = NOW
-        self.kills = 0
+        self.kills = self.weeks = 0
 
     def order(self, do: str, after: float = 0) -> str:
         """Have something done, to its end or for so long."""
@@ -100,7 +100,8 @@ class Story:
     def week(self, do: str, after: float) -> None:
         """Begin and collect a round, of which one order dies."""
         before = len(self.bills())
-        self.now += timedelta(days=8)
+        self.weeks += 1
+        self.now = NOW + timedelta(days=8 * self.weeks)  # at six, so that a round is of one day
         unclear = sum(bool(b.failed_at and b.reserved) for b in self.data.batches())
         if do == "follow":
             self.order("begin")
