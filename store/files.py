@@ -170,7 +170,7 @@ class Files:
         """What is there now; a folder that cannot be looked into counts as it was."""
         listing = _look_into(self._directory)
         if all(signature == MISSING for signature in listing.files.values()):
-            raise DataDirectoryError(nothing_in(self._directory))
+            raise DataDirectoryError(_nothing_in(self._directory))
         if "" in listing.unlisted and self._catalogue is None:
             raise DataDirectoryError(f"{self._directory}: {listing.problems[0].message}")
         problems = [*listing.problems]
@@ -289,14 +289,23 @@ class Files:
             yield self.problem_at(name, place, message)
 
 
+def check_data_in(directory: Path) -> None:
+    """See that a directory holds data files of ours, however bad they are.
+
+    Raises:
+        DataDirectoryError: it does not, or nobody may look.
+    """
+    if not any(os.path.lexists(directory / name) for name in (*SINGLE, *FOLDERS)):
+        raise DataDirectoryError(_nothing_in(directory))
+
+
 def check_start(directory: Path) -> None:
     """See that a server could start, from the governing files of its data directory alone.
 
     Raises:
         DataDirectoryError: it could not.
     """
-    if not any((directory / name).exists() for name in (*SINGLE, *FOLDERS)):
-        raise DataDirectoryError(nothing_in(directory))
+    check_data_in(directory)
     files = {name: load(directory, name) for name in GOVERNING}
     _refuse({name: file.problems[0] for name, file in files.items() if file and not file.record})
 
@@ -308,7 +317,7 @@ def _refuse(unusable: Mapping[str, Problem]) -> None:
             raise DataDirectoryError(f"{unusable[name]} ({why})")
 
 
-def nothing_in(directory: Path) -> str:
+def _nothing_in(directory: Path) -> str:
     """What is wrong with a directory in which no data is found, and what to do."""
     if directory.is_dir():
         readable = os.access(directory, os.R_OK | os.X_OK)

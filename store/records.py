@@ -95,6 +95,8 @@ FailureKind = Literal[
     "network", "timeout", "http", "rate_limited", "quota", "auth",
     "refusal", "empty", "truncated", "parse", "schema", "interrupted",
 ]  # fmt: skip
+ServedFailure = Literal[FailureKind, "withheld"]
+"""Why a poll has no answer to show; a line of history never says that it is withheld."""
 
 
 class DataFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -366,7 +368,7 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     missed: tuple[NearMiss, ...] = ()
     caveat: str | None = None
     error: str | None = None
-    failure: FailureKind | None = None
+    failure: ServedFailure | None = None
     notes: tuple[str, ...] = ()
     served_model: str | None = None
     request_id: str | None = None

@@ -189,7 +189,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("store.disk.TemporaryFile", refuse)
-    monkeypatch.setattr("store.cli.checking.disk_usage", lambda _: SimpleNamespace(free=9999))
+    monkeypatch.setattr("store.disk.disk_usage", lambda _: SimpleNamespace(free=9999))
 
 
 @pytest.mark.usefixtures("full")
@@ -204,6 +204,9 @@ def test_a_full_disk_asks_nothing_and_is_named(tmp_path: Path, asked: Provider) 
     check = flask_here(data, "check")
     assert check.exit_code == 1
     assert "history:1:1: its disk is full, so that nothing is polled: make room\n" in check.output
+    status = flask_here(data, "poll", "--status")
+    assert status.exit_code == 1
+    assert "The disk is full, so that nothing is polled: make room.\n" in status.output
     assert len(asked.seen()) == before
 
 

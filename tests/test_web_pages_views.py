@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
 
-from store.web.pages.rendering import PageRenderer
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -74,7 +72,7 @@ def test_a_poll_of_one_category_leaves_the_pages_of_others_as_they_are(
     def fail(*_: object, **__: object) -> str:
         raise AssertionError
 
-    monkeypatch.setattr(PageRenderer, "render", fail)
+    monkeypatch.setattr("store.web.pages.routes.render_page", fail)
     assert [client.get(path).data for path in paths] == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 from functools import wraps
 from pkgutil import resolve_name
@@ -14,13 +15,14 @@ from flask.cli import AppGroup, with_appcontext
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from store.files import DataDirectoryError, nothing_in
+from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
 from store.publishing.directories import Writer
 from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from store.settings import Settings
 
@@ -54,10 +56,8 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
     @wraps(command)
     def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         say_data(current_app)
-        data_dir = app_settings().data_dir
-        if not data_dir.is_dir():
-            raise click.ClickException(f"{nothing_in(data_dir)}.")
         try:
+            check_data_in(app_settings().data_dir)
             return command(*args, **kwargs)
         except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(f"{error}.") from None
@@ -65,6 +65,17 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
             raise click.ClickException(f"{error.filename}: {error.strerror}.") from None
 
     return with_appcontext(told)
+
+
+def local(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """Return a directory that an argument names, unless it is rather an address.
+
+    Raises:
+        click.BadParameter: it is one, such as a bucket's.
+    """
+    if path and re.match(r"[a-z][a-z0-9]+:/", str(path)):
+        raise click.BadParameter("it is an address; name a directory of this machine")
+    return path
 
 
 def app_settings() -> Settings:

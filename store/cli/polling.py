@@ -16,6 +16,7 @@ from flask import current_app
 from store.cli import app_settings, refuse, unknown_category, with_data
 from store.cli.poll_runs import Run, carry_out, check_ready, ready, summarise
 from store.counting import AheadError, doubt_clock, invented
+from store.disk import is_full
 from store.files import Catalogue, Files
 from store.history import History
 from store.memory import append
@@ -314,6 +315,8 @@ def _show(desk: Desk, files: BatchFiles, chosen: Sequence[Assistant]) -> bool:
     stands, unread = desk.log.look(desk.catalogue)
     faults = [*_unread(desk, stands, unread, pretends=False)]
     faults += [fault for fault in (desk.clock.fault(), desk.budget.fault()) if fault]
+    if is_full(app_settings().data_dir):
+        faults.append("The disk is full, so that nothing is polled: make room.")
     is_scheduled = False
     statuses = []
     try:

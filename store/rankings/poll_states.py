@@ -18,13 +18,13 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from store.records import Category, FailureKind, Poll
+    from store.records import Category, Poll, ServedFailure
 
 OUTAGE_FAILURES = 10
 """Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
 
 
-PUBLIC_REASONS: Mapping[FailureKind | None, str] = {
+PUBLIC_REASONS: Mapping[ServedFailure | None, str] = {
     None: "an answer cost far more than was foreseen",
     "auth": "its key is refused",
     "quota": "its provider says that the money is spent",
@@ -46,7 +46,7 @@ class Cooldown(Struct, frozen=True, gc=False):
     until: str
     why: str
     stated: bool
-    kind: FailureKind | None = None
+    kind: ServedFailure | None = None
 
 
 class PollState(Struct, frozen=True, gc=False):
@@ -60,7 +60,7 @@ class PollState(Struct, frozen=True, gc=False):
     """
 
     polled_at: str
-    failure: FailureKind | None
+    failure: ServedFailure | None
     cooldown: Cooldown | None
     failed_at: tuple[str, ...]
     answers: tuple[str, ...]
@@ -81,7 +81,7 @@ class Pause(Struct, frozen=True):
     until: datetime
     why: str
     stated: bool = False
-    kind: FailureKind | None = None
+    kind: ServedFailure | None = None
 
     @property
     def public(self) -> Pause:

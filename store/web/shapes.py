@@ -4,21 +4,34 @@ Names and types of published fields never change; objects may gain fields (store
 Answers).
 """
 
-from __future__ import annotations
+from typing import Annotated, Literal
 
-from typing import Annotated
-
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from store.rankings.agreement import Label
 from store.rankings.certainty import Level
 from store.rankings.mentions import Direction
+from store.records import ServedFailure
+from store.search import Label as MatchLabel
 
-Date = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="UTC date, YYYY-MM-DD.")]
+Date = Annotated[
+    str,
+    Meta(
+        pattern=r"^\d{4}-\d{2}-\d{2}$",
+        description="UTC date, YYYY-MM-DD.",
+        extra_json_schema={"format": "date"},
+    ),
+]
 TIME_PATTERN = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
 Time = Annotated[
-    str, Meta(pattern=TIME_PATTERN, description="RFC 3339 time in UTC, whole seconds.")
+    str,
+    Meta(
+        pattern=TIME_PATTERN,
+        description="RFC 3339 time in UTC, whole seconds.",
+        extra_json_schema={"format": "date-time"},
+    ),
 ]
+_URI = {"format": "uri"}
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 Interval = Annotated[
     tuple[float, ...],
@@ -56,8 +69,11 @@ Verdict = Annotated[
     str,
     Meta(description="Dated one-sentence answer with its source. Quote it verbatim when citing."),
 ]
-Api = Annotated[str, Meta(description="Address of the full record.")]
-Page = Annotated[str, Meta(description="Address of the page to link when republishing.")]
+Api = Annotated[str, Meta(description="Address of the full record.", extra_json_schema=_URI)]
+Page = Annotated[
+    str,
+    Meta(description="Address of the page to link when republishing.", extra_json_schema=_URI),
+]
 
 
 class JsonObject(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -124,7 +140,7 @@ class RankedEntry(JsonObject, frozen=True, kw_only=True):
     product: Annotated[str, Meta(description="Product name.")]
     slug: Annotated[str, Meta(description="Product slug.")]
     domain: Annotated[str | None, Meta(description="The product's web domain, if known.")]
-    score: Annotated[float, Meta(ge=1, description="Sum over models of 6 - rank.")]
+    score: Annotated[int, Meta(ge=1, description="Points: the sum over models of 6 - rank.")]
     appearances: Annotated[int, Meta(ge=1, description="How many models ranked it.")]
     model_ranks: ModelRanks
     tied: Annotated[
@@ -283,7 +299,10 @@ class ProductRecord(JsonObject, frozen=True, kw_only=True, rename=None):
     categories: Annotated[int, Meta(ge=0, description="Number of leaderboards it appears on.")]
     entries: Annotated[list[ProductEntry], Meta(description="One per leaderboard, best first.")]
     page: Page
-    check: Annotated[str, Meta(description="Page with every poll that named the product.")]
+    check: Annotated[
+        str,
+        Meta(description="Page with the newest polls that named it.", extra_json_schema=_URI),
+    ]
 
 
 class Change(JsonObject, frozen=True, kw_only=True):
@@ -343,7 +362,9 @@ class TopicItem(JsonObject, frozen=True, kw_only=True):
     categories: Annotated[int, Meta(ge=0, description="How many ranked categories it has.")]
     parts: Annotated[list[TopicPart], Meta(description="Its parts; a category may be in several.")]
     page: Page
-    api: Annotated[str, Meta(description="Address of the list of its categories.")]
+    api: Annotated[
+        str, Meta(description="Address of the list of its categories.", extra_json_schema=_URI)
+    ]
 
 
 class Mention(JsonObject, frozen=True, kw_only=True):
@@ -389,7 +410,7 @@ class LabsExperiment(JsonObject, frozen=True, kw_only=True):
     method: str
     finding: str
     date: Date
-    url: Annotated[str, Meta(description="Address of the full write-up.")]
+    url: Annotated[str, Meta(description="Address of the full write-up.", extra_json_schema=_URI)]
 
 
 class Labs(JsonObject, frozen=True, kw_only=True):
@@ -399,32 +420,206 @@ class Labs(JsonObject, frozen=True, kw_only=True):
     experiments: list[LabsExperiment]
 
 
-class ParameterError(JsonObject, frozen=True, kw_only=True):
-    """What is wrong with one parameter."""
+class Root(JsonObject, frozen=True, kw_only=True):
+    """Where to begin."""
 
-    parameter: str
-    detail: str
+    name: Annotated[str, Meta(description="The service's name.")]
+    version: Annotated[str, Meta(description="Of this description of the API.")]
+    last_poll: Annotated[Time | None, Meta(description="Time of the newest poll.")]
+    licence: Annotated[str, Meta(description="The data's licence.")]
+    sample: Annotated[bool, Meta(description="Whether this is made-up data.")]
+    docs: Annotated[Page, Meta(description="The documentation, for people.")]
+    mcp: Annotated[Page, Meta(description="The same over MCP.")]
+    endpoints: Annotated[
+        dict[str, str], Meta(description="Addresses by operation id, as URI templates.")
+    ]
 
 
-class Suggestion(JsonObject, frozen=True, kw_only=True):
-    """What may have been meant."""
+class PollPick(JsonObject, frozen=True, kw_only=True):
+    """A place in a polled answer, as the model wrote it."""
+
+    rank: int
+    product: str
+    domain: str | None
+    reason: str | None
+    fixes: list[str]
+
+
+class PollMiss(JsonObject, frozen=True, kw_only=True):
+    """A near miss in a polled answer."""
+
+    product: str
+    reason: str | None
+
+
+class PollUsage(JsonObject, frozen=True, kw_only=True):
+    """What a poll cost."""
+
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+class PollRecord(JsonObject, frozen=True, kw_only=True):
+    """One poll: a line of the history file, as it stands there."""
+
+    v: Literal[1]
+    id: Annotated[
+        str,
+        Meta(
+            pattern="^[0-9a-f]{16}$",
+            description=(
+                "First 16 hex digits of the SHA-256 over the record's own bytes without its "
+                "members id and crc."
+            ),
+        ),
+    ]
+    slug: str
+    model: str
+    polled_at: Time
+    question: str
+    pick: Annotated[str | None, Meta(description="The #1 as the model wrote it; null if failed.")]
+    ranking: list[PollPick]
+    reason: Annotated[str | None, Meta(description="Verbatim reason for the pick.")]
+    missed: list[PollMiss]
+    caveat: str | None
+    error: Annotated[
+        str | None, Meta(description="Why a poll failed, or why it is withheld; else null.")
+    ]
+    failure: Annotated[
+        ServedFailure | None,
+        Meta(description="null for an answer, which has a pick; else what kind, or withheld."),
+    ]
+    notes: Annotated[list[str], Meta(description="What was mended when the answer was read.")]
+    served_model: str | None
+    request_id: str | None
+    web_search: bool
+    usage: PollUsage | None
+    latency_ms: int | None
+    cooldown_until: (
+        Annotated[
+            str,
+            Meta(
+                pattern=TIME_PATTERN,
+                description="Present if the model is left alone until this time.",
+                extra_json_schema={"format": "date-time"},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    withheld: Annotated[
+        bool | UnsetType, Meta(description="Present and true when the texts are not shown.")
+    ] = UNSET
+    crc: Annotated[str, Meta(description="CRC-32 of the line without this member, in hex.")]
+
+
+class PollHistory(JsonObject, frozen=True, kw_only=True):
+    """The newest polls of a category."""
+
+    slug: str
+    model: str | None
+    total: int
+    next_before: str | None
+    polls: list[PollRecord]
+
+
+class CategoryPage(JsonObject, frozen=True, kw_only=True):
+    """A part of the list of ranked categories."""
+
+    total: int
+    next_offset: int | None
+    categories: list[CategoryItem]
+
+
+Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches, from 0 to 1.")]
+
+
+Match = Annotated[
+    MatchLabel,
+    Meta(
+        description="How sure the hit is: exact or likely may be acted on, related is worth asking "
+        "back. How often each is right is on the methodology page."
+    ),
+]
+
+
+class TopEntry(JsonObject, frozen=True, kw_only=True):
+    """One of the first five places of a category."""
+
+    rank: int
+    product: str
+    slug: str
+    score: Annotated[int, Meta(description="Points: the sum over models of 6 - rank.")]
+
+
+class CategoryHit(JsonObject, frozen=True, kw_only=True):
+    """A category that fits a search."""
 
     slug: str
     title: str
+    question: str
+    verdict: Verdict | None
+    updated: Date
+    page: Page
+    api: Api
+    score: Score
+    level: CertaintyLevel
+    level_sentence: LevelSentence
+    match: Match
+    top: list[TopEntry]
+
+
+class RankedIn(JsonObject, frozen=True, kw_only=True):
+    """A leaderboard on which a brand appears."""
+
+    slug: str
+    title: str
+    rank: int
+    of: int
     api: Api
 
 
-class ProblemDetails(JsonObject, frozen=True, kw_only=True, omit_defaults=True):
-    """A problem detail of RFC 9457."""
+class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
+    """A product that fits a search."""
 
-    type: str
+    slug: str
+    name: str
+    domain: str | None
+    verdict: Verdict | None
+    best_rank: int
+    page: Page
+    api: Api
+    score: Score
+    match: Match
+    ranked_in: Annotated[
+        list[RankedIn],
+        Meta(description="Its leaderboards, best rank first; MCP lists the first five."),
+    ]
+    ranked_in_count: Annotated[int, Meta(ge=0, description="Number of leaderboards it is on.")]
+
+
+class RelatedCategory(JsonObject, frozen=True, kw_only=True):
+    """A category close in meaning to a search that nothing surely fits."""
+
+    slug: str
     title: str
-    status: int
-    detail: str
-    instance: str
-    errors: Annotated[
-        list[ParameterError] | None, Meta(description="Which parameters are wrong, and how.")
-    ] = None
-    suggestions: Annotated[
-        list[Suggestion] | None, Meta(description="The closest slugs to an unknown one.")
-    ] = None
+    question: str
+    page: Page
+    api: Api
+
+
+class SearchResults(JsonObject, frozen=True, kw_only=True):
+    """What fits a search, best match first; every list may be empty."""
+
+    query: str
+    categories: list[CategoryHit]
+    brands: list[BrandHit]
+    related: Annotated[
+        list[RelatedCategory],
+        Meta(
+            max_length=5,
+            description="Where nothing is exact or likely: the categories closest in meaning that "
+            "are not among the hits. What a person may have meant; ask back before using one. A "
+            "sentence model may have ordered them and the hits; while it is busy words alone do.",
+        ),
+    ]
