@@ -204,6 +204,18 @@ class Search(Query, frozen=True, kw_only=True):
     ] = None
 
 
+class FeedPart(Query, frozen=True, kw_only=True):
+    """A part of a feed: what is older than a change, if given."""
+
+    before: PollId | None = None
+
+
+class FeedOf(FeedPart, frozen=True, kw_only=True):
+    """A part of the feed of a category, a product or a topic."""
+
+    slug: Slug
+
+
 class SearchCall(Query, frozen=True, kw_only=True):
     """A search by a model; the query has two names."""
 
@@ -313,14 +325,14 @@ def spelled(query: Query, **others: str | None) -> dict[str, str]:
 
     ``others`` take the place of the query's own; ``None`` leaves one out.
     """
-    fields = msgspec.structs.fields(query)
-    values = ((f.encode_name, getattr(query, f.name), f.default) for f in fields)
-    given = {name: value for name, value, default in values if value != default}
-    told = {
-        name: str(value).lower() if value in (True, False) else str(value)
-        for name, value in given.items()
-    }
-    return {name: value for name, value in {**told, **others}.items() if value is not None}
+    spelled_out = dict(others)
+    for field in msgspec.structs.fields(query):
+        value = getattr(query, field.name)
+        if value != field.default:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            spelled_out.setdefault(field.encode_name, text)
+    given = ((name, spelled_out.get(name)) for name in query.__struct_encode_fields__)
+    return {name: text for name, text in given if text is not None}
 
 
 def trimmed(text: str) -> str:
