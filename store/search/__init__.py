@@ -357,7 +357,7 @@ def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> d
     for each in ratings:
         points = min(each.points, 1.0)
         least = UNSURE_FROM if each.ordered else DEMOTED_FROM
-        if points >= least and each.is_one_of_many((*ratings, *rivals)):
+        if points >= least and not each.is_clear((*ratings, *rivals)):
             points = _as_related(points, least)
         if points >= cut:
             _take_best(scores, {each.slug: round(points, 3)})

@@ -42,13 +42,13 @@ OTHER_HEAD = 0.8
 At .7, 2 right hits are lost; at .9, 17 more of 319 everyday negatives are answered.
 """
 
-ACCESSORY, REVERSED = 0.8, 0.95
+ACCESSORY, REVERSED = 0.75, 0.95
 """Shares a score keeps if the query's head noun is not the title's, which it has not, or has.
 
 A laptop bag is no laptop, and printer ink no ink printer.
 """
-WHOLE = 2
-"""Reading of a title of which a query has all telling words as they are."""
+QUALIFIER, WHOLE = 0, 3
+"""Readings of a title: a query has not its head noun, or all its telling words as they are."""
 SAME_COVERAGE = 0.1
 """How much less of a query another title may cover, and be meant as well."""
 
@@ -68,8 +68,9 @@ At a coverage of .4, 1 more negative is answered; at .6, 2 right hits are lost.
 class Rating(NamedTuple):
     """How well a title answers a query: `points`, and the share of the query it covers, 0..1.
 
-    ``reading`` is 2 where the query has all telling words of the title, 1 where it has some in
-    other words only, and 0 where it has a part of them. ``ordered`` if it is of keywords.
+    ``reading`` is 0 where the query has not the head noun of the title, 1 where it has a part of
+    the title, 2 where it has all telling words but some in other words, 3 where as they are.
+    ``ordered`` if the query is keywords.
     """
 
     slug: str
@@ -78,12 +79,14 @@ class Rating(NamedTuple):
     reading: int
     ordered: bool
 
-    def is_one_of_many(self, ratings: Sequence[Rating]) -> bool:
-        """Tell whether a query means other slugs just as well, so that none is sure."""
-        return self.reading < WHOLE and any(
+    def is_clear(self, ratings: Sequence[Rating]) -> bool:
+        """Tell whether a query means this title and, among those rated, no other as well."""
+        if self.reading in (QUALIFIER, WHOLE):
+            return self.reading == WHOLE
+        return not any(
             other.slug != self.slug
             and other.coverage
-            > self.coverage + (-SAME_COVERAGE if other.reading >= self.reading else 0)
+            > self.coverage - (SAME_COVERAGE if other.reading >= self.reading else 0)
             for other in ratings
         )
 
@@ -103,9 +106,8 @@ def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting
     matched: float = sum(map(mul, query.weights, asked))
     query_coverage = matched / sum(query.weights)
     title_coverage: float = sum(map(mul, title.weights, told)) / title.weight
-    words = zip(title.text.split(), told, strict=True)
-    least = min((likeness for word, likeness in words if word not in FUNCTION_WORDS), default=1)
-    reading = (least > 0) + (least > LIKENESS["group"])
+    begun = all(match.guessed and len(match.asked) == 1 for match, _ in places)
+    reading = 1 if begun else _reading(title, told)
     share = _same_thing(query, title, asked, told, places) if reading < WHOLE else 1
     if query.head is not None and not asked[query.head]:
         share = OTHER_HEAD
@@ -122,6 +124,15 @@ def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting
     return Rating(title.slug, points, query_coverage, reading, query.head is not None)
 
 
+def _reading(title: Title, told: list[float]) -> int:
+    """Return how a query has the telling words of a title; see :class:`Rating`."""
+    words = zip(title.text.split(), told, strict=True)
+    least = min((likeness for word, likeness in words if word not in FUNCTION_WORDS), default=1)
+    if not least:
+        return QUALIFIER if title.head is not None and not told[title.head] else 1
+    return WHOLE if least > LIKENESS["group"] else 2
+
+
 def _same_thing(
     query: ParsedQuery,
     title: Title,
@@ -135,12 +146,13 @@ def _same_thing(
     """
     if query.head is None or not asked[query.head]:
         return 1
-    for match, place in places:
-        if query.head in match.asked and (
-            title.head in place.words
-            or (match.guessed and (len(match.asked) == 1 or place.words[-1] < (title.head or 0)))
-        ):
+    of_head = [(match, place) for match, place in places if query.head in match.asked]
+    for match, place in of_head:
+        is_phrase = match.guessed and len(match.asked) > 1
+        if title.head in place.words or (is_phrase and place.words[-1] < (title.head or 0)):
             return 1
+    if all(match.guessed for match, _ in of_head):
+        return 1
     return ACCESSORY if title.head is None or not told[title.head] else REVERSED
 
 
