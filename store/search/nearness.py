@@ -168,6 +168,10 @@ def _bag(item: Document, synonyms: Synonyms, stem: Callable[[str], str]) -> dict
         for word in set(roots(text)):
             bag[word] += 1
     for group in {group for group, _ in synonyms.mentioned(words_of(item.titles[0]))}:
-        for word in {word for phrase in synonyms.groups[group] for word in roots(phrase)}:
-            bag[word] += 1
+        mentions = Counter(word for p in synonyms.groups[group] for word in set(roots(p)))
+        for (
+            word,
+            count,
+        ) in mentions.items():  # the phrases stand in for situations that are not there
+            bag[word] += 1 if item.situations else math.sqrt(count)
     return bag
