@@ -108,7 +108,7 @@ def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting
     title_coverage: float = sum(map(mul, title.weights, told)) / title.weight
     begun = all(match.guessed and len(match.asked) == 1 for match, _ in places)
     reading = 1 if begun else _reading(title, told)
-    share = _same_thing(query, title, asked, told, places) if reading < WHOLE else 1
+    share = _same_thing(query, title, told, places) if reading < WHOLE else 1
     if query.head is not None and not asked[query.head]:
         share = OTHER_HEAD
     keywords = _keywords(query, title, query_coverage, title_coverage) * share
@@ -136,22 +136,22 @@ def _reading(title: Title, told: list[float]) -> int:
 def _same_thing(
     query: ParsedQuery,
     title: Title,
-    asked: list[float],
     told: list[float],
     places: Sequence[tuple[Match, Posting]],
 ) -> float:
     """Return the share that a score keeps for the head noun of a title of which a part is asked.
 
-    What is only begun may be any word, and a phrase in other words names the thing before it.
+    What is begun or mistyped may be any word, and a phrase in other words names the thing before
+    its head noun.
     """
-    if query.head is None or not asked[query.head]:
-        return 1
-    of_head = [(match, place) for match, place in places if query.head in match.asked]
-    for match, place in of_head:
-        is_phrase = match.guessed and len(match.asked) > 1
-        if title.head in place.words or (is_phrase and place.words[-1] < (title.head or 0)):
-            return 1
-    if all(match.guessed for match, _ in of_head):
+    is_certain = False
+    for match, place in places:
+        if query.head in match.asked:
+            is_phrase = match.guessed and len(match.asked) > 1
+            if title.head in place.words or (is_phrase and place.words[-1] < (title.head or 0)):
+                return 1
+            is_certain |= match.likeness >= LIKENESS["part"] and (is_phrase or not match.guessed)
+    if not is_certain:
         return 1
     return ACCESSORY if title.head is None or not told[title.head] else REVERSED
 
