@@ -182,7 +182,11 @@ def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:
             "history:1:1: notice: 1 slug (vpn-service) has never been polled; "
             "`flask poll --due` asks for what is due"
         ),
-        'models.json:1:1: notice: "A" is retired: its 2 polls count in no ranking',
+        (
+            'models.json:1:1: warning: "A" is retired: its 2 polls count in no ranking; if it was '
+            'renamed, list it in former_names of "C", whose new round is else 2 polls for at most '
+            "0.00 USD"
+        ),
         'topics.json:13:13: warning: no category has the slug "vpn"; take it out',
     ]
 

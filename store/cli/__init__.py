@@ -13,6 +13,7 @@ import click
 from flask import Flask, current_app
 from flask.cli import AppGroup, with_appcontext
 from rapidfuzz import process
+from rapidfuzz.distance import OSA
 
 from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
@@ -96,8 +97,14 @@ def say_data(app: Flask) -> None:
 
 def unknown_category(slug: str, known: Iterable[str]) -> click.UsageError:
     """The error for a slug that no category has, with those that come close in any case."""
-    close = process.extract(slug, list(known), limit=3, score_cutoff=60, processor=str.lower)
-    hint = f" Closest: {', '.join(name for name, *_ in close)}." if close else ""
+    slugs = list(known)
+    # two letters exchanged are one slip, which the score of alike words does not see in short ones
+    slips = process.extract(
+        slug, slugs, scorer=OSA.distance, limit=3, score_cutoff=1, processor=str.lower
+    )
+    close = process.extract(slug, slugs, limit=3, score_cutoff=60, processor=str.lower)
+    names = list(dict.fromkeys(name for name, *_ in (*slips, *close)))[:3]
+    hint = f" Closest: {', '.join(names)}." if names else ""
     return click.UsageError(f'No category has the slug "{slug}".{hint}')
 
 

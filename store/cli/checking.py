@@ -16,7 +16,7 @@ from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import Proof
 from store.polls.assistant_checks import mistakes
-from store.polls.leases import FOLDER
+from store.polls.locks import FOLDER
 from store.polls.spending import SUM, DamagedSumError, stored_sum
 from store.publishing import manifest
 from store.rankings.names import Names

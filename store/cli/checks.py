@@ -11,7 +11,7 @@ from store.cli import plural
 from store.polls.asking import cost_at_most
 from store.rankings import wordings
 from store.rankings.sentences import listed
-from store.records import Poll, Problem, Severity
+from store.records import Assistant, Poll, Problem, Severity
 from store.search.words import words_of
 from store.snapshot import TOPICS
 
@@ -119,10 +119,7 @@ def in_history(
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
     if contradiction := counting.invented(of_samples, catalogue.site):
         yield contradiction
-    names = {assistant.name for assistant in catalogue.assistants}
-    for model in sorted(models.keys() - names) if names else ():
-        message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
-        yield Problem("models.json", 1, 1, message, "notice")
+    yield from _retired(models, catalogue)
     never = [slug for slug in catalogue.categories if not any(map(newest.get, held[slug]))]
     if never:
         message = f"{_counted(never)} never been polled; `flask poll --due` asks for what is due"
@@ -131,6 +128,32 @@ def in_history(
     if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.files]:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
+
+
+def _retired(models: Mapping[str, int], catalogue: Catalogue) -> Iterator[Problem]:
+    """What it costs that an assistant of history is not one of models.json any more."""
+    names = {assistant.name for assistant in catalogue.assistants}
+    unasked = [assistant for assistant in catalogue.assistants if assistant.name not in models]
+    for model in sorted(models.keys() - names) if names else ():
+        message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
+        if unasked:
+            costs = [
+                cost_at_most(assistant, category.question)
+                for assistant in unasked
+                for category in catalogue.categories.values()
+            ]
+            price = "at a price that models.json does not give"
+            if None not in costs:
+                price = f"for at most {sum(filter(None, costs)):.2f} USD"
+            message += (
+                f"; if it was renamed, list it in former_names of {_or(unasked)}, whose new round "
+                f"is else {plural(len(costs), 'poll')} {price}"
+            )
+        yield Problem("models.json", 1, 1, message, "warning" if unasked else "notice")
+
+
+def _or(assistants: Sequence[Assistant]) -> str:
+    return " or ".join(f'"{assistant.name}"' for assistant in assistants)
 
 
 def _ahead(
@@ -169,7 +192,7 @@ def _rewording(
     answered = {(category.wording(p.question), p.model) for p in polls if p.succeeded}
     unasked = [a for a in catalogue.assistants if (category.question, a.name) not in answered]
     if unasked and any(question != category.question for question, _ in answered):
-        costs = [cost_at_most(each, category) for each in unasked]
+        costs = [cost_at_most(each, category.question) for each in unasked]
         price = "at a price that models.json does not give"
         if None not in costs:
             price = f"for at most {sum(filter(None, costs)):.4f} USD"
