@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ADDRESSES: dict[str, dict[str, tuple[str, bool, str, int | str | None, int | None]]] = {
     "/api/v1/search": {
         "q": ("query", True, "string", None, None),
-        "limit": ("query", False, "integer", 10, 20),
+        "limit": ("query", False, "integer", 10, 50),
         "kind": ("query", False, "string", None, None),
     },
     "/api/v1/categories.json": {

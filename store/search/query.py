@@ -11,6 +11,7 @@ from store.search.words import (
     BEFORE_NAMES,
     FILLERS,
     FUNCTION_WORDS,
+    PREPOSITIONS,
     SHOPPING_WORDS,
     Words,
     singular,
@@ -52,8 +53,6 @@ MAX_WORDS_WITH_HEAD = 6
 
 At 3, 1 right hit of `natural` is lost, and 2 more of 319 everyday negatives are answered.
 """
-PREPOSITIONS = frozenset(("for", "with", "in", "on", "of", "to", "at", "without", "from", "and"))
-"""Words that end a noun phrase: what stands before the first of them names the thing."""
 MOST_WORDS = 40
 """Words of a query that are read; 200 characters, the limit of `q`, rarely hold more."""
 

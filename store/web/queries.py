@@ -191,8 +191,8 @@ class Search(Query, frozen=True, kw_only=True):
         int,
         Meta(
             ge=1,
-            le=20,
-            description="How many hits of each kind at most: 1 to 20, or 10 if left out.",
+            le=50,
+            description="How many hits of each kind at most: 1 to 50, or 10 if left out.",
         ),
     ] = HITS
     kind: Annotated[

@@ -552,6 +552,15 @@ class TopEntry(JsonObject, frozen=True, kw_only=True):
     score: Annotated[int, Meta(description="Points: the sum over models of 6 - rank.")]
 
 
+class Siblings(JsonObject, frozen=True, kw_only=True):
+    """The other categories of the part of a topic that a category is in, such as laptops."""
+
+    count: int
+    title: str
+    page: Page
+    api: Api
+
+
 class CategoryHit(JsonObject, frozen=True, kw_only=True):
     """A category that fits a search."""
 
@@ -566,6 +575,10 @@ class CategoryHit(JsonObject, frozen=True, kw_only=True):
     level: CertaintyLevel
     level_sentence: LevelSentence
     match: Match
+    siblings: Annotated[
+        Siblings | None,
+        Meta(description="How many more of its kind there are, and where they are listed."),
+    ]
     top: list[TopEntry]
 
 
