@@ -17,9 +17,9 @@ from store.memory import append
 from store.polls.batch_files import Batch, BatchFiles
 from store.polls.clocks import Clock
 from store.polls.due import Pair, Rounds
-from store.polls.poller import Desk, PollLog
+from store.polls.poller import Desk, PollLog, Summary
 from store.polls.sending import Limits
-from store.polls.turns import Plan, TurnResult, desk_of, take_turn
+from store.polls.turns import Plan, desk_of, take_turn
 from store.settings import Settings
 
 if TYPE_CHECKING:
@@ -76,17 +76,21 @@ class PollingDesk:
             Pair(slug, desk.catalogue.categories[slug], who) for slug in slugs or self.slugs
         )
 
-    def ask(self, name: str = "GPT", *slugs: str, **fields: Any) -> TurnResult:
+    def ask(self, name: str = "GPT", *slugs: str, **fields: Any) -> Summary:
         """Ask an assistant about these categories, or about all."""
         desk = self.desk(fields.pop("run_usd", None), fields.pop("at", None))
         plan = Plan(waiting=self.pairs(desk, name, *slugs), batch=False, **fields)
-        return take_turn(desk, self.files, name, plan)
+        summary = take_turn(desk, self.files, name, plan)
+        assert summary
+        return summary
 
-    def due(self, name: str = "GPT", **fields: Any) -> TurnResult:
+    def due(self, name: str = "GPT", **fields: Any) -> Summary:
         """Take a turn for what is due of an assistant."""
         desk = self.desk(fields.pop("run_usd", None), fields.pop("at", None))
         plan = Plan(**{"rounds": Rounds(7), "most": 1000, **fields})
-        return take_turn(desk, self.files, name, plan)
+        summary = take_turn(desk, self.files, name, plan)
+        assert summary
+        return summary
 
     def polls(self, name: str | None = None) -> list[Poll]:
         """Every record, category by category."""

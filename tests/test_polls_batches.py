@@ -110,7 +110,7 @@ def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:
     """Until it is collected."""
     openai.tell(looks=9)
     openai.begin("c-000", "c-001")
-    assert openai.data.due("GPT", batch=False, follow=False).summary.polled == 1
+    assert openai.data.due("GPT", batch=False, follow=False).polled == 1
     assert [poll.slug for poll in openai.data.polls()] == ["c-002"]
 
 
@@ -190,9 +190,9 @@ def test_a_batch_that_is_late_is_cancelled_and_at_last_given_up(queue: Queue) ->
     queue.tell(end="stuck")
     queue.begin()
     reserved = queue.data.batches()[0].reserved / 1e6
-    assert queue.follow().wrong == []
+    assert queue.follow().summary.wrong == []
     queue.data.later(hours=27)
-    assert "is with its provider since 2026-11-20T06:00:00Z" in queue.follow().wrong[0]
+    assert "is with its provider since 2026-11-20T06:00:00Z" in queue.follow().summary.wrong[0]
     assert any("cancel" in path for _, path in queue.server.book["asked"])
     queue.data.later(hours=24)
     queue.follow()
@@ -219,15 +219,15 @@ def test_what_cannot_be_recorded_waits_and_holds_up_nothing(
     with monkeypatch.context() as patched:
         from store.history import HistoryError  # noqa: PLC0415
 
-        check = History.check_appendable
+        append = History.append
 
-        def refuse(history: History, slug: str, now: str) -> None:
-            if slug == "c-001":
+        def refuse(history: History, polls: Any, now: str, **options: Any) -> Any:
+            if polls[0].slug == "c-001":
                 raise HistoryError("c-001.jsonl cannot be written")
-            check(history, slug, now)
+            return append(history, polls, now, **options)
 
-        patched.setattr(History, "check_appendable", refuse)
-        assert "c-001.jsonl cannot be written" in openai.follow().wrong[0]
+        patched.setattr(History, "append", refuse)
+        assert "c-001.jsonl cannot be written" in openai.follow().summary.wrong[0]
     assert (openai.states, len(openai.data.polls())) == (["sent"], 2)
     openai.follow()
     assert (openai.states, len(openai.data.polls())) == ([], 3)
@@ -298,7 +298,7 @@ def test_few_are_asked_directly(tmp_path: Path, server: Batching) -> None:
     server.emptied()
     data = PollingDesk(tmp_path / "data", server.url, 49, batch=True)
     result = data.due("GPT")
-    assert (result.batched, result.summary.polled) == (0, 49)
+    assert (result.batched, result.polled) == (0, 49)
 
 
 def test_a_damaged_file_stops_what_may_be_asked_already(openai: Queue) -> None:
@@ -310,4 +310,4 @@ def test_a_damaged_file_stops_what_may_be_asked_already(openai: Queue) -> None:
         openai.data.due("GPT")
     path.unlink()
     append(openai.data.directory, [answered("Claude", ["X"], "2026-11-19T06:00:00Z", slug="c-000")])
-    assert openai.data.due("GPT").summary.polled == 3
+    assert openai.data.due("GPT").polled == 3

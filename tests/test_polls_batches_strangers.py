@@ -62,7 +62,7 @@ def follow(data: PollingDesk, api: str) -> list[str]:
     """Look after it; what is wrong."""
     work = Work(data.desk(), data.files, NAMES[api])
     work.follow()
-    return work.wrong
+    return work.summary.wrong
 
 
 def through(tmp_path: Path, url: str, api: str) -> PollingDesk:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import Struct, field
+from msgspec import Struct
 
 from store.cli import plural
 from store.disk import check_room
@@ -23,7 +23,7 @@ from store.polls.day_closing import DayClosing
 from store.polls.poller import ANSWERED, LEFT, NOT_ASKED, Summary
 from store.polls.report import lack
 from store.polls.schedule import other_owner
-from store.polls.turns import Plan, TurnResult, take_turn
+from store.polls.turns import Plan, take_turn
 from store.settings import NOT_THE_SAMPLE, SettingsError
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ class Run(Struct, frozen=True, kw_only=True):
     cancel: bool = False
 
 
-def carry_out(run: Run) -> Mapping[str, AssistantResult]:
+def carry_out(run: Run) -> Mapping[str, Summary]:
     """Ask, each assistant on a thread of its own, and return what came of it by name."""
-    results = {assistant.name: AssistantResult() for assistant in run.assistants}
+    results = {assistant.name: Summary() for assistant in run.assistants}
     try:
         with stopping(run.desk.stop), click.progressbar(length=run.length, label="Polling") as bar:
             done = partial(bar.update, 1)
@@ -76,7 +76,7 @@ def carry_out(run: Run) -> Mapping[str, AssistantResult]:
 def _carry_out_pass(
     run: Run,
     pairs: Sequence[Pair] | None,
-    results: Mapping[str, AssistantResult],
+    results: Mapping[str, Summary],
     done: Callable[[], None],
 ) -> None:
     plans = {
@@ -104,45 +104,29 @@ def _carry_out_pass(
             future.result()
 
 
-class AssistantResult(Struct):
-    """What came of one assistant, over all its turns."""
-
-    summary: Summary = field(default_factory=Summary)
-    batched: int = 0
-    usd: float = 0
-    wrong: list[str] = field(default_factory=list)
-
-    def add(self, turn: TurnResult) -> None:
-        """Take in what came of a turn."""
-        self.summary.add(turn.summary)
-        self.batched += turn.batched
-        self.usd += turn.batched_usd + turn.summary.usd
-        self.wrong += [sentence for sentence in turn.wrong if sentence not in self.wrong]
-
-
-def _ask_one(
-    run: Run, name: str, plan: Plan, result: AssistantResult, done: Callable[[], None]
-) -> None:
+def _ask_one(run: Run, name: str, plan: Plan, result: Summary, done: Callable[[], None]) -> None:
     """Take turn after turn with one assistant, until all is asked or something forbids it."""
 
     def waiting() -> None:
         click.echo(f"{name}: another process asks it, for at most 20 questions; waiting.", err=True)
 
-    while not (run.desk.stop.is_set() or result.summary.is_over):
+    while not (run.desk.stop.is_set() or result.is_over):
+        used = result.batched_usd + result.usd
         try:
             turn = take_turn(
-                run.desk, run.files, name, plan, used_usd=result.usd, done=done, waiting=waiting
+                run.desk, run.files, name, plan, used_usd=used, done=done, waiting=waiting
             )
         except (Unready, SettingsError, HistoryError, OSError) as error:
-            result.summary.fault = f"{error}"
+            result.fault = f"{error}"
+            return
+        if turn is None:
             return
         result.add(turn)
         plan.follow = False
-        looked_at = sum(turn.summary.outcomes.values()) + turn.batched
-        if run.cancel or not looked_at or (plan.waiting is not None and not plan.waiting):
+        if run.cancel or not turn.looked_at or (plan.waiting is not None and not plan.waiting):
             return
     for _ in plan.waiting or ():
-        result.summary.count(LEFT)
+        result.count(LEFT)
 
 
 def check_ready(desk: Desk, settings: Settings, *, pretends: bool) -> None:
@@ -204,13 +188,11 @@ def stopping(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def summarise(results: Mapping[str, AssistantResult]) -> bool:
+def summarise(results: Mapping[str, Summary]) -> bool:
     """Say what came of each assistant and of all; return whether nothing needs a person."""
     total = Summary()
-    for name, result in results.items():
-        summary = result.summary
-        parts = [str(summary)] if summary.outcomes else []
-        parts += [f"{result.batched} sent in batches"] if result.batched else []
+    for name, summary in results.items():
+        parts = [str(summary)] if summary.looked_at else []
         parts += [summary.limit] if summary.limit else []
         click.echo(f"{name}: {', '.join(parts) or 'nothing was asked'}")
         for what, why in sorted(summary.reasons.items()):
@@ -219,21 +201,15 @@ def summarise(results: Mapping[str, AssistantResult]) -> bool:
             click.echo(f"  paused: {summary.paused}")
         if summary.fault:
             click.echo(f"  not asked on: {summary.fault}")
-        for sentence in result.wrong:
+        for sentence in summary.wrong:
             click.echo(f"  {sentence}")
-        total.outcomes += summary.outcomes
-        total.usd += summary.usd
+        total.add(summary)
     failed = sum(n for name, n in total.outcomes.items() if name not in (ANSWERED, *NOT_ASKED))
-    batched = sum(result.batched for result in results.values())
-    asked = f", {batched} more sent in batches" if batched else ""
+    batched = f", {total.batched} more sent in batches" if total.batched else ""
     click.echo(
-        f"Total: {plural(total.outcomes[ANSWERED], 'answer')}, {failed} failed{asked}, "
+        f"Total: {plural(total.outcomes[ANSWERED], 'answer')}, {failed} failed{batched}, "
         f"{total.usd:.4f} USD."
     )
-    summaries = [result.summary for result in results.values()]
     is_vain = failed and not total.outcomes[ANSWERED]
-    return not (
-        is_vain
-        or any(s.paused or s.fault or not s.reasons.keys().isdisjoint(NO_USE) for s in summaries)
-        or any(result.wrong for result in results.values())
-    )
+    is_of_no_use = not total.reasons.keys().isdisjoint(NO_USE)
+    return not (is_vain or is_of_no_use or total.paused or total.fault or total.wrong)

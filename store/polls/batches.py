@@ -7,6 +7,7 @@ and its pairs are asked directly.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from secrets import token_hex
@@ -34,6 +35,7 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from store.history import History
     from store.polls.batch_files import BatchFiles
     from store.polls.due import Pair
     from store.polls.poller import Desk
@@ -77,15 +79,10 @@ def cost_of(assistant: Assistant, question: str) -> int:
 
 
 class Batching:
-    """One assistant's batches, worked on by who holds its lock.
-
-    ``summary`` counts what was recorded; ``wrong`` says in sentences what needs a person if it
-    lasts.
-    """
+    """One assistant's batches, worked on by who holds its lock; ``summary`` says what came."""
 
     def __init__(self, desk: Desk, files: BatchFiles, name: str) -> None:
         self.summary = Summary()
-        self.wrong: list[str] = []
         self._desk = desk
         self._files = files
         self._name = name
@@ -109,7 +106,9 @@ class Batching:
         items, reserved = self._affordable(pairs[:most], usd)
         reserve = desk.budget.reserve(reserved) if items else None
         if reserve is None:
-            return 0, 0, self._too_little(pairs, usd)
+            cost = cost_of(assistant, pairs[0].category.question)
+            reason = desk.budget.reached(cost) or "its equal share of the limit is used up"
+            return 0, 0, reason
         batch = Batch(
             key=token_hex(8),
             state="intended",
@@ -126,12 +125,6 @@ class Batching:
         reason = self._create(batch)
         return (0, 0, reason) if reason else (len(items), reserved / 1e6, None)
 
-    def _too_little(self, pairs: Sequence[Pair], usd: float | None) -> str:
-        """Return why not even the first of these pairs is sent."""
-        cost = cost_of(pairs[0].assistant, pairs[0].category.question)
-        share = "its equal share of what may be spent is used up" if usd is not None else None
-        return self._desk.budget.reached(cost) or share or "nothing of it can be recorded"
-
     def follow(self) -> None:
         """Look after all batches of the assistant.
 
@@ -144,7 +137,7 @@ class Batching:
                 self._files.forget(batch)
         for batch in self._files.open_of(self._name, self._desk.catalogue):
             if fault := self._desk.clock.fault():
-                self.wrong.append(fault)
+                self.summary.wrong.append(fault)
             elif batch.state == "intended":  # who sent it was killed: nobody else has the lock
                 self._fail(batch, f"{NOT_TOLD}, and what sent it was ended", batch.reserved)
             else:
@@ -154,24 +147,23 @@ class Batching:
         """Ask the provider to end every batch of the assistant; what is answered is collected."""
         for batch in self._files.open_of(self._name, self._desk.catalogue):
             if batch.remote and (reason := self._cancel(batch)):
-                self.wrong.append(f"A batch of {self._name} was not cancelled: {reason}")
+                self.summary.wrong.append(f"A batch of {self._name} was not cancelled: {reason}")
 
     def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
-        desk = self._desk
+        history, now = self._desk.log.history, rfc3339(self._desk.clock.now())
+        left = self._desk.budget.left()
+        limit = left if usd is None else min(left, micros(max(usd, 0)))
         items: list[Asking] = []
         total = 0
         for pair in pairs:
             cost = cost_of(pair.assistant, pair.category.question)
-            exceeds = usd is not None and total + cost > micros(usd)
-            if exceeds or desk.budget.reached(total + cost):
+            if total + cost > limit:
                 break
-            try:
-                desk.log.history.check_appendable(pair.slug, rfc3339(desk.clock.now()))
-            except HistoryError:
-                continue
-            items.append(Asking(pair.slug, pair.category.question))
-            total += cost
+            with suppress(HistoryError):  # its answer could not be recorded
+                history.check_appendable(pair.slug, now)
+                items.append(Asking(pair.slug, pair.category.question))
+                total += cost
         return items, total
 
     def _create(self, batch: Batch) -> str | None:
@@ -214,18 +206,20 @@ class Batching:
         try:
             line = _Line(self._desk, batch.assistant)
         except (Unready, SettingsError) as error:
-            self.wrong.append(f"A batch of {self._name} cannot be looked after: {error}.")
+            self.summary.wrong.append(f"A batch of {self._name} cannot be looked after: {error}.")
             return
         response = line.call(line.queue.build_look(str(batch.remote)))
         remote = line.queue.read_batch(read_object(response.body)) if is_well(response) else None
         age = batch.age(self._desk.clock.now())
         if remote is None or remote.id != batch.remote:
-            self.wrong.append(f"A batch of {self._name} cannot be followed: {describe(response)}")
+            self.summary.wrong.append(
+                f"A batch of {self._name} cannot be followed: {describe(response)}"
+            )
             if age > GIVE_UP_AFTER:
                 self._fail(batch, describe(response), batch.reserved)
         elif remote.state == "failed":
             why = f"The provider's batch failed before it ran ({remote.why or 'no reason given'})."
-            self.wrong.append(f"{self._name}: {self._fail(batch, why, 0)}")
+            self.summary.wrong.append(f"{self._name}: {self._fail(batch, why, 0)}")
         elif remote.state == "open" or not self._is_final(batch, remote):
             self._wait(batch, remote)
         else:
@@ -252,7 +246,7 @@ class Batching:
         if batch.age(now) > GIVE_UP_AFTER:
             self._fail(noted, "It neither ended nor could be cancelled.", batch.reserved)
         elif batch.age(now) > CANCEL_AFTER:
-            self.wrong.append(late(batch))
+            self.summary.wrong.append(late(batch))
             self._cancel(noted)
 
     def _cancel(self, batch: Batch) -> str | None:
@@ -275,69 +269,61 @@ class Batching:
         What history cannot take is left, with the batch, until it can or the batch is given up; the
         others are recorded. Cancelled questions leave no record.
         """
-        numbers, refusals = self._unrecorded(batch)
-        for reason in dict.fromkeys(refusals):
-            self.wrong.append(f"Answers in a batch of {self._name} are not recorded: {reason}")
         results = line.results(remote)
         if isinstance(results, str):
-            self.wrong.append(f"The results of a batch of {self._name} cannot be had: {results}")
-        elif numbers or not refusals:
-            refusals += self._record(batch, match(_ids(batch), results, remote.unasked), numbers)
-        if isinstance(results, str) or refusals:
-            if batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
-                self._fail(batch, "Not all of its answers were recorded.", batch.reserved)
+            reasons = [results]
+        else:
+            outcomes = match(map(batch.identity, range(len(batch.items))), results, remote.unasked)
+            reasons = self._record(batch, outcomes)
+        for reason in dict.fromkeys(reasons):
+            self.summary.wrong.append(
+                f"Answers in a batch of {self._name} are not recorded: {reason}"
+            )
+        if reasons and batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
+            self._fail(batch, "Not all of its answers were recorded.", batch.reserved)
+        if reasons or isinstance(results, str):
             return
-        spent = _cost(batch, match(_ids(batch), results, remote.unasked))
         if batch.cancelled_at:
-            self._fail(batch, "One was cancelled, or came late.", 0)
+            self._fail(replace(batch, reserved=0), "One was cancelled, or came late.", 0)
         else:
             self._files.forget(batch)
             self._files.forget_failures(batch.assistant)
-        self._settle(batch, spent)
+        self._settle(batch, sum(_cost(batch, n, outcomes) for n in range(len(batch.items))))
 
-    def _unrecorded(self, batch: Batch) -> tuple[list[int], list[str]]:
-        """Return the items that are not in history and can be, and why others cannot."""
-        history = self._desk.log.history
+    def _record(self, batch: Batch, outcomes: Mapping[str, Response | Failure]) -> list[str]:
+        """Record what is not in history, the first that asks for a pause with it.
 
-        @cache
-        def notes_in(slug: str) -> set[str]:
-            log = history.read(slug)
-            if log.unread:
-                raise HistoryError(str(log.problems[0]))
-            return {note for stored in log.polls for note in stored.poll.notes}
-
-        now = rfc3339(self._desk.clock.now())
-        numbers: list[int] = []
-        refusals: list[str] = []
+        Returns why history did not take the rest.
+        """
+        history, refusals = self._desk.log.history, []
+        notes = cache(lambda slug: _notes(history, slug))
         for number, item in enumerate(batch.items):
-            try:
-                if f"batch {batch.identity(number)}" not in notes_in(item.slug):
-                    history.check_appendable(item.slug, now)
-                    numbers.append(number)
-            except HistoryError as error:
-                refusals.append(f"{error}.")
-        return numbers, refusals
-
-    def _record(
-        self, batch: Batch, outcomes: Mapping[str, Response | Failure], numbers: Sequence[int]
-    ) -> list[str]:
-        """Record these items, the first that asks for a pause with it; return what failed."""
-        refusals: list[str] = []
-        for number in numbers:
             result = outcomes[batch.identity(number)]
             if result == UNASKED["cancelled"]:
                 continue
-            outcome = _outcome(batch, number, result)
-            if self.summary.paused is not None:
-                outcome = Outcome(outcome.poll)
             try:
+                if f"batch {batch.identity(number)}" in notes(item.slug):
+                    continue
+                outcome = _outcome(batch, number, result)
+                if self.summary.paused is not None:
+                    outcome = Outcome(outcome.poll)
                 record(outcome, self._desk)
+                self.summary.take_in(outcome)
             except (HistoryError, OSError) as error:
-                refusals.append(f"{error}")
-                continue
-            self.summary.take_in(outcome)
-        self.wrong += dict.fromkeys(refusals)
+                refusals.append(f"{error}.")
         return refusals
+
+
+def _notes(history: History, slug: str) -> set[str]:
+    """Return the notes in a history file, by which an answer is known to be recorded.
+
+    Raises:
+        HistoryError: the file cannot be read.
+    """
+    log = history.read(slug)
+    if log.unread:
+        raise HistoryError(str(log.problems[0]))
+    return {note for stored in log.polls for note in stored.poll.notes}
 
 
 class _Line:
@@ -365,28 +351,21 @@ class _Line:
         return results
 
 
-def _ids(batch: Batch) -> list[str]:
-    return [batch.identity(number) for number in range(len(batch.items))]
-
-
 def _outcome(batch: Batch, number: int, result: Response | Failure) -> Outcome:
     item, note = batch.items[number], f"batch {batch.identity(number)}"
     return outcome_of_result(batch.assistant, item.slug, item.question, result, note)
 
 
-def _cost(batch: Batch, outcomes: Mapping[str, Response | Failure]) -> int:
-    """Return what a batch cost in micro-dollars: the most it may, where nobody counted."""
-    total = 0
-    for number, item in enumerate(batch.items):
-        result = outcomes[batch.identity(number)]
-        usage = _outcome(batch, number, result).poll.usage
-        if usage and usage.usd is not None:
-            total += micros(usage.usd)
-        elif isinstance(result, Response):
-            total += 0 if result.status >= 400 else cost_of(batch.assistant, item.question)  # noqa: PLR2004
-        elif result not in (UNASKED["cancelled"], UNASKED["expired"]):
-            total += cost_of(batch.assistant, item.question)
-    return total
+def _cost(batch: Batch, number: int, outcomes: Mapping[str, Response | Failure]) -> int:
+    """Return what an item cost in micro-dollars: the most it may, where nobody counted."""
+    result = outcomes[batch.identity(number)]
+    usage = _outcome(batch, number, result).poll.usage
+    if usage and usage.usd is not None:
+        return micros(usage.usd)
+    if isinstance(result, Response) and result.status >= 400:  # noqa: PLR2004 - HTTP's own boundary
+        return 0
+    is_unasked = result in (UNASKED["cancelled"], UNASKED["expired"])
+    return 0 if is_unasked else cost_of(batch.assistant, batch.items[number].question)
 
 
 def late(batch: Batch) -> str:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from store.polls.clocks import Clock
     from store.polls.due import Key
     from store.polls.spending import Budget, Charge
+    from store.rankings.poll_states import Pause
     from store.records import Assistant
 
 log = logging.getLogger(__name__)
@@ -62,11 +63,13 @@ NOT_ASKED = (NOT_DUE, LEFT)
 
 
 class Summary(Struct):
-    """What became of an assistant's questions.
+    """What became of an assistant's questions, in one turn or several.
 
     ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name. ``paused``
     says why it is left alone, ``limit`` which limit of money is reached, ``fault`` what keeps it
-    from being asked; ``usd`` is the known cost.
+    from being asked; ``usd`` is the known cost. Of ``due`` pairs ``batched`` were sent in batches
+    that reserved ``batched_usd``. ``pause`` is the one that was met, ``wrong`` says in sentences
+    what may need a person.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -75,6 +78,11 @@ class Summary(Struct):
     limit: str | None = None
     fault: str | None = None
     usd: float = 0
+    due: int = 0
+    batched: int = 0
+    batched_usd: float = 0
+    pause: Pause | None = None
+    wrong: list[str] = field(default_factory=list)
 
     def count(self, name: str, reason: str | None = None) -> None:
         """Count one question."""
@@ -96,12 +104,21 @@ class Summary(Struct):
         self.reasons = {**later.reasons, **self.reasons}
         self.paused, self.limit = self.paused or later.paused, self.limit or later.limit
         self.fault = self.fault or later.fault
+        self.pause, self.due = later.pause or self.pause, max(self.due, later.due)
         self.usd += later.usd
+        self.batched += later.batched
+        self.batched_usd += later.batched_usd
+        self.wrong += [sentence for sentence in later.wrong if sentence not in self.wrong]
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more should be asked of the assistant now."""
         return bool(self.paused or self.limit or self.fault)
+
+    @property
+    def looked_at(self) -> int:
+        """How many questions something became of."""
+        return sum(self.outcomes.values()) + self.batched
 
     @property
     def polled(self) -> int:
@@ -113,6 +130,7 @@ class Summary(Struct):
         failures = sorted(self.outcomes.keys() - {ANSWERED, *NOT_ASKED})
         order = [ANSWERED, *failures, *NOT_ASKED]
         counts = [f"{self.outcomes[name]} {name}" for name in order if self.outcomes[name]]
+        counts += [f"{self.batched} sent in batches"] if self.batched else []
         counts += [f"{self.usd:.4f} USD"] if self.usd else []
         return ", ".join(counts)
 

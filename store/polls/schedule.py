@@ -30,8 +30,8 @@ from store.polls.clocks import Clock, confirmed_time
 from store.polls.day_closing import DayClosing
 from store.polls.due import Rounds
 from store.polls.locks import lock, locks_in
-from store.polls.poller import LEFT, MOST, Desk, PollLog
-from store.polls.turns import Plan, TurnResult, desk_of, take_turn
+from store.polls.poller import LEFT, MOST, Desk, PollLog, Summary
+from store.polls.turns import Plan, desk_of, take_turn
 from store.rankings.poll_states import Pause, ScheduleState
 from store.settings import SettingsError
 from store.times import rfc3339
@@ -249,14 +249,14 @@ class Schedule:
             most=min(MOST, math.ceil(pairs * self._settings.poll_tick / DAY)),
             follow=look.turns % FOLLOW_TURNS == 1,
         )
-        result = take_turn(self._desk(catalogue), self._files, name, plan)
-        if not result.is_taken:
+        summary = take_turn(self._desk(catalogue), self._files, name, plan)
+        if summary is None:
             return
-        summary = result.summary
-        if summary.polled or result.batched:
-            level = logging.WARNING if summary.reasons else logging.INFO
-            log.log(level, "%s: %s", name, _in_words(result))
-        look.take_in(result, self._clock.now(), is_followed=plan.follow)
+        if summary.polled or summary.batched:
+            reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))
+            level = logging.WARNING if reasons else logging.INFO
+            log.log(level, "%s: %s%s", name, summary, reasons)
+        look.take_in(summary, self._clock.now(), is_followed=plan.follow)
 
     def _desk(self, catalogue: Catalogue) -> Desk:
         return desk_of(
@@ -298,10 +298,10 @@ class AssistantLook(Struct):
             log.warning("%s: %s", self.name, sentence)
         self.faults = faults
 
-    def take_in(self, result: TurnResult, now: datetime, *, is_followed: bool) -> None:
+    def take_in(self, summary: Summary, now: datetime, *, is_followed: bool) -> None:
         """Take in what a turn came to."""
-        summary, pause = result.summary, result.pause
-        self.due = result.due
+        pause = summary.pause
+        self.due = summary.due
         self.is_capped = bool(summary.limit)
         if summary.limit:
             midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -320,16 +320,10 @@ class AssistantLook(Struct):
             if outcome == LEFT:
                 faults[reason] = f"Some of what is due is not asked: {reason}."
         if is_followed:  # a line may fail once
-            lasting = [sentence for sentence in result.wrong if sentence in self.wrong]
-            self.wrong = tuple(result.wrong)
+            lasting = [sentence for sentence in summary.wrong if sentence in self.wrong]
+            self.wrong = tuple(summary.wrong)
             faults |= dict.fromkeys(lasting, f"A batch of {self.name} has a fault; see the log.")
         self.tell(faults)
-
-
-def _in_words(result: TurnResult) -> str:
-    batched = f"{result.batched} sent in a batch" if result.batched else ""
-    reasons = [f"{what}: {why}" for what, why in sorted(result.summary.reasons.items())]
-    return "; ".join(filter(None, (str(result.summary), batched, *reasons)))
 
 
 def other_owner(settings: Settings) -> str | None:

@@ -7,6 +7,7 @@ Amounts are whole micro-dollars: sums are exact.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import threading
 from contextlib import nullcontext, suppress
@@ -118,18 +119,28 @@ class Budget:
                 least = micros(self._recorded(spent.day))
                 self._write(Reserve(spent.day, max(spent.micros + cost - back, least)))
 
+    def left(self) -> float:
+        """Return how many micro-dollars may still be taken; infinity without a limit.
+
+        Raises:
+            OSError: the day's sum cannot be read.
+        """
+        day, run = self.daily_usd, self.run_usd
+        of_day = math.inf if day is None else micros(day) - self._spent().micros
+        return min(of_day, math.inf if run is None else micros(run) - self.run_spent)
+
     def reached(self, amount: int) -> str | None:
         """Return the limit that so many more micro-dollars would pass, as a state in words.
 
         Raises:
             OSError: the day's sum cannot be read.
         """
-        day, run = self.daily_usd, self.run_usd
-        if day is not None and self._spent().micros + amount > micros(day):
-            return f"daily_usd {day:g} of site.json is reached until 00:00 UTC"
+        if amount <= self.left():
+            return None
+        run = self.run_usd
         if run is not None and self.run_spent + amount > micros(run):
             return f"--max-usd {run:g} is reached"
-        return None
+        return f"daily_usd {self.daily_usd:g} of site.json is reached until 00:00 UTC"
 
     def usd_today(self) -> float:
         """Return what was spent or reserved today, in US dollars.
@@ -143,16 +154,13 @@ class Budget:
         """Return why the sum cannot be kept, so that nothing can be asked; changes nothing."""
         if self.daily_usd is None:
             return None
-        path = self._directory / SUM
         reason = None
         try:
             stored_sum(self._directory)
+            if self._directory.exists() and not os.access(self._directory, os.W_OK):
+                reason = os.strerror(errno.EACCES)
         except OSError as error:
             reason = error.strerror
-        if self._directory.exists() and not os.access(self._directory, os.W_OK):
-            reason = reason or os.strerror(errno.EACCES)
-        if path.exists() and not os.access(path, os.W_OK):
-            reason = reason or os.strerror(errno.EACCES)
         return reason and f"daily_usd {self.daily_usd:g} of site.json cannot be kept: {reason}."
 
     def _locked(self) -> AbstractContextManager[object]:

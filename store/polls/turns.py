@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from store.polls.clocks import Clock
     from store.polls.due import DuePolls
     from store.polls.poller import PollLog, Record
-    from store.rankings.poll_states import Pause
     from store.records import Assistant
     from store.settings import Settings
 
@@ -48,23 +47,6 @@ class Plan(Struct, kw_only=True):
     skip: set[Key] = field(default_factory=set)
 
 
-class TurnResult(Struct):
-    """What a turn came to.
-
-    ``due`` pairs there were, ``batched`` of which were sent in a batch that reserved
-    ``batched_usd``; ``pause`` is why it was left alone, ``wrong`` says in sentences what may need a
-    person. ``is_taken`` is false when the turn never came.
-    """
-
-    summary: Summary = field(default_factory=Summary)
-    due: int = 0
-    batched: int = 0
-    batched_usd: float = 0
-    pause: Pause | None = None
-    wrong: list[str] = field(default_factory=list)
-    is_taken: bool = False
-
-
 def take_turn(
     desk: Desk,
     files: BatchFiles,
@@ -74,28 +56,28 @@ def take_turn(
     used_usd: float = 0,
     done: Callable[[], None] = lambda: None,
     waiting: Callable[[], None] = lambda: None,
-) -> TurnResult:
-    """Wait for an assistant's lock, then look after it; ``used_usd`` is what the run gave it.
+) -> Summary | None:
+    """Wait for an assistant's lock, then look after it; ``None`` when stopped before that.
+
+    ``used_usd`` is what the run spent on it already.
 
     Raises:
         HistoryError, OSError: it cannot be known what was asked, or a lock or batch not be used.
         Unready, SettingsError: the assistant lacks what it needs.
     """
-    result = TurnResult()
     with turn(desk.locks, name, desk.stop, waiting) as is_held:
         if not is_held:
-            return result
-        result.is_taken = True
+            return None
         batching = Batching(desk, files, name)
         if plan.cancel:
             batching.cancel()
         if plan.follow:
             batching.follow()
-        result.summary, result.wrong = batching.summary, batching.wrong
+        summary = batching.summary
         assistant = next((a for a in desk.catalogue.assistants if a.name == name), None)
         if assistant and not (plan.cancel or desk.stop.is_set()):
-            _ask(desk, files, assistant, plan, result, used_usd, done)
-    return result
+            _ask(desk, files, assistant, plan, summary, used_usd, done)
+        return summary
 
 
 def _ask(
@@ -103,7 +85,7 @@ def _ask(
     files: BatchFiles,
     assistant: Assistant,
     plan: Plan,
-    result: TurnResult,
+    summary: Summary,
     used_usd: float,
     done: Callable[[], None],
 ) -> None:
@@ -116,14 +98,14 @@ def _ask(
         pairs = [Pair(slug, category, assistant) for slug, category in categories]
         free = [pair for pair in pairs if pair.key not in under_way]
         queue = deque(stands.due(free, plan.rounds or Rounds.of(desk.catalogue.site), now))
-    result.due = len(queue)
-    result.pause = stands.pause_of(name, now)
-    if result.pause and (result.pause.stated or not plan.through):
+    summary.due = len(queue)
+    summary.pause = stands.pause_of(name, now)
+    if summary.pause and (summary.pause.stated or not plan.through):
         way = f'; `flask poll --due --model "{name}"` asks one question first'
-        result.summary.paused = f"{result.pause}{'' if result.pause.stated else way}"
+        summary.paused = f"{summary.pause}{'' if summary.pause.stated else way}"
         return
-    is_batch = plan.batch and assistant.batch and len(queue) >= WORTH_IT and not result.pause
-    if is_batch and _begin(desk, files, assistant, list(queue), stands, result, used_usd):
+    is_batch = plan.batch and assistant.batch and len(queue) >= WORTH_IT and not summary.pause
+    if is_batch and _begin(desk, files, assistant, list(queue), stands, summary, used_usd):
         return
     ask = Turn(
         desk,
@@ -132,10 +114,10 @@ def _ask(
         stands,
         rounds=plan.rounds,
         skip=under_way,
-        most=1 if result.pause else plan.most,
+        most=1 if summary.pause else plan.most,
         done=done,
     )
-    result.summary.add(ask.take())
+    summary.add(ask.take())
     plan.skip |= ask.refused
 
 
@@ -145,7 +127,7 @@ def _begin(
     assistant: Assistant,
     due: Sequence[Pair],
     stands: DuePolls,
-    result: TurnResult,
+    summary: Summary,
     used_usd: float,
 ) -> bool:
     """Send what is due as a batch; return whether nothing is to be asked directly now."""
@@ -153,11 +135,11 @@ def _begin(
         return False
     share = batch_share(desk, files, assistant, stands, used_usd)
     batch = Batching(desk, files, assistant.name)
-    result.batched, result.batched_usd, reason = batch.begin(due, share)
-    if reason and not result.batched and not files.pause_of(assistant, desk.clock.now()):
-        result.summary.limit = reason
+    summary.batched, summary.batched_usd, reason = batch.begin(due, share)
+    if reason and not summary.batched and not files.pause_of(assistant, desk.clock.now()):
+        summary.limit = reason
     elif reason:
-        result.wrong.append(f"No batch of {assistant.name} was sent: {reason}")
+        summary.wrong.append(f"No batch of {assistant.name} was sent: {reason}")
     return True
 
 
