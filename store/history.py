@@ -21,8 +21,8 @@ from msgspec import Struct
 from store.chains import FOLDER, HEADS, LEDGER, LedgerError
 from store.disk import (
     Signature,
-    check_regular,
     check_room,
+    is_in_place,
     opened,
     read_regular,
     signature_at,
@@ -327,7 +327,7 @@ class History:
             handle = os.open(path, _APPENDING, 0o640)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
-                if _is_in_place(path, handle):
+                if is_in_place(path, handle):  # some editors put another in its place
                     yield handle
                     return
             finally:
@@ -377,15 +377,6 @@ def _too_late(time: str, closed: str) -> str:
         f"a poll of {time} cannot be added: {closed} and all days before are closed; mend this "
         f'machine\'s clock, or, if it was wrong then, flask check --reopen {time[:10]} --reason "…"'
     )
-
-
-def _is_in_place(path: Path, handle: int) -> bool:
-    """Whether an open file is still the one of that name; some editors put another in its place."""
-    check_regular(handle, path)
-    try:
-        return os.path.samestat(path.lstat(), os.fstat(handle))
-    except FileNotFoundError:
-        return False
 
 
 def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:

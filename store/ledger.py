@@ -7,6 +7,7 @@ order and the file of every line; a head commits to the whole ledger up to its d
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 from contextlib import contextmanager, suppress
 from sys import intern
@@ -232,8 +233,11 @@ class Proof:
             except LedgerError:
                 ledger = Ledger()
                 for path in (self._home / LEDGER, self._home / HEADS):
+                    asides = (
+                        path.with_suffix(f".jsonl.{today}-{n}.damaged") for n in itertools.count(1)
+                    )
                     with suppress(FileNotFoundError):
-                        path.rename(path.with_suffix(f".jsonl.{today}.damaged"))
+                        path.rename(next(aside for aside in asides if not aside.exists()))
             day, entries = max(today, day_after(ledger.closed)), list[Entry]()
             for file in files:
                 was = ledger.newest[file].chain if file in ledger.newest else ""

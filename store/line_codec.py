@@ -155,7 +155,7 @@ def _without_texts(poll: Poll, withholding: Withholding) -> bytes:
             missed=(),
             caveat=None,
             error=f"Withheld since {withholding.date}: {withholding.reason}",
-            failure=None,
+            failure="withheld",
             notes=(),
             withheld=True,
         )
@@ -190,7 +190,7 @@ def _check_answer(poll: Poll) -> None:
     failed = (poll.error is not None, poll.failure is not None)
     if failed != (poll.pick is None,) * 2:
         raise ValueError("it must be an answer with a pick, or a failure with an error, not both")
-    if poll.withheld is not UNSET:
+    if poll.withheld is not UNSET or poll.failure == "withheld":
         raise ValueError("it says that it is withheld, which only withheld.json can say")
 
 

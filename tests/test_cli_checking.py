@@ -182,7 +182,11 @@ def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:
             "history:1:1: notice: 1 slug (vpn-service) has never been polled; "
             "`flask poll --due` asks for what is due"
         ),
-        'models.json:1:1: notice: "A" is retired: its 2 polls count in no ranking',
+        (
+            'models.json:1:1: warning: "A" is retired: its 2 polls count in no ranking; if it was '
+            'renamed, list it in former_names of "C", whose new round is else 2 polls for at most '
+            "0.00 USD"
+        ),
         'topics.json:13:13: warning: no category has the slug "vpn"; take it out',
     ]
 
@@ -305,6 +309,18 @@ def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> No
     assert "yet to be answered by B: 1 poll for at most 0.0000 USD" in check(directory).stdout
     set_key(vpn, former_questions=[old])
     assert "categories/" not in check(directory).stdout
+
+
+def test_categories_without_situations_are_counted(directory: Path) -> None:
+    """One line says how many of a larger catalogue have none, and what that costs."""
+    vpn = (directory / "categories/vpn.json").read_bytes()
+    for i in range(9):
+        (directory / f"categories/a{i}.json").write_bytes(vpn.replace(b"VPN", b"VPN %d" % i))
+    output = check(directory).output
+    assert "11 of 11 categories have no situations (a0, a1, a2, a3, a4, \u2026)" in output
+    for slug in ("a0", "vpn"):
+        set_key(directory / f"categories/{slug}.json", situations=["somebody needs this"])
+    assert "have no situations" not in check(directory).output
 
 
 def test_an_alias_that_is_another_title_is_warned_of(directory: Path) -> None:

@@ -21,7 +21,7 @@ NAME = "products/zoho-crm.json"
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """A data directory with one product file."""
-    write(tmp_path, NAME, {"version": 1, "name": "Zoho CRM"})
+    write(tmp_path, NAME, {"version": 1, "name": "Zoho CRM"}, None)
     return tmp_path
 
 
@@ -40,7 +40,7 @@ def test_a_file_is_written_canonically_and_says_what_it_said(
     text = json.dumps(record, indent=indent).replace("\n", end or "\n") + end
     (directory / NAME).write_bytes(text.encode())
     assert members(directory, NAME) == record
-    write(directory, NAME, members(directory, NAME))
+    write(directory, NAME, members(directory, NAME), members(directory, NAME))
     written = (directory / NAME).read_text(encoding="utf-8")
     assert json.loads(written) == record
     assert list(json.loads(written)) == list(record)
@@ -51,7 +51,7 @@ def test_what_is_no_good_file_is_not_written(directory: Path) -> None:
     """A command that would write a mistake says so instead."""
     before = (directory / NAME).read_bytes()
     with pytest.raises(click.ClickException, match=r'was left .* the file lacks "name"'):
-        write(directory, NAME, {"version": 1})
+        write(directory, NAME, {"version": 1}, members(directory, NAME))
     assert (directory / NAME).read_bytes() == before
 
 
@@ -67,7 +67,7 @@ def test_a_file_in_need_of_repair_is_not_edited(directory: Path) -> None:
 def test_the_mode_of_a_file_is_kept(directory: Path) -> None:
     """Whoever could read a file still can."""
     (directory / NAME).chmod(0o640)
-    write(directory, NAME, members(directory, NAME))
+    write(directory, NAME, members(directory, NAME), members(directory, NAME))
     assert (directory / NAME).stat().st_mode & 0o777 == 0o640
 
 
@@ -75,7 +75,7 @@ def test_the_mode_of_a_file_is_kept(directory: Path) -> None:
 def test_the_owner_of_a_file_is_kept(directory: Path) -> None:
     """What root edits stays the file of the user whom the service runs as."""
     os.chown(directory / NAME, 54_321, 12_345)
-    write(directory, NAME, members(directory, NAME))
+    write(directory, NAME, members(directory, NAME), members(directory, NAME))
     status = (directory / NAME).stat()
     assert (status.st_uid, status.st_gid) == (54_321, 12_345)
 
@@ -86,6 +86,6 @@ def test_no_edit_goes_through_a_link_laid_in_its_way(directory: Path, tmp_path: 
     victim.write_text("mine")
     victim.chmod(0o600)
     (directory / NAME).with_name(".zoho-crm.json.draft").symlink_to(victim)
-    write(directory, NAME, members(directory, NAME))
+    write(directory, NAME, members(directory, NAME), members(directory, NAME))
     assert not (directory / NAME).is_symlink()
     assert (victim.read_text(), victim.stat().st_mode & 0o777) == ("mine", 0o600)

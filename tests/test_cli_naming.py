@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from builders import answered, app_over, append, bodies, write_data, write_json
 
+from store.cli import naming
+from store.cli.editing import members, write
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -134,6 +137,36 @@ def test_rejecting_silences_a_suggestion_for_good(directory: Path) -> None:
     refused = names(directory, "merge", "zoho", "zoho-crm")
     assert refused.exit_code == 1
     assert "says in not_same_as that it is not zoho; take that out first" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("theirs", "moment"), [("zoho", "write"), ("pipedrive", "write"), ("pipedrive", "unlink")]
+)
+def test_what_somebody_saves_meanwhile_stays(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, theirs: str, moment: str
+) -> None:
+    """Be it the file that is to be written, a new one, or one that is to go."""
+
+    def write_late(*arguments: Any) -> None:
+        if theirs == "zoho":
+            write_json(directory / "products/zoho.json", {"version": 1, "name": "Theirs"})
+        write(*arguments)
+        if moment == "unlink":
+            write_json(directory / "products/pipedrive.json", {"version": 1, "name": "Theirs"})
+
+    def members_late(home: Path, name: str) -> dict[str, Any]:
+        record = members(home, name)
+        if (theirs, moment) == ("pipedrive", "write"):
+            write_json(directory / "products/pipedrive.json", {"version": 1, "name": "Theirs"})
+        return record
+
+    monkeypatch.setattr(naming, "write", write_late)
+    monkeypatch.setattr(naming, "members", members_late)
+    done = names(directory, "merge", "pipedrive", "zoho", "--apart")
+    assert done.exit_code == 1
+    assert f"products/{theirs}.json was left as it was: somebody has just changed it" in done.output
+    assert product(directory, theirs) == {"version": 1, "name": "Theirs"}
+    assert (directory / "products/zoho.json").exists() == (theirs == "zoho" or moment == "unlink")
 
 
 def test_a_name_that_two_files_claim_already_is_not_claimed_once_more(directory: Path) -> None:

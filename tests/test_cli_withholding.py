@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, app_over, write_data, write_json
 from faults import UnreadableFiles, replace_os
 from test_cli_naming import answers, history
 
-from store.disk import locked
+from store.cli.editing import write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,18 +59,24 @@ def test_a_second_one_is_written_below_the_first(directory: Path) -> None:
     assert list(withheld) == [poll.id for poll in POLLS]
 
 
-def test_of_two_at_once_neither_is_lost(directory: Path) -> None:
-    """The second waits until the first has written: else a withheld text would reappear."""
+def test_what_somebody_saves_meanwhile_stays(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two at once the second says so: else a text withheld by the first would reappear."""
+
+    def write_late(home: Path, *rest: Any) -> None:
+        write_json(home / "withheld.json", theirs)
+        write(home, *rest)
+
+    theirs = {"version": 1, "withheld": {POLLS[1].id: {"reason": "y", "date": "2026-11-03"}}}
+    monkeypatch.setattr("store.cli.withholding.write", write_late)
     shell = app_over(directory).test_cli_runner()
-    with ThreadPoolExecutor() as pool, locked(directory):
-        record = json.loads((directory / "withheld.json").read_text(encoding="utf-8"))
-        second = pool.submit(shell.invoke, args=["withhold", POLLS[0].id, "--reason", "x"])
-        wait([second], timeout=0.5)
-        record["withheld"][POLLS[1].id] = {"reason": "y", "date": "2026-11-03"}
-        write_json(directory / "withheld.json", record)
-    assert second.result().exit_code == 0
-    withheld = json.loads((directory / "withheld.json").read_text(encoding="utf-8"))["withheld"]
-    assert withheld.keys() == {poll.id for poll in POLLS}
+    done = shell.invoke(args=["withhold", POLLS[0].id, "--reason", "x"])
+    assert done.exit_code == 1
+    assert (
+        "withheld.json was left as it was: somebody has just changed it; try again." in done.output
+    )
+    assert json.loads((directory / "withheld.json").read_text(encoding="utf-8")) == theirs
 
 
 @pytest.mark.parametrize(
@@ -89,6 +94,13 @@ def test_what_cannot_be_withheld_is_said(directory: Path, args: list[str], sente
     assert done.exit_code != 0
     assert sentence in done.output
     assert (directory / "withheld.json").read_bytes() == before
+
+
+def test_a_data_directory_may_be_a_link(directory: Path, tmp_path: Path) -> None:
+    """As DATA_DIR often is."""
+    (tmp_path / "link").symlink_to(directory)
+    shell = app_over(tmp_path / "link").test_cli_runner()
+    assert shell.invoke(args=["withhold", POLLS[1].id, "--reason", "x"]).exit_code == 0
 
 
 def test_a_history_that_cannot_be_read_may_hold_the_poll(

@@ -377,6 +377,29 @@ def test_a_ledger_that_is_gone_is_never_made_anew_silently(tmp_path: Path, name:
     assert list((data / "proof").glob("heads.jsonl.*.damaged"))
 
 
+def test_acceptances_of_several_days_close_under_one_head(tmp_path: Path) -> None:
+    """No head without an entry of its own is made for the later ones; the ledger stays whole."""
+    data = directory(tmp_path, VECTOR)
+    proof = Proof(data)
+    proof.close("2026-01-02")
+    for day in ("2026-01-04", "2026-01-05"):
+        proof.accept(["vpn"], "the disk died", day)
+    assert [head.day for head in proof.close("2026-01-09")] == ["2026-01-04"]
+    assert proof.load().closed == "2026-01-04"
+
+
+def test_every_ledger_that_could_not_be_read_is_kept(tmp_path: Path) -> None:
+    """A second one set aside on one day does not take the first one's place."""
+    data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-01T10:00:00Z")])
+    for text in (b"first\n", b"second\n"):
+        (data / "proof/ledger.jsonl").write_bytes(text)
+        History(data / "history").accept([SLUG], "it is damaged", "2026-01-09")
+    assert {path.read_bytes() for path in (data / "proof").glob("*.damaged")} == {
+        b"first\n",
+        b"second\n",
+    }
+
+
 def test_appends_of_others_are_seen_by_the_next_closing(tmp_path: Path) -> None:
     """What another process adds after a closing is closed with its own day."""
     data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-01T10:00:00Z")])

@@ -13,6 +13,7 @@ from builders import (
     answered,
     app_over,
     append,
+    documents,
     failed,
     prepared,
     same_as_fresh,
@@ -25,7 +26,6 @@ from store.counting import history_files
 from store.data_file import FOLDERS, SINGLE
 from store.history import History
 from store.rankings import names
-from store.web.resolution import DOCUMENTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -344,6 +344,6 @@ def shown(app: Flask) -> Shown:
     """What readers are shown: the API, every page, and searches."""
     client, store = app.test_client(), app.extensions["store"]
     pages = re.findall(f"<loc>{BASE_URL}([^<]+)</loc>", client.get("/sitemap.xml").text)
-    documents = [f"/api/v1/{name}" for name in (*prepared(store), *DOCUMENTS)]
+    listed = [f"/api/v1/{name}" for name in (*prepared(store), *documents(store))]
     searches = [f"/api/v1/search?q={query}" for query in ("rolodex", "keettle")]
-    return {path: client.get(path) for path in (*documents, *pages, *searches)}
+    return {path: client.get(path) for path in (*listed, *pages, *searches)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -17,7 +17,7 @@ from store.line_codec import encode_line
 from store.memory import Store
 from store.rankings import leaderboards
 from store.web.as_of import cited_day
-from store.web.snapshot_view import SnapshotView
+from store.web.view import View
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +61,7 @@ def as_fresh(whole: Snapshot, directory: Path, day: str) -> dict[str, bytes]:
     """Every verdict of a process that read only these polls, under the whole history's names."""
     fresh = Store(directory).snapshot
     named = {"products": whole.products, "product_slugs": whole.product_slugs}
-    view = SnapshotView(msgspec.structs.replace(fresh, **named), BASE_URL)
+    view = View(msgspec.structs.replace(fresh, **named), BASE_URL, Store(directory).lines)
     found = {}
     for slug, aggregate in fresh.aggregates.items():
         slugs = {id_: whole.products[id_].slug for id_ in aggregate.product_stats}
@@ -336,14 +336,19 @@ def test_days_before_an_accepted_loss_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_agents_get_the_same_past_day(small: Flask) -> None:
-    """The MCP argument `as_of` brings the bytes of `asOf`, and its refusals say the same."""
+    """The MCP argument `as_of` brings what `asOf` does, and its refusals say the same."""
     client = small.test_client()
 
-    def told(**arguments: str) -> str:
+    def result(**arguments: str) -> Any:
         answer = client.post("/mcp", json=call("get_best_in_category", **arguments)).get_json()
-        return str(answer["result"]["content"][0]["text"])
+        return answer["result"]
 
-    same = client.get(f"{CRM}?asOf=2026-10-12").text
-    assert told(slug="crm-software", as_of="2026-10-12", detail="full") == same
+    def told(**arguments: str) -> str:
+        return str(result(**arguments)["content"][0]["text"])
+
+    same = client.get(f"{CRM}?asOf=2026-10-12").get_json()
+    day = result(slug="crm-software", as_of="2026-10-12", detail="full")["structuredContent"]
+    assert {**day, **same} == day
+    assert [change["toDate"] for change in day["changes"] if change["toDate"] > "2026-10-12"] == []
     assert "first answer is of 2026-09-10" in told(slug="crm-software", as_of="2026-01-01")
     assert "YYYY-MM-DD" in told(slug="crm-software", as_of="soon")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
 
-from store.web.pages.rendering import PageRenderer
+from store.web.errors import CODES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def test_a_poll_of_one_category_leaves_the_pages_of_others_as_they_are(
     def fail(*_: object, **__: object) -> str:
         raise AssertionError
 
-    monkeypatch.setattr(PageRenderer, "render", fail)
+    monkeypatch.setattr("store.web.pages.routes.render_page", fail)
     assert [client.get(path).data for path in paths] == before
 
 
@@ -382,3 +382,14 @@ def test_a_category_page_says_how_sure_it_is(tmp_path: Path) -> None:
     clear = home.partition('id="clear"')[2].partition("</section>")[0]
     assert "Best CRM" in clear
     assert "Best CRM" not in home.partition('id="contradicted"')[2].partition("</section>")[0]
+
+
+def test_the_docs_describe_every_object_and_every_code(reader: FlaskClient) -> None:
+    """What a type's name leads to is there, and so is each code that an answer can have."""
+    text = reader.get("/docs").text
+    document = reader.get("/api/v1/openapi.json").get_json()
+    for name in (*document["components"]["schemas"], *CODES):
+        assert f'id="{name}"' in text
+    for target in re.findall(r'href="#([^"]+)"', text):
+        assert f'id="{target}"' in text
+    assert "unknown-parameter" in text

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from shutil import disk_usage
 from typing import TYPE_CHECKING
 
 import click
 
 from store.chains import LedgerError
 from store.cli import app_settings, checks, meaning, name_checks, plural, with_data
-from store.disk import ROOM
+from store.disk import is_full
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import Proof
 from store.polls.assistant_checks import mistakes
-from store.polls.leases import FOLDER
+from store.polls.locks import FOLDER
 from store.polls.spending import SUM, DamagedSumError, stored_sum
 from store.publishing import manifest
 from store.rankings.names import Names
@@ -138,7 +137,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
 def _unpolled(directory: Path) -> Iterator[Problem]:
     """What keeps every category from being polled: no room on the disk, no sum of the day."""
     history = directory / "history"
-    if disk_usage(history if history.is_dir() else directory).free < ROOM:
+    if is_full(history if history.is_dir() else directory):
         message = "its disk is full, so that nothing is polled: make room"
         yield Problem("history", 1, 1, message)
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from store.data_file import load, understand
-from store.disk import atomic_write, make_folder
+from store.disk import drafted, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,18 +30,41 @@ def members(directory: Path, name: str) -> dict[str, Any]:
     return record
 
 
-def write(directory: Path, name: str, record: Mapping[str, Any]) -> None:
-    """Write a data file with these members.
+def write(
+    directory: Path, name: str, record: Mapping[str, Any], before: Mapping[str, Any] | None
+) -> None:
+    """Write a data file with these members in place of those it had, or ``None`` for a new one.
 
     Raises:
-        click.ClickException: they do not make a good data file, or it cannot be written; what was
-            there is as it was.
+        click.ClickException: they do not make a good data file, it cannot be written, or somebody
+            has changed it meanwhile; what was there is as it was.
     """
     data = (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
     if problems := understand(name, data).problems:
         raise click.ClickException(f"{name} was left as it was: {problems[0].message}.")
     try:
         make_folder((directory / name).parent)
-        atomic_write(directory / name, data)
+        with drafted(directory / name, data) as draft:  # in which no other command writes the file
+            refuse_if_changed(directory, name, before)
+            draft.replace(directory / name)
     except OSError as error:
         raise click.ClickException(f"{name} cannot be written: {error.strerror}.") from None
+
+
+def refuse_if_changed(directory: Path, name: str, before: Mapping[str, Any] | None) -> None:
+    """See that a data file has the members that a command has read, so that nobody's edit is lost.
+
+    Raises:
+        click.ClickException: somebody has changed it meanwhile.
+        OSError: it cannot be read.
+    """
+    try:
+        now = json.loads((directory / name).read_bytes())
+    except FileNotFoundError:
+        now = None
+    except ValueError:
+        now = {}
+    if now != before:
+        raise click.ClickException(
+            f"{name} was left as it was: somebody has just changed it; try again."
+        )

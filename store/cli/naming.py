@@ -10,7 +10,7 @@ import msgspec
 from rapidfuzz import process
 
 from store.cli import app_settings, with_data
-from store.cli.editing import members, write
+from store.cli.editing import members, refuse_if_changed, write
 from store.cli.schemas import schema_of
 from store.memory import Store
 from store.rankings import aggregates, curation, names, similarity
@@ -118,6 +118,7 @@ class ProductEditor:
         self._directory = directory
         self._snapshot = Store(directory).snapshot
         self._files = self._snapshot.catalogue.products
+        self._read: dict[str, Record] = {}
 
     def product(self, text: str) -> ProductProfile:
         """Return the product of a slug, old or new.
@@ -154,10 +155,10 @@ class ProductEditor:
             if product.id == into.id:
                 raise click.ClickException(f"{product.slug} is {into.slug} already.")
             self._refuse_if_told_apart(product, into)
-            file = self._files.get(product.id)
-            _extend(record, "aliases", (file.name, *file.aliases) if file else (product.name,))
-            if file:
-                _extend(record, "former_slugs", (product.slug, *file.former_slugs))
+            own = self._members(product)
+            _extend(record, "aliases", (own["name"], *own.get("aliases", ())))
+            if product.id in self._files:
+                _extend(record, "former_slugs", (product.slug, *own.get("former_slugs", ())))
         if record == before:
             raise click.ClickException(
                 f'{_path(into.slug)} claims "{products[0].name}" already, and so does another '
@@ -168,6 +169,8 @@ class ProductEditor:
         if others and not apart:
             raise click.ClickException(_unnamed(into.slug, others))
         _extend(record, "not_same_as", others)
+        for slug in removed:
+            self._refuse_if_changed(slug)
         self._write(into.slug, record)
         for slug in removed:
             self._remove(slug)
@@ -200,7 +203,8 @@ class ProductEditor:
         """Return the members of a product's file, of a new one if it has none."""
         name = _path(product.slug)
         if product.id in self._files or os.path.lexists(self._directory / name):
-            return members(self._directory, name)
+            self._read[name] = members(self._directory, name)
+            return dict(self._read[name])
         return {"$schema": schema_of(name), "version": 1, "name": product.name}
 
     def _refuse_if_told_apart(self, product: ProductProfile, into: ProductProfile) -> None:
@@ -234,11 +238,15 @@ class ProductEditor:
         return others
 
     def _write(self, slug: str, record: Record) -> None:
-        write(self._directory, _path(slug), record)
+        write(self._directory, _path(slug), record, self._read.get(_path(slug)))
         click.echo(f"Wrote {_path(slug)}.")
+
+    def _refuse_if_changed(self, slug: str) -> None:
+        refuse_if_changed(self._directory, _path(slug), self._read[_path(slug)])
 
     def _remove(self, slug: str) -> None:
         try:
+            self._refuse_if_changed(slug)
             (self._directory / _path(slug)).unlink()
         except OSError as error:
             raise click.ClickException(

@@ -9,7 +9,6 @@ import click
 
 from store.cli import app_settings, refuse, with_data
 from store.cli.editing import members, write
-from store.disk import locked
 from store.history import History
 
 if TYPE_CHECKING:
@@ -31,12 +30,11 @@ def withhold(poll_id: str, reason: str) -> None:
     """
     directory = app_settings().data_dir
     poll = _find(directory, poll_id)
-    with locked(directory):  # of two at once, neither's entry is lost
-        record = members(directory, NAME)
-        if poll_id in record["withheld"]:
-            raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
-        record["withheld"][poll_id] = {"reason": reason, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-        write(directory, NAME, record)
+    before = members(directory, NAME)
+    if poll_id in before["withheld"]:
+        raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
+    entry = {"reason": reason, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    write(directory, NAME, {**before, "withheld": {**before["withheld"], poll_id: entry}}, before)
     click.echo(f"Withheld: {poll.model} on {poll.slug}, {poll.polled_at}; see {NAME}.")
 
 

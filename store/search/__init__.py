@@ -12,22 +12,21 @@ are right, and 5 of 354 negatives (queries without an answer) get one.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import structs
 
 from store.search.inverted_index import Document, InvertedIndex, Posting
 from store.search.nearness import Compare, Likeness, Nearness, NearnessIndex, fused
 from store.search.query import Match, ParsedQuery, parse_query
-from store.search.scoring import score
+from store.search.scoring import Rating, rate
 from store.search.synonyms import Synonyms
-from store.search.words import Words, singular, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+from store.search.words import FILLERS, Words, singular, words_of
 
 __all__ = [
     "MOST_RELATED",
@@ -48,7 +47,7 @@ BRAND_CUT = 0.6
 NOISE_CUT = 0.3
 """Least score of a suggestion for an unknown slug, where a wrong one does little harm."""
 
-FINALISTS = 40
+FINALISTS = 60
 """Candidates per array that are scored; bounds the time. 20 and 160 give the same hits."""
 PROMISING = 0.3
 """Share of the best candidate's rough score that another needs to be scored at all."""
@@ -69,11 +68,12 @@ to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 """
 MIN_LEAD = 1.3
 """How many times nearer than the next a likely match is. At 1.1, 2 more of 14 more are wrong."""
-DEMOTED_FROM = 0.78
+UNSURE_FROM, DEMOTED_FROM = 0.6, 0.78
 """Score from which related ones make room for those that are likely no more."""
 NEAREST_SCORE, NEAREST_LIKELY_SCORE = 0.75, 0.85
 """Scores of the nearest category, not sure and likely. At .65 for the first, 2 hits are lost."""
 MOST_RELATED = 5
+VERSUS = re.compile(r"\b(?:vs|versus)\b", re.IGNORECASE)
 
 PREFIX_SCORE = 0.9
 """Least score of a title that begins with what is being typed, and most of any other."""
@@ -220,23 +220,33 @@ class Index:
         With a `kind` only that array is searched. Where nothing is exact or likely, `compare` has
         a say in the order of the categories.
         """
-        brands = {} if kind == "categories" else _find(query, self._brands, BRAND_CUT)
-        if kind == "brands":
-            return Hits((), _best(brands, limit))
-        categories = titled = _find(query, self._categories, CATEGORY_CUT)
+        categories: dict[str, float] = {}
+        brands: dict[str, float] = {}
+        sides = [words for text in VERSUS.split(query) if (words := words_of(text))]
+        for words in sides:
+            ratings = _rate(words, self._categories)
+            if kind != "brands":
+                _take_best(categories, _hits(ratings, CATEGORY_CUT))
+            if kind != "categories":
+                _take_best(brands, _hits(_rate(words, self._brands), BRAND_CUT, ratings))
         best = max((*categories.values(), *brands.values()), default=0)
+        if kind == "brands" or best >= EXACT or (best and len(sides) > 1):
+            return Hits(_best(categories, limit), _best(brands, limit))
+        titled, words = categories, self._spelt(words_of(query))
+        near = self._nearness.nearest(words, NEAR)
+        categories = _corrected(titled, near)
         related: list[str] = []
         likeness: Likeness | None = {}
-        if best < EXACT:
-            near = self._nearness.nearest(self._spelt(words_of(query)), NEAR)
-            categories = _corrected(titled, near)
-            best = max((*categories.values(), *brands.values()), default=0)
-            if best < LIKELY:
-                related = [slug for slug in near.shares if slug not in categories]
-                if compare and near.shares:
-                    likeness = compare(query, self.compared)
-                if likeness:
-                    categories, related = _ordered(categories, titled, fused(near, likeness))
+        if max((*categories.values(), *brands.values()), default=0) < LIKELY:
+            related = [slug for slug in near.shares if slug not in categories]
+            telling = [word for word in words if word not in FILLERS]
+            if len(telling) == 1:
+                named = () if categories else self._nearness.named_by(telling[0])
+                related = [slug for slug in related if slug in named]
+            if compare and (related or categories):
+                likeness = compare(query, self.compared)
+            if likeness:
+                categories, related = _ordered(categories, titled, fused(near, likeness))
         hits = _best(categories, limit), _best(brands, limit)
         return Hits(*hits, tuple(related[:MOST_RELATED]), likeness is not None)
 
@@ -278,7 +288,9 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
         return scores
     agreed = {slug: share for slug, share in near.shares.items() if share >= MIN_NEARNESS_SHARE}
     corrected = {
-        slug: points if agreed[slug] == 1 and points >= LIKELY else _as_related(points)
+        slug: points
+        if agreed[slug] == 1 and points >= LIKELY
+        else _as_related(points, DEMOTED_FROM)
         for slug, points in scores.items()
         if slug in agreed
     }
@@ -291,13 +303,13 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
     return corrected
 
 
-def _as_related(points: float) -> float:
+def _as_related(points: float, least: float) -> float:
     """Return a score below exact as a related match's, in the same order.
 
     Another category is nearer in meaning to 3 of 12 wrongly likely hits, and to 10 of 332 right.
     """
-    share = (points - DEMOTED_FROM) / (EXACT - DEMOTED_FROM)
-    return points if share < 0 else round(DEMOTED_FROM + share * (LIKELY - 0.001 - DEMOTED_FROM), 3)
+    share = (min(points, 1) - least) / (1 - least)
+    return points if share < 0 else round(least + share * (LIKELY - 0.001 - least), 3)
 
 
 def _ordered(
@@ -331,22 +343,40 @@ def _begin(prefix: str, index: InvertedIndex, cut: float) -> dict[str, float]:
     return scores
 
 
-def _find(text: str, index: InvertedIndex, cut: float) -> dict[str, float]:
-    """Return slug → score of the hits of a text in one index, by the best title of each slug."""
-    scores: dict[str, float] = {}
-    if not (words := words_of(text)):
-        return scores
+def _rate(words: Words, index: InvertedIndex) -> list[Rating]:
+    """Return the ratings of the likeliest titles of one index."""
     query = parse_query(words, index)
-    for number, found in _finalists(query, index).items():
-        title = index.titles[number]
-        points = round(score(query, title, found), 3)
+    return [rate(query, index.titles[key], places) for key, places in _finalists(query, index)]
+
+
+def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> dict[str, float]:
+    """Return slug → score, by the best title of each slug; what is one of many is not sure."""
+    scores: dict[str, float] = {}
+    for each in ratings:
+        points = min(each.points, 1.0)
+        least = UNSURE_FROM if each.ordered else DEMOTED_FROM
+        if points >= least and not each.is_clear((*ratings, *rivals)):
+            points = _as_related(points, least)
         if points >= cut:
-            scores[title.slug] = max(points, scores.get(title.slug, 0))
+            _take_best(scores, {each.slug: round(points, 3)})
     return scores
 
 
-def _finalists(query: ParsedQuery, index: InvertedIndex) -> dict[int, list[tuple[Match, Posting]]]:
-    """Return the likeliest candidates, each with the postings found in it.
+def _take_best(scores: dict[str, float], others: dict[str, float]) -> None:
+    """Take other scores in where they are better."""
+    scores.update({slug: max(points, scores.get(slug, 0)) for slug, points in others.items()})
+
+
+def _find(text: str, index: InvertedIndex, cut: float) -> dict[str, float]:
+    """Return slug → score of what a text finds in one index."""
+    words = words_of(text)
+    return _hits(_rate(words, index), cut) if words else {}
+
+
+def _finalists(
+    query: ParsedQuery, index: InvertedIndex
+) -> Iterable[tuple[int, list[tuple[Match, Posting]]]]:
+    """Return the keys of the likeliest candidates, each with the postings found in it.
 
     A title is likely if much of it was found for its length: a rough mean of both scores. Fillers
     alone make no candidate, but count in one that a telling word has made.
@@ -365,7 +395,7 @@ def _finalists(query: ParsedQuery, index: InvertedIndex) -> dict[int, list[tuple
     for match in query.matches:
         for place in _places(match.postings, found):
             found[place.title].append((match, place))
-    return found
+    return found.items()
 
 
 def _places(postings: Sequence[Posting], titles: Collection[int]) -> Iterator[Posting]:

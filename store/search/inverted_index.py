@@ -16,23 +16,22 @@ from functools import cache
 from hashlib import blake2b
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from msgspec import Struct
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from store.search.synonyms import Synonyms
 from store.search.words import (
     FILLERS,
     FUNCTION_WORDS,
     Words,
+    head_of,
     model_part,
     singular,
     words_of,
 )
-
-if TYPE_CHECKING:
-    from store.search.synonyms import Synonyms
 
 TermKind = Literal["word", "singular", "part", "joined", "initials", "domain", "group"]
 Term = tuple[TermKind, str]
@@ -68,7 +67,8 @@ class Title(Struct, frozen=True, gc=False):
     """One title or alias; `weights` (0..1 each, in sum `weight`) are its words' idf.
 
     That of function words is reduced. `doubtful` is a brand made of ordinary words, which a query
-    may use in their plain sense.
+    may use in their plain sense. `head` is the position of a category's head noun; names and
+    aliases have none.
     """
 
     slug: str
@@ -76,6 +76,7 @@ class Title(Struct, frozen=True, gc=False):
     weights: tuple[float, ...]
     weight: float
     doubtful: bool
+    head: int | None
 
 
 class Posting(Struct, frozen=True, gc=False):
@@ -220,7 +221,9 @@ class InvertedIndex:
             for word in words
         )
         doubtful = self.synonyms is None and all(map(self._is_doubtful, words))
-        return Title(slug, " ".join(words), weights, sum(weights), doubtful)
+        is_title = self.synonyms and words == words_of(self._documents[slug].titles[0])
+        head = head_of(words) if is_title else None
+        return Title(slug, " ".join(words), weights, sum(weights), doubtful, head)
 
     def _is_doubtful(self, word: str) -> bool:
         """Tell whether a word alone may mean anything: plain English, a number, a letter."""

@@ -1,24 +1,18 @@
 """What a search found, as resources."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from store.web import search_resources as wire
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.products import ProductProfile
+from store.search import Hit, Hits
+from store.web import shapes as wire
 from store.web.certainty_view import CertaintyView
-
-if TYPE_CHECKING:
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.products import ProductProfile
-    from store.search import Hit, Hits
-    from store.web.snapshot_view import SnapshotView
+from store.web.view import View
 
 TOP = 5
 """Entries of a category that a hit shows."""
 
 
 def search_results(
-    query: str, hits: Hits, view: SnapshotView, most_places: int | None = None
+    query: str, hits: Hits, view: View, most_places: int | None = None
 ) -> wire.SearchResults:
     """What a query found; a brand with so many of its leaderboards, or all."""
     snapshot = view.snapshot
@@ -48,7 +42,7 @@ def search_results(
     )
 
 
-def _category_hit(board: Leaderboard, hit: Hit, view: SnapshotView) -> wire.CategoryHit:
+def _category_hit(board: Leaderboard, hit: Hit, view: View) -> wire.CategoryHit:
     products = view.snapshot.products
     return wire.CategoryHit(
         slug=board.slug,
@@ -60,6 +54,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: SnapshotView) -> wire.Cate
         api=view.at.category(board.slug),
         score=hit.score,
         match=hit.match,
+        siblings=_siblings(board, view),
         level=board.certainty.level,
         level_sentence=CertaintyView(board, products).sentence(),
         top=[
@@ -74,8 +69,18 @@ def _category_hit(board: Leaderboard, hit: Hit, view: SnapshotView) -> wire.Cate
     )
 
 
+def _siblings(board: Leaderboard, view: View) -> wire.Siblings | None:
+    """Return what else is in the first part of a topic that a category is in; ``None`` if alone."""
+    for topic, part in view.snapshot.summary.topics_of.get(board.slug, ()):
+        if others := len(part.leaderboards) - 1:
+            page = f"{view.at.topic_page(topic.slug)}#{part.slug}"
+            api = view.at.topic(topic.slug)
+            return wire.Siblings(count=others, title=part.title, page=page, api=api)
+    return None
+
+
 def _brand_hit(
-    product: ProductProfile, hit: Hit, view: SnapshotView, most_places: int | None
+    product: ProductProfile, hit: Hit, view: View, most_places: int | None
 ) -> wire.BrandHit:
     places = view.standings(product)
     return wire.BrandHit(

@@ -1,0 +1,113 @@
+"""Rendering: templates and assets, what every page is given, and text made safe."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from store.rankings.certainty import Level
+from store.records import DOMAIN_PATTERN
+from store.web.view import View
+
+STATIC = Path(__file__).parent / "static"
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+TEMPLATES = Path(__file__).parents[2] / "templates"
+
+_DOMAIN = re.compile(DOMAIN_PATTERN)
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+"""Characters that XML 1.0 forbids or HTML calls an error; nobody can see them."""
+
+
+LEVEL_WORDS: Mapping[Level, str] = {
+    "clear": "clear",
+    "open": "open",
+    "contradicted": "contradicted",
+    "unmeasured": "not measured yet",
+}
+"""The levels of certainty as lists say them."""
+
+HTML = "text/html; charset=utf-8"
+
+
+@cache
+def assets() -> dict[str, bytes]:
+    """Return every file of the static directory, by name."""
+    files = sorted(path for path in STATIC.iterdir() if path.suffix in MEDIA_TYPES)
+    return {path.name: path.read_bytes() for path in files}
+
+
+@cache
+def version(name: str) -> str:
+    """Return what changes in an asset's address when it does, so that caches may keep it."""
+    return blake2b(assets()[name], digest_size=8).hexdigest()
+
+
+def render(template: str, view: View, /, **context: Any) -> str:
+    """Return a template filled in; names, reasons and all other data are escaped.
+
+    ``root`` stands before every path of the site's own links.
+    """
+    root = urlsplit(view.at.base).path
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            site=view.site,
+            at=view.at,
+            snapshot=view.snapshot,
+            licence=view.licence,
+            root=root,
+            asset=lambda name: f"{root}/static/{name}?v={version(name)}",
+            **context,
+        )
+    )
+
+
+def render_page(template: str, view: View, /, **context: Any) -> bytes:
+    """Return a page of HTML, XML or SVG, without characters that nobody can see."""
+    return _UNSHOWABLE.sub("", render(template, view, **context)).encode()
+
+
+@cache
+def environment() -> Environment:
+    """All templates, each read and compiled when it is first used; HTML and XML are escaped."""
+    from store.web.pages.markdown import escaped, html  # noqa: PLC0415 - 20 ms, of use to pages alone
+
+    templates = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=select_autoescape(("html", "xml", "svg"), default_for_string=True),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        auto_reload=False,
+    )
+    templates.filters |= {
+        "website": website,
+        "markdown": html,
+        "markdown_text": escaped,
+        "percent": percent,
+        "thousands": "{:,}".format,
+    }
+    templates.globals["level_words"] = LEVEL_WORDS
+    return templates
+
+
+def website(domain: str | None) -> str | None:
+    """The address of a product's domain, or ``None`` when it is not a plain host name."""
+    if domain is None or len(domain) > 253 or not _DOMAIN.fullmatch(domain):  # noqa: PLR2004 - DNS
+        return None
+    return f"https://{domain}/"
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1 in words: ``52 %``."""
+    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"

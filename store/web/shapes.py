@@ -1,0 +1,638 @@
+"""The wire shapes: one struct for each JSON object that readers get, and its schema.
+
+Names and types of published fields never change; objects may gain fields (store/README.md,
+Answers).
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from store.rankings.agreement import Label
+from store.rankings.certainty import Level
+from store.rankings.mentions import Direction
+from store.records import ServedFailure
+from store.search import Label as MatchLabel
+
+Date = Annotated[
+    str,
+    Meta(
+        pattern=r"^\d{4}-\d{2}-\d{2}$",
+        description="UTC date, YYYY-MM-DD.",
+        extra_json_schema={"format": "date"},
+    ),
+]
+TIME_PATTERN = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
+Time = Annotated[
+    str,
+    Meta(
+        pattern=TIME_PATTERN,
+        description="RFC 3339 time in UTC, whole seconds.",
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+_URI = {"format": "uri"}
+Fraction = Annotated[float, Meta(ge=0, le=1)]
+Interval = Annotated[
+    tuple[float, ...],
+    Meta(min_length=2, max_length=2, description="95 % interval: its lower and its upper end."),
+]
+RankRange = Annotated[
+    tuple[int, ...],
+    Meta(
+        min_length=2,
+        max_length=2,
+        description="Best and worst rank that the windowed answers leave possible, at 95 %, among "
+        "all products that they name, which may be more than are in the ranking.",
+    ),
+]
+LevelSentence = Annotated[
+    str,
+    Meta(description="How sure that category's #1 is, in words. Tell it unless clear."),
+]
+OwnMaker = Annotated[
+    bool, Meta(description="Recommended by an assistant of the company that makes it.")
+]
+CertaintyLevel = Annotated[
+    Level,
+    Meta(
+        description="unmeasured: a model has answered only once. clear: over the models' last "
+        "answers the #1 is ahead of every other product by more than chance. open: it cannot be "
+        "told apart from others. contradicted: another product is ahead of it by more than chance."
+    ),
+]
+ModelRanks = Annotated[
+    dict[str, int],
+    Meta(description="Rank by model name; only the models that ranked the product are keys."),
+]
+Verdict = Annotated[
+    str,
+    Meta(description="Dated one-sentence answer with its source. Quote it verbatim when citing."),
+]
+Api = Annotated[str, Meta(description="Address of the full record.", extra_json_schema=_URI)]
+Page = Annotated[
+    str,
+    Meta(description="Address of the page to link when republishing.", extra_json_schema=_URI),
+]
+
+
+class JsonObject(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A JSON object on the wire; snake_case in Python, camelCase in JSON."""
+
+
+class ProductReference(JsonObject, frozen=True, kw_only=True):
+    """A product, by name and slug."""
+
+    product: Annotated[str, Meta(description="Product name.")]
+    slug: Annotated[str, Meta(description="Product slug.")]
+
+
+class AnswerShare(JsonObject, frozen=True, kw_only=True):
+    """A share of the assistants' windowed answers."""
+
+    named: Annotated[int, Meta(ge=0, description="Answers that do.")]
+    of: Annotated[int, Meta(ge=1, description="Answers in all windows.")]
+    share: Annotated[float, Meta(ge=0, le=1, description="The mean of the assistants' shares.")]
+    interval: Interval
+
+
+class Certainty(JsonObject, frozen=True, kw_only=True):
+    """How far the first place can be trusted: the assistants' last answers, compared."""
+
+    level: CertaintyLevel
+    sentence: Annotated[str, Meta(description="The level in words. Tell it with the verdict.")]
+    answers: Annotated[int, Meta(ge=1, description="Answers in all windows.")]
+    window: Annotated[
+        dict[str, int],
+        Meta(
+            description="By model, how many of its last answers are compared: at most 5, all to "
+            "this question and by the version that its newest is by."
+        ),
+    ]
+    from_: Annotated[Date, Meta(description="Day of the oldest answer compared.")] = field(
+        name="from"
+    )
+    to: Annotated[Date, Meta(description="Day of the newest answer compared.")]
+    leader: Annotated[
+        ProductReference | None, Meta(description="The product with the most mean points.")
+    ]
+    contenders: Annotated[
+        list[ProductReference],
+        Meta(description="The leader, and all that it is not ahead of by more than chance."),
+    ]
+    combinations: Annotated[
+        int | None,
+        Meta(description="Ways to merge one windowed answer of each model; null under 3 of any."),
+    ]
+    first_in: Annotated[
+        int | None, Meta(description="Combinations in which the published #1 comes first.")
+    ]
+    first_share: Annotated[Fraction | None, Meta(description="firstIn as a share of combinations.")]
+    interval: Annotated[
+        Interval | None, Meta(description="95 % interval of firstShare, which counts rounds.")
+    ]
+
+
+class RankedEntry(JsonObject, frozen=True, kw_only=True):
+    """A place in the merged ranking."""
+
+    rank: Annotated[int, Meta(ge=1, description="Position in the merged ranking, from 1.")]
+    product: Annotated[str, Meta(description="Product name.")]
+    slug: Annotated[str, Meta(description="Product slug.")]
+    domain: Annotated[str | None, Meta(description="The product's web domain, if known.")]
+    score: Annotated[int, Meta(ge=1, description="Points: the sum over models of 6 - rank.")]
+    appearances: Annotated[int, Meta(ge=1, description="How many models ranked it.")]
+    model_ranks: ModelRanks
+    tied: Annotated[
+        bool, Meta(description="Equal to a neighbour in everything; only the slug orders them.")
+    ]
+    reason: Annotated[
+        str | None,
+        Meta(description="A model's verbatim argument; may be cut short with an ellipsis."),
+    ]
+    mean_score: Annotated[
+        float | None,
+        Meta(description="Sum over models of its mean points in their windows; null: unmeasured."),
+    ]
+    range: Annotated[RankRange | None, Meta(description="Null while unmeasured.")]
+    presence: Annotated[AnswerShare, Meta(description="Windowed answers that name it.")]
+    firsts: Annotated[
+        AnswerShare | None,
+        Meta(description="Windowed answers that rank it #1; null while unmeasured."),
+    ]
+    own_maker: OwnMaker
+
+
+class ModelPick(JsonObject, frozen=True, kw_only=True):
+    """A place in one model's own list."""
+
+    rank: Annotated[int, Meta(ge=1, le=5)]
+    product: Annotated[str, Meta(description="The product's current name.")]
+    named: Annotated[str, Meta(description="The name as the model wrote it.")]
+    slug: str
+    domain: str | None
+    reason: Annotated[str | None, Meta(description="The model's verbatim reason, whole.")]
+    own_maker: OwnMaker
+
+
+class MissedProduct(JsonObject, frozen=True, kw_only=True):
+    """A product that a model considered and left out."""
+
+    product: str
+    slug: Annotated[str | None, Meta(description="Its product slug, if any model ranks it.")]
+    reason: str | None
+
+
+class AnswerStamp(JsonObject, frozen=True, kw_only=True):
+    """Which poll a model's list comes from."""
+
+    polled_at: Time
+    poll: Annotated[str, Meta(description="Id of the poll in the history.")]
+    stale: Annotated[bool, Meta(description="Lags far behind the newest answer.")]
+
+
+class TopPick(JsonObject, frozen=True, kw_only=True):
+    """The product with most first places."""
+
+    product: str
+    slug: str
+    votes: Annotated[int, Meta(ge=1, description="Models that rank it #1.")]
+    of: Annotated[int, Meta(ge=2, description="Models counted.")]
+    label: Annotated[Label, Meta(description="All of them, more than half of them, or fewer.")]
+
+
+class Agreement(JsonObject, frozen=True, kw_only=True):
+    """How far the models agree."""
+
+    top1: TopPick
+    overlap: Annotated[
+        float, Meta(ge=0, le=1, description="Mean average overlap of the models' lists, 0 to 1.")
+    ]
+    self_overlap: Annotated[
+        Fraction | None,
+        Meta(description="The same of one model's own windowed answers: its noise."),
+    ]
+    relative_overlap: Annotated[
+        Fraction | None,
+        Meta(
+            description="Overlap of two models' windowed answers as a share of selfOverlap; 1: "
+            "they differ from each other no more than from themselves.",
+        ),
+    ]
+
+
+class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
+    """One category's merged ranking and what each model said."""
+
+    slug: Annotated[str, Meta(description="Category identifier.")]
+    title: str
+    question: Annotated[
+        str, Meta(description="The question that the models answered, as it was put to them.")
+    ]
+    next_question: Annotated[
+        str | None,
+        Meta(description="The new wording that is being asked, until its answers take over."),
+    ]
+    verdict: Verdict | None
+    url: Page
+    updated: Date
+    as_of: Annotated[
+        Date | None,
+        Meta(description="The day that `asOf` asked for; null in the ranking as it stands."),
+    ]
+    final: Annotated[
+        bool | None,
+        Meta(
+            description="Whether the day of `asOf` is closed, so that this ranking gains no answer "
+            "any more; null in the ranking as it stands."
+        ),
+    ]
+    models: Annotated[list[str], Meta(description="The models that took part.")]
+    missing: Annotated[list[str], Meta(description="Configured models without a counted answer.")]
+    consensus: Annotated[str | None, Meta(description="Sentence that says who agrees on #1.")]
+    disagreement: Annotated[str | None, Meta(description="Sentence that says who differs.")]
+    agreement: Agreement | None
+    certainty: Certainty
+    combined: Annotated[list[RankedEntry], Meta(description="Merged ranking, best first.")]
+    per_model: Annotated[
+        dict[str, list[ModelPick]], Meta(description="Each model's own ranked list, by name.")
+    ]
+    missed_by_model: Annotated[
+        dict[str, list[MissedProduct]], Meta(description="Near-misses each model called out.")
+    ]
+    answers: Annotated[
+        dict[str, AnswerStamp], Meta(description="Which poll each model's list comes from.")
+    ]
+
+
+class Fix(JsonObject, frozen=True, kw_only=True):
+    """What a model says it would take to rank higher."""
+
+    model: str
+    fix: str
+
+
+class ProductEntry(JsonObject, frozen=True, kw_only=True):
+    """A product's place on one leaderboard."""
+
+    slug: Annotated[str, Meta(description="Category slug.")]
+    title: str
+    rank: Annotated[int, Meta(ge=1, description="Merged rank in that category.")]
+    of: Annotated[int, Meta(ge=1, description="Number of entries in that ranking.")]
+    model_ranks: ModelRanks
+    range: Annotated[RankRange | None, Meta(description="Null while unmeasured.")]
+    level: Annotated[CertaintyLevel, Meta(description="How sure that category's #1 is.")]
+    level_sentence: LevelSentence
+    reason: str | None
+    fixes: list[Fix]
+    api: Api
+
+
+class ProductRecord(JsonObject, frozen=True, kw_only=True, rename=None):
+    """A product and every leaderboard it appears on."""
+
+    slug: str
+    name: str
+    domain: str | None
+    verdict: Verdict | None
+    best_rank: Annotated[int, Meta(ge=0, description="Best rank anywhere; 0 on no leaderboard.")]
+    categories: Annotated[int, Meta(ge=0, description="Number of leaderboards it appears on.")]
+    entries: Annotated[list[ProductEntry], Meta(description="One per leaderboard, best first.")]
+    page: Page
+    check: Annotated[
+        str,
+        Meta(description="Page with the newest polls that named it.", extra_json_schema=_URI),
+    ]
+
+
+class Change(JsonObject, frozen=True, kw_only=True):
+    """A flip of one model's #1 in one category."""
+
+    id: Annotated[str, Meta(description="Stable: the id of the poll that brought the change.")]
+    slug: Annotated[str, Meta(description="Category slug.")]
+    title: str
+    model: Annotated[str, Meta(description="The model that flipped.")]
+    from_: Annotated[str, Meta(description="Previous #1 product.")] = field(name="from")
+    to: Annotated[str, Meta(description="New #1 product.")]
+    reason: Annotated[str | None, Meta(description="The model's own reason for the new #1.")]
+    from_date: Date
+    to_date: Date
+    confirmed: Annotated[bool, Meta(description="The model's next answer, on a later day, agreed.")]
+    served_model_from: Annotated[
+        str | None,
+        Meta(description="Its served version before, if that changed between the two answers."),
+    ]
+    served_model_to: Annotated[str | None, Meta(description="Its served version since then.")]
+    page: Page
+    api: Api
+
+
+class ChangeList(JsonObject, frozen=True, kw_only=True):
+    """The newest changes of the models' #1 picks."""
+
+    last_checked: Time | None
+    tracked: Annotated[int, Meta(ge=0, description="Categories with a successful poll.")]
+    count: Annotated[int, Meta(ge=0, description="Changes listed here, 1,000 at most.")]
+    total: Annotated[int, Meta(ge=0, description="Changes ever seen.")]
+    changes: Annotated[list[Change], Meta(description="Newest first.")]
+
+
+class CategoryItem(JsonObject, frozen=True, kw_only=True):
+    """A ranked category in the list of all."""
+
+    slug: str
+    title: str
+    updated: Date
+    api: Api
+
+
+class TopicPart(JsonObject, frozen=True, kw_only=True):
+    """A part of a topic."""
+
+    slug: Annotated[str, Meta(description="Slug, unique within the topic.")]
+    title: Annotated[str, Meta(description="What its categories have in common.")]
+    categories: Annotated[list[str], Meta(description="Slugs of its ranked categories, by title.")]
+
+
+class TopicItem(JsonObject, frozen=True, kw_only=True):
+    """A topic to browse by."""
+
+    slug: Annotated[str, Meta(description="Topic slug.")]
+    title: Annotated[str, Meta(description="Topic title.")]
+    categories: Annotated[int, Meta(ge=0, description="How many ranked categories it has.")]
+    parts: Annotated[list[TopicPart], Meta(description="Its parts; a category may be in several.")]
+    page: Page
+    api: Annotated[
+        str, Meta(description="Address of the list of its categories.", extra_json_schema=_URI)
+    ]
+
+
+class Mention(JsonObject, frozen=True, kw_only=True):
+    """How often a product is named, and whether that moves.
+
+    The trend counts cells (one category, one model, one question) polled successfully in both of
+    the last two weeks: those that list the product now, before, and in either.
+    """
+
+    rank: int
+    slug: str
+    name: str
+    domain: str | None
+    mentions: Annotated[int, Meta(ge=1, description="Successful polls, all time, that rank it.")]
+    mentions7d: Annotated[int, Meta(ge=0, description="Cells that list it now.")]
+    polls7d: Annotated[int, Meta(ge=0, description="Cells that list it now or before.")]
+    mentions_prev7d: Annotated[int, Meta(ge=0, description="Cells that listed it before.")] = field(
+        name="mentionsPrev7d"
+    )
+    polls_prev7d: Annotated[int, Meta(ge=0, description="The same cells as polls7d.")] = field(
+        name="pollsPrev7d"
+    )
+    delta: Annotated[float | None, Meta(description="Difference in percentage points.")]
+    direction: Direction
+    categories: Annotated[int, Meta(ge=0, description="Leaderboards it appears on.")]
+    page: Page
+    api: Api
+
+
+class MentionList(JsonObject, frozen=True, kw_only=True):
+    """The most mentioned products across every successful poll."""
+
+    as_of: Time | None
+    polls: Annotated[int, Meta(ge=0, description="Successful polls, all time.")]
+    products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
+
+
+class LabsExperiment(JsonObject, frozen=True, kw_only=True):
+    """One of the service's own experiments."""
+
+    slug: str
+    title: str
+    method: str
+    finding: str
+    date: Date
+    url: Annotated[str, Meta(description="Address of the full write-up.", extra_json_schema=_URI)]
+
+
+class Labs(JsonObject, frozen=True, kw_only=True):
+    """The service's own experiments."""
+
+    count: int
+    experiments: list[LabsExperiment]
+
+
+class Root(JsonObject, frozen=True, kw_only=True):
+    """Where to begin."""
+
+    name: Annotated[str, Meta(description="The service's name.")]
+    version: Annotated[str, Meta(description="Of this description of the API.")]
+    last_poll: Annotated[Time | None, Meta(description="Time of the newest poll.")]
+    licence: Annotated[str, Meta(description="The data's licence.")]
+    sample: Annotated[bool, Meta(description="Whether this is made-up data.")]
+    docs: Annotated[Page, Meta(description="The documentation, for people.")]
+    mcp: Annotated[Page, Meta(description="The same over MCP.")]
+    endpoints: Annotated[
+        dict[str, str], Meta(description="Addresses by operation id, as URI templates.")
+    ]
+
+
+class PollPick(JsonObject, frozen=True, kw_only=True):
+    """A place in a polled answer, as the model wrote it."""
+
+    rank: int
+    product: str
+    domain: str | None
+    reason: str | None
+    fixes: list[str]
+
+
+class PollMiss(JsonObject, frozen=True, kw_only=True):
+    """A near miss in a polled answer."""
+
+    product: str
+    reason: str | None
+
+
+class PollUsage(JsonObject, frozen=True, kw_only=True):
+    """What a poll cost."""
+
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+class PollRecord(JsonObject, frozen=True, kw_only=True):
+    """One poll: a line of the history file, as it stands there."""
+
+    v: Literal[1]
+    id: Annotated[
+        str,
+        Meta(
+            pattern="^[0-9a-f]{16}$",
+            description=(
+                "First 16 hex digits of the SHA-256 over the record's own bytes without its "
+                "members id and crc."
+            ),
+        ),
+    ]
+    slug: str
+    model: str
+    polled_at: Time
+    question: str
+    pick: Annotated[str | None, Meta(description="The #1 as the model wrote it; null if failed.")]
+    ranking: list[PollPick]
+    reason: Annotated[str | None, Meta(description="Verbatim reason for the pick.")]
+    missed: list[PollMiss]
+    caveat: str | None
+    error: Annotated[
+        str | None, Meta(description="Why a poll failed, or why it is withheld; else null.")
+    ]
+    failure: Annotated[
+        ServedFailure | None,
+        Meta(description="null for an answer, which has a pick; else what kind, or withheld."),
+    ]
+    notes: Annotated[list[str], Meta(description="What was mended when the answer was read.")]
+    served_model: str | None
+    request_id: str | None
+    web_search: bool
+    usage: PollUsage | None
+    latency_ms: int | None
+    cooldown_until: (
+        Annotated[
+            str,
+            Meta(
+                pattern=TIME_PATTERN,
+                description="Present if the model is left alone until this time.",
+                extra_json_schema={"format": "date-time"},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    withheld: Annotated[
+        bool | UnsetType, Meta(description="Present and true when the texts are not shown.")
+    ] = UNSET
+    crc: Annotated[str, Meta(description="CRC-32 of the line without this member, in hex.")]
+
+
+class PollHistory(JsonObject, frozen=True, kw_only=True):
+    """The newest polls of a category."""
+
+    slug: str
+    model: str | None
+    total: int
+    next_before: str | None
+    polls: list[PollRecord]
+
+
+class CategoryPage(JsonObject, frozen=True, kw_only=True):
+    """A part of the list of ranked categories."""
+
+    total: int
+    next_offset: int | None
+    categories: list[CategoryItem]
+
+
+Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches, from 0 to 1.")]
+
+
+Match = Annotated[
+    MatchLabel,
+    Meta(
+        description="How sure the hit is: exact or likely may be acted on, related is worth asking "
+        "back. How often each is right is on the methodology page."
+    ),
+]
+
+
+class TopEntry(JsonObject, frozen=True, kw_only=True):
+    """One of the first five places of a category."""
+
+    rank: int
+    product: str
+    slug: str
+    score: Annotated[int, Meta(description="Points: the sum over models of 6 - rank.")]
+
+
+class Siblings(JsonObject, frozen=True, kw_only=True):
+    """The other categories of the part of a topic that a category is in, such as laptops."""
+
+    count: int
+    title: str
+    page: Page
+    api: Api
+
+
+class CategoryHit(JsonObject, frozen=True, kw_only=True):
+    """A category that fits a search."""
+
+    slug: str
+    title: str
+    question: str
+    verdict: Verdict | None
+    updated: Date
+    page: Page
+    api: Api
+    score: Score
+    level: CertaintyLevel
+    level_sentence: LevelSentence
+    match: Match
+    siblings: Annotated[
+        Siblings | None,
+        Meta(description="How many more of its kind there are, and where they are listed."),
+    ]
+    top: list[TopEntry]
+
+
+class RankedIn(JsonObject, frozen=True, kw_only=True):
+    """A leaderboard on which a brand appears."""
+
+    slug: str
+    title: str
+    rank: int
+    of: int
+    api: Api
+
+
+class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
+    """A product that fits a search."""
+
+    slug: str
+    name: str
+    domain: str | None
+    verdict: Verdict | None
+    best_rank: int
+    page: Page
+    api: Api
+    score: Score
+    match: Match
+    ranked_in: Annotated[
+        list[RankedIn],
+        Meta(description="Its leaderboards, best rank first; MCP lists the first five."),
+    ]
+    ranked_in_count: Annotated[int, Meta(ge=0, description="Number of leaderboards it is on.")]
+
+
+class RelatedCategory(JsonObject, frozen=True, kw_only=True):
+    """A category close in meaning to a search that nothing surely fits."""
+
+    slug: str
+    title: str
+    question: str
+    page: Page
+    api: Api
+
+
+class SearchResults(JsonObject, frozen=True, kw_only=True):
+    """What fits a search, best match first; every list may be empty."""
+
+    query: str
+    categories: list[CategoryHit]
+    brands: list[BrandHit]
+    related: Annotated[
+        list[RelatedCategory],
+        Meta(
+            max_length=5,
+            description="Where nothing is exact or likely: the categories closest in meaning that "
+            "are not among the hits. What a person may have meant; ask back before using one. A "
+            "sentence model may have ordered them and the hits; while it is busy words alone do.",
+        ),
+    ]

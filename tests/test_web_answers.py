@@ -1,0 +1,163 @@
+"""Bodies are kept while what they were made from is current, and never beyond the budget."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import shutil
+import subprocess
+import sys
+import threading
+import tracemalloc
+import weakref
+from pathlib import Path
+
+import pytest
+from builders import answered, app_over, write_data
+
+from store.web.answers import BUDGET, OVERHEAD, Body, Cache
+
+
+def body(size: int = 4096, letter: bytes = b"x") -> Body:
+    """A body of so many bytes."""
+    return Body(letter * size, {})
+
+
+def keep(cache: Cache, address: str, made: Body, step: int = 1) -> None:
+    """Keep a body that was made of a step."""
+    cache.keep(address, step, step, made)
+
+
+def test_equal_bytes_have_equal_validators() -> None:
+    """The tag is weak and follows from the bytes alone; so does the compressed form."""
+    first, second = body(5_000), body(5_000)
+    assert first.etag == second.etag
+    assert first.etag.startswith('W/"')
+    assert first.etag != body(1, b"y").etag
+    assert first.gzipped == second.gzipped
+    assert gzip.decompress(first.gzipped) == first.content
+
+
+def test_a_body_is_kept_while_its_basis_stands() -> None:
+    """The second reader gets the first one's bytes; of another basis there is none."""
+    cache, made = Cache(), body()
+    keep(cache, "a", made)
+    assert cache.get("a", 1) is made
+    assert cache.get("a", 2) is None
+
+
+def test_a_body_of_an_older_step_replaces_none() -> None:
+    """A reader that took long must not leave an old answer in the new one's place."""
+    cache, new = Cache(), body(9)
+    keep(cache, "a", new, 2)
+    keep(cache, "a", body(3), 1)
+    assert cache.get("a", 2) is new
+
+
+def test_the_budget_bounds_what_is_kept() -> None:
+    """Over budget, what was used longest ago goes first; compressed forms count."""
+    cache = Cache(budget=2 * (6 * 1024 + 2 * OVERHEAD))
+    for address in "ab":
+        keep(cache, address, body())
+    assert cache.get("a", 1)
+    keep(cache, "c", body())
+    assert [bool(cache.get(address, 1)) for address in "abc"] == [True, False, True]
+
+
+def test_what_is_larger_than_the_budget_is_not_kept() -> None:
+    """It takes the place of nothing else."""
+    cache = Cache(budget=8 * 1024)
+    keep(cache, "small", body(10))
+    keep(cache, "huge", body(50_000))
+    assert cache.get("small", 1)
+    assert cache.get("huge", 1) is None
+
+
+def test_a_renewed_body_counts_once() -> None:
+    """Renewing a body a thousand times takes no more of the budget than one."""
+    cache = Cache(budget=20 * 1024)
+    keep(cache, "other", body())
+    for step in range(1000):
+        keep(cache, "a", body(), step)
+    assert cache.get("other", 1)
+
+
+def test_all_that_a_kept_body_takes_is_counted() -> None:
+    """Keys, headers and compressed forms too: memory grows by no more than the cache says."""
+    cache, environ = Cache(), {"HTTP_ACCEPT_ENCODING": "gzip"}
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(300):
+            text = b",".join(b'{"n": %d}' % (number * i) for i in range(20 + 2 * number))
+            made = Body(text, {"Content-Type": "application/json", "Link": f"<{number}>" * 9})
+            keep(cache, f"api/v1/best/{number}.json", made)
+            for sent in ({}, environ, {"HTTP_IF_NONE_MATCH": made.etag}):
+                made.response(sent)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before <= cache.size <= 2 * (after - before)
+
+
+def test_so_many_are_kept_however_small() -> None:
+    """A stranger who asks for ever new nothings does not make it grow."""
+    cache = Cache(budget=10 * OVERHEAD)
+    for number in range(100):
+        keep(cache, f"{number}", body(0))
+    assert sum(cache.get(f"{number}", 1) is not None for number in range(100)) < 10
+    assert cache.size <= 10 * OVERHEAD
+
+
+def test_threads_may_ask_at_once() -> None:
+    """Eight threads over a small room: every answer is the one for its address."""
+    cache = Cache(budget=10 * OVERHEAD)
+    wrong: list[bytes] = []
+
+    def ask() -> None:
+        for number in range(2000):
+            expected = b"%d" % (number % 37) * 9
+            kept = cache.get(f"{number % 37}", 1)
+            if kept is None:
+                keep(cache, f"{number % 37}", Body(expected, {}))
+            elif kept.content != expected:
+                wrong.append(expected)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_bodies_hold_no_old_snapshots(tmp_path: Path) -> None:
+    """Polls with pages and a search after each leave nothing of the snapshots they were made of."""
+    app = app_over(write_data(tmp_path / "data", polls=[answered("A", ["X"])]))
+    store, client = app.extensions["store"], app.test_client()
+    pages = ["/", "/changes", "/mentions", "/labs", "/methodology", "/docs", "/llms.txt"]
+    old = []
+    for day, page in enumerate(pages, start=10):
+        for path in (page, "/best/crm-software", "/product/x", "/api/v1/search?q=x"):
+            assert client.get(path).status_code == 200
+        old.append(weakref.ref(store.snapshot))
+        store.record([answered("A", ["X"])], f"2026-11-{day}T06:00:00Z")
+        store.reload()
+    gc.collect()
+    assert [ref() for ref in old] == [None] * len(old)
+
+
+@pytest.mark.slow
+def test_two_thousand_polls_leave_the_budget_and_little_else(tmp_path: Path) -> None:
+    """Pages and searches after each poll cost no more memory than the budget and a third of it."""
+    root = Path(__file__).resolve().parent.parent
+    grown = []
+    for extra in ([], ["alone"]):
+        data = tmp_path / "-".join(["data", *extra])
+        shutil.copytree(root / "data", data, copy_function=shutil.copy2)
+        program = root / "tests/benchmarks/cache_growth.py"
+        command = [sys.executable, str(program), str(data), "2000", *extra]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        grown.append(float(told[0]))
+        assert told[1] == "0", "no former snapshot is alive"
+    assert grown[0] - grown[1] <= BUDGET / 1e6 * 4 / 3

@@ -1,0 +1,259 @@
+"""Parameters are read exactly: what is odd is refused, named, and never guessed at."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.web.queries import NOT_BLANK, trimmed
+
+if TYPE_CHECKING:
+    from flask import Flask
+    from flask.testing import FlaskClient
+    from werkzeug.test import TestResponse
+
+BLANK = "".join(c for c in map(chr, range(0x10000)) if c.isspace()) + "\ufeff"
+ODD_LIMITS = [
+    "", " ", "0", "-1", "501", "5000", "00", "05", "0x10", "1e2", "1.0", "1,0", "1_0", " 5", "5 ",
+    "+5", "-0", "٣",
+    "\uff15", "²", "five", "null", "true", "NaN", "inf", "5;", "5\n", "\t5", "1" * 400,
+    "5\x00",
+]  # fmt: skip
+ODD_SLUGS = [
+    "", " ", "crm_software", "crm--software", "-crm", "crm-", "crm software",
+    "crm.json", "../site", "..", "%2e%2e", "a" * 101, "crm-software\n", "crm\x00", "crм", "é", "٣",
+    "crm-software,green-tea",
+]  # fmt: skip
+
+
+@pytest.fixture
+def client(small: Flask) -> FlaskClient:
+    """A reader of the little world."""
+    return small.test_client()
+
+
+def refused(answer: TestResponse, *names: str) -> dict[str, Any]:
+    """Assert a 400 that names these parameters, in this order, and return its body."""
+    assert answer.status_code == 400
+    body: dict[str, Any] = answer.get_json()
+    assert [error["parameter"] for error in body["errors"]] == list(names)
+    for error in body["errors"]:
+        assert f"{error['parameter']} {error['detail']}" in body["detail"]
+    return body
+
+
+@pytest.mark.parametrize("limit", ODD_LIMITS)
+def test_an_odd_limit_is_refused(client: FlaskClient, limit: str) -> None:
+    """Only an ASCII integer from 1 to 500, as people write one, is a limit."""
+    query = {"slug": "crm-software", "limit": limit}
+    body = refused(client.get("/api/v1/history", query_string=query), "limit")
+    assert "1 to 500" in body["detail"]
+
+
+@pytest.mark.parametrize("limit", [*(o for o in ODD_LIMITS if o != "501"), "51", "100"])
+def test_a_search_has_its_own_limit(client: FlaskClient, limit: str) -> None:
+    """Hits of each kind: 1 to 50."""
+    body = refused(client.get("/api/v1/search", query_string={"q": "tea", "limit": limit}), "limit")
+    assert "1 to 50" in body["detail"]
+    answer = client.get("/api/v1/search?q=alpha&limit=1").get_json()
+    assert len(answer["categories"]) <= len(answer["brands"]) == 1
+
+
+@pytest.mark.parametrize("kind", ["", "category", "categories,brands", " brands"])
+def test_an_unknown_kind_is_refused(client: FlaskClient, kind: str) -> None:
+    """The detail lists both."""
+    body = refused(client.get("/api/v1/search", query_string={"q": "tea", "kind": kind}), "kind")
+    assert "categories or brands" in body["detail"]
+
+
+def test_a_kind_leaves_the_other_array_empty(client: FlaskClient) -> None:
+    """What was asked for is found as without it; the other array is there, and empty."""
+    both = client.get("/api/v1/search?q=green+tea").get_json()
+    assert both["categories"]
+    kept = client.get("/api/v1/search?q=green+tea&kind=categories").get_json()
+    assert (kept["categories"], kept["brands"]) == (both["categories"], [])
+    both = client.get("/api/v1/search?q=alpha").get_json()
+    assert both["brands"]
+    kept = client.get("/api/v1/search?q=alpha&kind=brands").get_json()
+    assert (kept["categories"], kept["brands"]) == ([], both["brands"])
+
+
+@given(st.text(max_size=6))
+def test_a_limit_is_accepted_exactly_when_it_is_one(small: Flask, limit: str) -> None:
+    """Whatever the text, the answer is 200 for 1 to 500 and 400 for all else."""
+    query = {"slug": "crm-software", "limit": limit}
+    answer = small.test_client().get("/api/v1/history", query_string=query)
+    is_limit = limit in {str(number) for number in range(1, 501)}
+    assert answer.status_code == (200 if is_limit else 400)
+
+
+@pytest.mark.parametrize(("given", "count"), [("1", 1), ("2", 2), ("500", 8), (None, 8)])
+def test_a_limit_limits(client: FlaskClient, given: str | None, count: int) -> None:
+    """The newest so many records; without it up to a hundred."""
+    query = {"slug": "crm-software", **({"limit": given} if given else {})}
+    whole = client.get("/api/v1/history?slug=crm-software&limit=500").get_json()
+    assert client.get("/api/v1/history", query_string=query).get_json() == whole[:count]
+
+
+@pytest.mark.parametrize("slug", ODD_SLUGS)
+def test_a_malformed_slug_is_refused(client: FlaskClient, slug: str) -> None:
+    """In the query of history: 400 that names the parameter and says what a slug is."""
+    refused(client.get("/api/v1/history", query_string={"slug": slug}), "slug")
+
+
+@pytest.mark.parametrize("slug", [slug for slug in ODD_SLUGS if slug and "/" not in slug])
+@pytest.mark.parametrize("kind", ["best", "product"])
+def test_a_malformed_slug_in_a_path_is_refused(client: FlaskClient, kind: str, slug: str) -> None:
+    """In a path: the same 400, not a 404, since no such slug can ever exist."""
+    environ = {"PATH_INFO": f"/api/v1/{kind}/{slug}.json".encode().decode("latin-1")}
+    refused(client.get("/", environ_overrides=environ), "slug")
+
+
+def test_a_slug_may_have_a_hundred_characters(client: FlaskClient) -> None:
+    """The longest slug is unknown, not malformed."""
+    assert client.get(f"/api/v1/best/{'a' * 100}.json").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query", [None, "", " ", "\t\n", "\u3000", "\u00a0", "\x1d\x85", "\ufeff", "a" * 201, "é" * 201]
+)
+def test_a_missing_blank_or_long_query_is_refused(client: FlaskClient, query: str | None) -> None:
+    """``q`` has 1 to 200 characters after trimming."""
+    refused(client.get("/api/v1/search", query_string={} if query is None else {"q": query}), "q")
+
+
+@given(st.text(st.sampled_from(BLANK + "ab\u200b") | st.characters(), max_size=8))
+def test_a_query_is_trimmed_as_python_and_browsers_trim(query: str) -> None:
+    """White space by anybody's definition goes, from the ends only."""
+    assert trimmed(query) == query.strip(BLANK)
+    assert (trimmed(query) != "") == (re.search(NOT_BLANK, query) is not None)
+
+
+@pytest.mark.parametrize("query", ["x", "é" * 200, f"  {'a' * 200}  ", "%", "'\"<>", "\x00", "🫖"])
+def test_any_other_query_is_answered(client: FlaskClient, query: str) -> None:
+    """Characters are counted, not bytes, and after trimming; the answer says what it looked for."""
+    answer = client.get("/api/v1/search", query_string={"q": query})
+    assert answer.status_code == 200
+    assert answer.get_json()["query"] == query.strip()
+
+
+def test_bytes_that_are_no_text_are_no_failure(client: FlaskClient) -> None:
+    """A query that is not UTF-8 is looked for as it was written, and finds nothing."""
+    answer = client.get("/api/v1/search?q=%ff%fe")
+    assert answer.get_json() == {
+        "query": "%FF%FE",
+        "categories": [],
+        "brands": [],
+        "related": [],
+    }
+
+
+@pytest.mark.parametrize("model", ["", "E", "A ", "A,B", "Model A"])
+def test_an_unknown_model_is_refused_with_the_accepted_names(
+    client: FlaskClient, model: str
+) -> None:
+    """The detail lists every accepted name, retired ones included."""
+    query = {"slug": "crm-software", "model": model}
+    body = refused(client.get("/api/v1/history", query_string=query), "model")
+    assert "A, B, C, D, Retired" in body["detail"]
+
+
+@pytest.mark.parametrize("name", ["q", "slug", "model", "limit"])
+def test_a_parameter_given_twice_is_refused(client: FlaskClient, name: str) -> None:
+    """Which of two values is meant is not guessed, even when they are equal."""
+    given = {"q": "tea", "slug": "crm-software", "model": "A", "limit": "5"}
+    wanted = {"q": given["q"]} if name == "q" else {n: v for n, v in given.items() if n != "q"}
+    path = "/api/v1/search" if name == "q" else "/api/v1/history"
+    body = refused(client.get(path, query_string={**wanted, name: [given[name]] * 2}), name)
+    assert "more than once" in body["detail"]
+
+
+def test_one_answer_tells_everything_that_is_wrong(client: FlaskClient) -> None:
+    """Three bad parameters are three errors, so that nobody has to ask three times."""
+    refused(client.get("/api/v1/history?before=x&limit=0"), "slug", "limit", "before")
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "meant"),
+    [
+        ("best/crm-software.json?asof=2026-11-01", "asof", "asOf"),
+        ("best/crm-software.json?as_of=2026-11-01", "as_of", "asOf"),
+        ("history?slug=crm-software&modell=A", "modell", "model"),
+        ("categories.json?cache=no", "cache", None),
+        ("labs.json?x=", "x", None),
+        ("product/alpha.json?slug=beta", "slug", None),
+    ],
+)
+def test_an_unknown_parameter_is_refused(
+    client: FlaskClient, path: str, name: str, meant: str | None
+) -> None:
+    """Else a misspelt one would bring an answer to another question; the closest is named."""
+    body = refused(client.get(f"/api/v1/{path}"), name)
+    assert body["code"] == "unknown-parameter"
+    assert ("did you mean" in body["detail"]) == (meant is not None)
+    assert meant is None or f"did you mean {meant}?" in body["detail"]
+
+
+def test_pages_ignore_parameters_that_they_do_not_know(client: FlaskClient) -> None:
+    """A link to a page, a feed or a picture may carry what others added to it."""
+    for path in (
+        "/best/crm-software",
+        "/search",
+        "/feeds/changes.atom",
+        "/embed/best/green-tea.svg",
+    ):
+        assert client.get(f"{path}?utm_source=x").status_code in (200, 308)
+
+
+@pytest.mark.parametrize(
+    ("sent", "canonical"),
+    [
+        ("history?slug=Green-Tea&limit=2", "history?slug=green-tea&limit=2"),
+        ("history?slug=green-tea&model=a", "history?slug=green-tea&model=A"),
+        ("categories.json?topic=DRINKS", "categories.json?topic=drinks"),
+        ("changes.json?format=CSV&limit=3", "changes.json?limit=3&format=csv"),
+        ("search?q=Tea&kind=Brands", "search?q=Tea&kind=brands"),
+    ],
+)
+def test_upper_case_leads_to_the_same_in_lower_case(
+    client: FlaskClient, sent: str, canonical: str
+) -> None:
+    """308, as for addresses: nobody should have to know who is sensitive to case, and where."""
+    answer = client.get(f"/api/v1/{sent}")
+    assert answer.status_code == 308
+    assert answer.headers["Location"] == f"https://rankings.example/api/v1/{canonical}"
+    assert client.get(f"/api/v1/{canonical}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "counted"),
+    [
+        ("", 1), ("since=2026-10-19", 1), ("since=2026-10-20", 0), ("topic=software", 1),
+        ("topic=drinks", 0), ("slug=crm-software", 1), ("slug=green-tea", 0), ("confirmed=true", 0),
+        ("confirmed=false", 1), ("since=2026-10-01&confirmed=false&slug=crm-software", 1),
+    ],
+)  # fmt: skip
+def test_changes_can_be_narrowed(client: FlaskClient, query: str, counted: int) -> None:
+    """By day, topic, category and confirmation; total says how many there are of these."""
+    answer = client.get(f"/api/v1/changes.json?{query}").get_json()
+    assert (answer["count"], answer["total"]) == (counted, counted)
+
+
+def test_a_narrowed_list_goes_on_narrowed(app: Flask) -> None:
+    """The next part is of the same changes; together they are all of them, once."""
+    client = app.test_client()
+    whole = client.get("/api/v1/changes.json?topic=apps").get_json()["changes"]
+    assert len(whole) > 30
+    seen, address = [], "/api/v1/changes.json?topic=apps&limit=10"
+    while address:
+        answer = client.get(address)
+        seen += answer.get_json()["changes"]
+        following = re.search(
+            '<https://rankings.example([^>]+)>; rel="next"', answer.headers["Link"]
+        )
+        address = following[1] if following else ""
+    assert seen == whole
