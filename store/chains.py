@@ -1,6 +1,8 @@
 """The records of the ledger and the hash chain over them: one of these is a line of ``proof/``.
 
-data/README.md has the format, and a checker of a few lines.
+``proof/ledger.jsonl`` and ``proof/heads.jsonl`` are append-only. A chain commits to the bytes, the
+order and the file of every line; a head commits to the whole ledger up to its day. data/README.md
+has the format, and a checker of a few lines.
 """
 
 from __future__ import annotations

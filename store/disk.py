@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -75,6 +76,23 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[int]:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def file_locked(path: Path, *, shared: bool, wait: bool) -> Iterator[None]:
+    """Hold a file's lock (flock), alone or ``shared``; the file is made if it is not there.
+
+    Raises:
+        BlockingIOError: another one has it, and nobody was to ``wait``.
+        OSError: it cannot be opened, or is a link.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o640)
+    try:
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
+        yield
     finally:
         os.close(handle)
 
@@ -210,6 +228,13 @@ def make_folder(path: Path) -> None:
         give(handle, path.parent)
     finally:
         os.close(handle)
+
+
+def set_aside(path: Path, day: str) -> None:
+    """Keep a damaged file, if it is there, under the first free name beside it."""
+    names = (path.with_suffix(f"{path.suffix}.{day}-{n}.damaged") for n in itertools.count(1))
+    with suppress(FileNotFoundError):
+        path.rename(next(name for name in names if not name.exists()))
 
 
 def sync_directory(directory: Path) -> None:

@@ -1,13 +1,7 @@
-"""The ledger: a hash chain over each history file, and a head for each closed day.
-
-``proof/ledger.jsonl`` and ``proof/heads.jsonl`` are append-only. A chain commits to the bytes, the
-order and the file of every line; a head commits to the whole ledger up to its day.
-"""
+"""The ledger: how far each history file reached on each closed day, and who may add to it."""
 
 from __future__ import annotations
 
-import fcntl
-import itertools
 import os
 from contextlib import contextmanager, suppress
 from sys import intern
@@ -17,7 +11,7 @@ from msgspec import Struct
 
 from store import chains
 from store.chains import FOLDER, HEADS, LEDGER, Entry, Head, LedgerError, Reopening, day_after
-from store.disk import append_lines, make_folder, opened, read_regular
+from store.disk import append_lines, file_locked, make_folder, opened, read_regular, set_aside
 from store.line_codec import stamp, whole, whole_lines
 from store.records import is_slug
 
@@ -184,16 +178,11 @@ class Proof:
             OSError: the folder cannot be made or written to.
         """
         make_folder(self._home)
-        handle = os.open(self._home / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o640)
-        try:
-            kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-            fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
+        with file_locked(self._home / ".lock", shared=shared, wait=wait):
             is_new = not any((self._home / name).exists() for name in (LEDGER, HEADS))
             if is_new and not self._files():
                 append_lines(self._home / LEDGER, b"")
             yield
-        finally:
-            os.close(handle)
 
     def close(self, through: str, *, wait: bool = True) -> list[Head]:
         """Close every day with new lines up to and including ``through``; return the new heads.
@@ -233,11 +222,7 @@ class Proof:
             except LedgerError:
                 ledger = Ledger()
                 for path in (self._home / LEDGER, self._home / HEADS):
-                    asides = (
-                        path.with_suffix(f".jsonl.{today}-{n}.damaged") for n in itertools.count(1)
-                    )
-                    with suppress(FileNotFoundError):
-                        path.rename(next(aside for aside in asides if not aside.exists()))
+                    set_aside(path, today)
             day, entries = max(today, day_after(ledger.closed)), list[Entry]()
             for file in files:
                 was = ledger.newest[file].chain if file in ledger.newest else ""
