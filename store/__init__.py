@@ -16,7 +16,6 @@ An import may only point down this list, and modules on one line do not import e
     search
     data_file
     ledger
-    last_good
     json_positions
     chains
     line_codec

@@ -311,6 +311,18 @@ def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> No
     assert "categories/" not in check(directory).stdout
 
 
+def test_categories_without_situations_are_counted(directory: Path) -> None:
+    """One line says how many of a larger catalogue have none, and what that costs."""
+    vpn = (directory / "categories/vpn.json").read_bytes()
+    for i in range(9):
+        (directory / f"categories/a{i}.json").write_bytes(vpn.replace(b"VPN", b"VPN %d" % i))
+    output = check(directory).output
+    assert "11 of 11 categories have no situations (a0, a1, a2, a3, a4, \u2026)" in output
+    for slug in ("a0", "vpn"):
+        set_key(directory / f"categories/{slug}.json", situations=["somebody needs this"])
+    assert "have no situations" not in check(directory).output
+
+
 def test_an_alias_that_is_another_title_is_warned_of(directory: Path) -> None:
     """Who searches for that other category would be sent to this one."""
     title = json.loads((directory / "categories/crm-software.json").read_bytes())["title"]

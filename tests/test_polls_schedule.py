@@ -572,6 +572,30 @@ def test_a_look_that_fails_does_not_end_the_schedule(
     until(lambda: len(polls(data)) == 2)
 
 
+def test_a_machine_out_of_threads_is_waited_for(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is polled until one can be started, and health says so; then all goes on."""
+    schedule, data, server = here
+    start, used_up = threading.Thread.start, threading.Event()
+
+    def start_if_there_are_threads(thread: threading.Thread) -> None:
+        if used_up.is_set() and thread.name.startswith("ThreadPoolExecutor"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_if_there_are_threads)
+    used_up.set()
+    schedule.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(schedule, "_late", 0.3)
+        until(lambda: "The schedule does not run; restart the server." in schedule.status().reasons)
+    assert not server.seen
+    used_up.clear()
+    until(lambda: len(polls(data)) == 2)
+    until(lambda: schedule.status().reasons == ())
+
+
 def test_a_fault_between_two_looks_ends_no_job(
     here: Here, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,7 +18,6 @@ from store.chains import FOLDER as PROOF
 from store.chains import LEDGER
 from store.cli import local, schemas, unknown_category
 from store.data_file import FOLDERS, SINGLE
-from store.last_good import FOLDER
 from store.records import Topics
 from store.settings import SHIPPED_DATA
 from store.snapshot import TOPICS
@@ -26,7 +25,7 @@ from store.snapshot import TOPICS
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-NAMES = (*FOLDERS, "history", PROOF, *SINGLE, FOLDER, "schemas")
+NAMES = (*FOLDERS, "history", PROOF, *SINGLE, "schemas")
 """What a data directory is made of. Where one of these is, nothing is written."""
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from store.rankings.leaderboards import Leaderboard
 from store.web import api, as_of, descriptions, lookup
-from store.web.answers import FOR_GOOD, Body, Route
+from store.web.answers import FOR_GOOD, Body, Route, newest
 from store.web.errors import CODES, ParameterError, Refused
 from store.web.pages import (
     assistants,
@@ -20,7 +20,7 @@ from store.web.pages import (
     docs,
     evidence,
 )
-from store.web.pages.routes import newest, of_category, of_product, page, resource
+from store.web.pages.routes import of_category, of_product, page, resource
 from store.web.queries import (
     HITS,
     AsOf,
