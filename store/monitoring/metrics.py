@@ -6,16 +6,16 @@ follow the conventions of Prometheus and OpenMetrics: base units, ``_total``, ``
 
 from __future__ import annotations
 
+import collections
 import logging
 import threading
 import time
-from collections import Counter
 from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, core
+from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
 from store.web.health import examine
 from store.web.openapi import VERSION
@@ -48,19 +48,20 @@ class Requests:
 
     def __init__(self, application: WSGIApplication, registry: CollectorRegistry) -> None:
         self._application = application
-        self._requests = prometheus_client.Counter(
+        self._requests = Counter(
             "consensus_http_requests",
             "Requests answered.",
             ("route", "method", "status"),
             registry=registry,
         )
-        self._durations = prometheus_client.Histogram(
+        self._durations = Histogram(
             "consensus_http_request_duration_seconds",
             "Time from a request's head to its answer's.",
             ("route",),
             buckets=BUCKETS,
             registry=registry,
         )
+        self._children: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, and count it."""
@@ -79,8 +80,13 @@ class Requests:
             return self._application(environ, respond)
         finally:
             method = environ["REQUEST_METHOD"]
-            self._requests.labels(route, method if method in METHODS else "other", status).inc()
-            self._durations.labels(route).observe(time.perf_counter() - start)
+            key = (route, method if method in METHODS else "other", status)
+            if not (children := self._children.get(key)):  # looking them up costs twice as much
+                children = self._requests.labels(*key), self._durations.labels(route)
+                self._children[key] = children
+            requests, durations = children
+            requests.inc()
+            durations.observe(time.perf_counter() - start)
 
 
 class Collector:
@@ -104,7 +110,7 @@ def _of_assistants(store: Store, health: Health) -> Iterator[core.Metric]:
     polls = core.CounterMetricFamily(
         "consensus_polls", "Polls in the history.", labels=("assistant", "outcome")
     )
-    counts = Counter[tuple[str, str]]()
+    counts = collections.Counter[tuple[str, str]]()
     for line_index in store.snapshot.line_indexes.values():
         counts.update(line_index.outcomes)
     for labels, number in sorted(counts.items()):

@@ -8,6 +8,7 @@ answers neither yes nor no: nothing waits for it.
 
 from __future__ import annotations
 
+import errno
 import logging
 import queue
 import threading
@@ -45,6 +46,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Record = Callable[[Sequence[Poll], str], Sequence[Poll]]
+
+SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE)
+RECORD_ATTEMPTS = 100
+"""Attempts, a tenth of a second apart, to record what was paid for while no file can be opened:
+other questions of the process, on their way, soon give theirs back."""
 
 MOST = 20
 """Questions to one assistant for which its lock is held at a time."""
@@ -408,4 +414,13 @@ def record(outcome: Outcome, desk: Desk) -> None:
     if outcome.pause is not None:
         until = rfc3339(now + timedelta(seconds=outcome.pause))
         poll = msgspec.structs.replace(poll, cooldown_until=until)
-    desk.record([poll], rfc3339(now))
+    for attempts in reversed(range(RECORD_ATTEMPTS)):
+        try:
+            desk.record([poll], rfc3339(now))
+        except HistoryError as error:
+            reason = error.__cause__
+            if not (attempts and isinstance(reason, OSError) and reason.errno in SHORT_OF_FILES):
+                raise
+            desk.stop.wait(0.1)
+        else:
+            return

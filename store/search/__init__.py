@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import structs
 
@@ -26,9 +27,6 @@ from store.search.query import Match, ParsedQuery, parse_query
 from store.search.scoring import Rating, rate
 from store.search.synonyms import Synonyms
 from store.search.words import FILLERS, Words, singular, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 __all__ = [
     "MOST_RELATED",

@@ -16,12 +16,13 @@ from functools import cache
 from hashlib import blake2b
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from msgspec import Struct
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from store.search.synonyms import Synonyms
 from store.search.words import (
     FILLERS,
     FUNCTION_WORDS,
@@ -31,9 +32,6 @@ from store.search.words import (
     singular,
     words_of,
 )
-
-if TYPE_CHECKING:
-    from store.search.synonyms import Synonyms
 
 TermKind = Literal["word", "singular", "part", "joined", "initials", "domain", "group"]
 Term = tuple[TermKind, str]

@@ -10,19 +10,14 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nlargest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from store.search.inverted_index import Document
-from store.search.words import FILLERS, FUNCTION_WORDS, root, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from store.search.synonyms import Synonyms
-    from store.search.words import Words
+from store.search.synonyms import Synonyms
+from store.search.words import FILLERS, FUNCTION_WORDS, Words, root, words_of
 
 SATURATION, LENGTH = 2.0, 0.75
 """BM25's k1 and b: what a further mention adds, and how far a long bag is discounted."""

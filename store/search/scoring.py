@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp2
 from operator import mul
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from store.search.query import LIKENESS
+from store.search.inverted_index import Posting, Title
+from store.search.query import LIKENESS, Match, ParsedQuery
 from store.search.words import FUNCTION_WORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from store.search.inverted_index import Posting, Title
-    from store.search.query import Match, ParsedQuery
 
 QUERY_SHARE, TITLE_SHARE, TEXT_SHARE = 0.55, 0.3, 0.15
 """Shares of a keyword score: the query covered, the title covered, the likeness of the texts.
@@ -107,7 +103,7 @@ def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting
     query_coverage = matched / sum(query.weights)
     title_coverage: float = sum(map(mul, title.weights, told)) / title.weight
     begun = all(match.guessed and len(match.asked) == 1 for match, _ in places)
-    reading = 1 if begun else _reading(title, told)
+    reading = 1 if begun else _reading(title, told, places)
     share = _same_thing(query, title, told, places) if reading < WHOLE else 1
     if query.head is not None and not asked[query.head]:
         share = OTHER_HEAD
@@ -124,13 +120,25 @@ def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting
     return Rating(title.slug, points, query_coverage, reading, query.head is not None)
 
 
-def _reading(title: Title, told: list[float]) -> int:
-    """Return how a query has the telling words of a title; see :class:`Rating`."""
+def _reading(title: Title, told: list[float], places: Sequence[tuple[Match, Posting]]) -> int:
+    """Return how a query has the telling words of a title; see :class:`Rating`.
+
+    What other words make of words that the title has as they are does not name its head noun.
+    """
     words = zip(title.text.split(), told, strict=True)
     least = min((likeness for word, likeness in words if word not in FUNCTION_WORDS), default=1)
-    if not least:
-        return QUALIFIER if title.head is not None and not told[title.head] else 1
-    return WHOLE if least > LIKENESS["group"] else 2
+    if least > LIKENESS["group"]:
+        return WHOLE
+    if title.head is not None:
+        group = LIKENESS["group"]
+        plain = {i for match, _ in places if match.likeness > group for i in match.asked}
+        if not any(
+            title.head in place.words
+            and (match.likeness > group or not plain.issuperset(match.asked))
+            for match, place in places
+        ):
+            return QUALIFIER
+    return 2 if least else 1
 
 
 def _same_thing(
