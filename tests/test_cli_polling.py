@@ -193,6 +193,14 @@ def test_due_fills_rounds_up(sample: Path) -> None:
     assert run(sample, "--due", "--samples", "2", *AT).stdout == "Nothing is due.\n"
 
 
+def test_due_asks_of_what_is_named_only_what_is_due(sample: Path) -> None:
+    """A category that was just asked is not asked again."""
+    run(sample, "crm", *AT)
+    done = run(sample, "crm", "--due", *AT)
+    assert (done.exit_code, done.stdout) == (0, "Nothing is due.\n")
+    assert run(sample, "vpn", "crm", "--due", *AT).output.count("1 answered") == 2
+
+
 def test_the_site_says_how_many_answers_a_round_takes(sample: Path) -> None:
     """At first more if it says so, then as many as every round; --status tells what is open."""
     site = json.loads((sample / "site.json").read_text())

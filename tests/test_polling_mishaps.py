@@ -233,7 +233,9 @@ def test_a_pause_outlives_the_process_and_ends_with_an_answer(
 
 
 @pytest.mark.parametrize("arguments", [("--all", "--model", "Grok"), ("c-0", "c-1", "c-2")])
-@pytest.mark.parametrize(("step", "code", "sent"), [({"status": 401}, 1, 1), ({}, 0, 3)])
+@pytest.mark.parametrize(
+    ("step", "code", "sent"), [({"status": 401}, 1, 1), ({"status": 400}, 1, 1), ({}, 0, 3)]
+)
 def test_one_question_goes_through_a_pause(
     tmp_path: Path,
     asked: Provider,

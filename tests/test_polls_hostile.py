@@ -155,7 +155,9 @@ def check(server: Hostile, data: PollingDesk) -> dict[str, Any]:
     """One record for each question, no limit passed but by what was overbilled, no pause broken."""
     polls = data.polls()
     again = sum("asked again with twice" in note for poll in polls for note in poll.notes)
-    assert len(server.requests) == len(polls) + again
+    # a cut-off answer is asked for again within its poll, which may then be given up: no note
+    cut_off = sum(kind == "truncated" for _, _, kind in server.requests)
+    assert len(polls) + again <= len(server.requests) <= len(polls) + cut_off
     in_flight = 2 * 4 * OVERBILLED * 1e6
     assert max(server.billed.values()) <= DAILY_USD * 1e6 + in_flight
     newest = {(poll.slug, poll.model): poll for poll in polls}

@@ -99,8 +99,8 @@ def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         ("site.json", {"name": "x" * 201}, "name has 201 characters; at most 200 are allowed"),
         (
             "models.json",
-            {"models": [{"name": "A", "api": "smaple"}]},
-            ('models[0].api must be one of "chat", "gemini", "messages", "responses", "sample"'),
+            {"models": [{"name": "A", "api": "chat", "structured": "jsno"}]},
+            'models[0].structured must be one of "json_object", "json_schema", "prompt"',
         ),
         (
             "models.json",

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import click
@@ -106,9 +106,8 @@ def _carry_out_pass(
 
 def _ask_one(run: Run, name: str, plan: Plan, result: Summary, done: Callable[[], None]) -> None:
     """Take turn after turn with one assistant, until all is asked or something forbids it."""
-
-    def waiting() -> None:
-        click.echo(f"{name}: another process asks it, for at most 20 questions; waiting.", err=True)
+    tell = partial(click.echo, f"{name}: another process asks it; waiting for its turn.", err=True)
+    waiting = cache(tell)  # once, however many turns it takes
 
     while not (run.desk.stop.is_set() or result.is_over):
         used = result.batched_usd + result.usd

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 from flask import current_app
+from msgspec import Struct
 
 from store.cli import app_settings, refuse, unknown_category, with_data
 from store.cli.poll_runs import Run, carry_out, check_ready, ready, summarise
@@ -146,28 +147,53 @@ def poll(  # noqa: PLR0913 - a command's options
         sys.exit(0 if _show(desk, files, chosen) else 1)
     if attempt:
         sys.exit(0 if _try(desk, chosen) else 1)
-    categories = _categories(desk.catalogue, slugs)
+    run = Run(
+        desk=desk,
+        files=files,
+        assistants=chosen,
+        length=0,
+        through=bool(slugs or models),
+        pretends=at is not None,
+        cancel=cancel,
+    )
+    wanted = Wanted(slugs, samples, until_clear, due)
+    sys.exit(0 if _carry_out(run, wanted, dry_run=dry_run) else 1)
+
+
+class Wanted(Struct, frozen=True):
+    """What a call of the command names to be asked."""
+
+    slugs: tuple[str, ...]
+    samples: int | None
+    until_clear: int | None
+    due: bool
+
+
+def _carry_out(run: Run, wanted: Wanted, *, dry_run: bool) -> bool:
+    """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
+    desk, files, chosen = run.desk, run.files, run.assistants
+    categories = _categories(desk.catalogue, wanted.slugs)
     pairs = [Pair(slug, each, a) for slug, each in categories.items() for a in chosen]
-    stands, is_whole = _look(desk, pretends=at is not None)
-    known = stands.known(pairs)
-    named = bool(slugs or models)
-    run = Run(desk=desk, files=files, assistants=chosen, length=0, through=named, pretends=bool(at))
-    calls, run = _choose(run, known, stands, samples, until_clear, due=due and not slugs)
-    if cancel:
-        calls, run = [], _with(run, passes=None, cancel=True)
+    stands, is_whole = _look(desk, pretends=run.pretends)
+    readable = stands.known(pairs)
+    calls, run = _choose(run, readable, stands, wanted)
+    if run.cancel:
+        calls, run = [], _with(run, passes=None)
     if dry_run:
-        click.echo("\n".join(quote(calls, desk, files, is_due=due)))
-        sys.exit(0 if is_whole else 1)
-    if not calls and not cancel and not any(files.open_of(a.name, desk.catalogue) for a in chosen):
-        click.echo("Nothing is due." if due else "Nothing is to be asked.")
-        sys.exit(0 if is_whole else 1)
+        is_batch = wanted.due and not wanted.slugs
+        click.echo("\n".join(quote(calls, desk, files, is_due=is_batch)))
+        return is_whole
+    is_open = any(files.open_of(assistant.name, desk.catalogue) for assistant in chosen)
+    if not (calls or run.cancel or (is_open and wanted.due)):
+        click.echo("Nothing is due." if wanted.due else "Nothing is to be asked.")
+        return is_whole
     check_ready(desk, app_settings(), pretends=run.pretends)
     able = ready(desk, chosen)
     is_well = summarise(carry_out(_with(run, assistants=able, length=len(calls))))
-    if until_clear:
+    if wanted.until_clear:
         current_app.extensions["store"].reload()
-        click.echo(clarifying.levels(known, _standing_of()))
-    sys.exit(0 if is_well and is_whole and len(able) == len(chosen) else 1)
+        click.echo(clarifying.levels(readable, _standing_of()))
+    return is_well and is_whole and len(able) == len(chosen)
 
 
 def _with(run: Run, **changes: Any) -> Run:
@@ -176,17 +202,11 @@ def _with(run: Run, **changes: Any) -> Run:
 
 
 def _choose(
-    run: Run,
-    known: Sequence[Pair],
-    stands: DuePolls,
-    samples: int | None,
-    until_clear: int | None,
-    *,
-    due: bool,
+    run: Run, pairs: Sequence[Pair], stands: DuePolls, wanted: Wanted
 ) -> tuple[Sequence[Pair], Run]:
     """Return every call that there may be, and the run with what decides which there are."""
     desk = run.desk
-    if until_clear:
+    if most := wanted.until_clear:
         store: Store = current_app.extensions["store"]
         standing_of = _standing_of()
 
@@ -194,24 +214,17 @@ def _choose(
             store.reload()
             return desk.log.look(desk.catalogue)[0]
 
-        calls = clarifying.at_most(known, until_clear, standing_of)
-        return calls, _with(
-            run,
-            passes=lambda: clarifying.passes(
-                list({pair.key: pair for pair in calls}.values()),
-                until_clear,
-                standing_of,
-                look,
-            ),
-        )
-    if due:
-        rounds, now = Rounds.of(desk.catalogue.site, samples), desk.clock.now()
+        calls = clarifying.at_most(pairs, most, standing_of)
+        unique = list({pair.key: pair for pair in calls}.values())
+        return calls, _with(run, passes=lambda: clarifying.passes(unique, most, standing_of, look))
+    if wanted.due:
+        rounds, now = Rounds.of(desk.catalogue.site, wanted.samples), desk.clock.now()
         under_way = run.files.under_way(desk.catalogue)
-        free = [pair for pair in known if pair.key not in under_way]
-        due_now = stands.due(free, rounds, now)
-        return stands.rest_of_rounds(due_now, rounds, now), _with(run, rounds=rounds)
-    waiting = list(known) if run.pretends else stands.longest_waiting_first(known)
-    times = samples or 1
+        due = stands.due([pair for pair in pairs if pair.key not in under_way], rounds, now)
+        passes = (lambda: [due] * rounds.most) if wanted.slugs else None
+        return stands.rest_of_rounds(due, rounds, now), _with(run, rounds=rounds, passes=passes)
+    waiting = list(pairs) if run.pretends else stands.longest_waiting_first(pairs)
+    times = wanted.samples or 1
     return waiting * times, _with(run, passes=lambda: [waiting] * times)
 
 

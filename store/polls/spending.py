@@ -154,14 +154,13 @@ class Budget:
         """Return why the sum cannot be kept, so that nothing can be asked; changes nothing."""
         if self.daily_usd is None:
             return None
-        reason = None
         try:
             stored_sum(self._directory)
             if self._directory.exists() and not os.access(self._directory, os.W_OK):
-                reason = os.strerror(errno.EACCES)
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
-            reason = error.strerror
-        return reason and f"daily_usd {self.daily_usd:g} of site.json cannot be kept: {reason}."
+            return f"daily_usd {self.daily_usd:g} of site.json cannot be kept: {error.strerror}."
+        return None
 
     def _locked(self) -> AbstractContextManager[object]:
         if self.daily_usd is None:

@@ -118,6 +118,7 @@ def _ask(
         done=done,
     )
     summary.add(ask.take())
+    plan.through = plan.through and not summary.pause  # one question, whatever came of it
     plan.skip |= ask.refused
 
 
