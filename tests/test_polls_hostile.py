@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from conftest import Report
 
+    from store.records import Poll
+
 DAILY_USD = 20.0
 OVERBILLED = 0.4
 """US dollars that an overbilled answer is said to have cost; about ten times its reserve."""
@@ -149,6 +151,18 @@ def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingDesk]:
     server.shutdown()
     server.server_close()
     return server, data
+
+
+def end_of(since: str, polls: list[Poll]) -> str:
+    """When an answer to a question that was sent after a pause began ended it, by history."""
+    ends = (
+        poll.polled_at
+        for poll in polls
+        if poll.succeeded
+        and datetime.fromisoformat(poll.polled_at) - timedelta(milliseconds=poll.latency_ms or 0)
+        > datetime.fromisoformat(since)
+    )
+    return min(ends, default="9")
 
 
 def check(server: Hostile, data: PollingDesk) -> dict[str, Any]:
