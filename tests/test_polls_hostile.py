@@ -180,7 +180,11 @@ def check(server: Hostile, data: PollingDesk) -> dict[str, Any]:
     broken = 0
     for model in ("GPT", "Claude", "Gemini", "Grok"):
         own = sorted((p for p in polls if p.model == model), key=lambda p: p.polled_at)
-        pauses = [(p.polled_at, p.cooldown_until) for p in own if isinstance(p.cooldown_until, str)]
+        pauses = [
+            (poll.polled_at, min(poll.cooldown_until, end_of(poll.polled_at, own)))
+            for poll in own
+            if isinstance(poll.cooldown_until, str)
+        ]
         for at, asked, _ in server.requests:
             moment = f"{at:%Y-%m-%dT%H:%M:%SZ}"
             if asked == model.lower():
