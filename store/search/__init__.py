@@ -6,17 +6,15 @@ titles with a posting are candidates, and only the likeliest of them are scored.
 that of an exact match, `nearness` compares the query with all that is said of each category.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
-`tests/benchmarks/search_evaluation.py` gives for another value; with these, 667 of 694 first hits
+`tests/benchmarks/search_evaluation.py` gives for another value; with these, 665 of 694 first hits
 are right, and 5 of 354 negatives (queries without an answer) get one.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from msgspec import structs
@@ -51,10 +49,6 @@ FINALISTS = 60
 """Candidates per array that are scored; bounds the time. 20 and 160 give the same hits."""
 PROMISING = 0.3
 """Share of the best candidate's rough score that another needs to be scored at all."""
-SEARCHED = 16
-"""Postings per title from which a binary search beats visiting all; it costs about so much."""
-
-_title_of = attrgetter("title")
 
 NEAR = 200
 """Categories nearest by words that are looked at; at 40, a model finds 2 of 91 needs fewer in 5."""
@@ -69,11 +63,16 @@ to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 MIN_LEAD = 1.3
 """How many times nearer than the next a likely match is. At 1.1, 2 more of 14 more are wrong."""
 UNSURE_FROM, DEMOTED_FROM = 0.6, 0.78
-"""Score from which related ones make room for those that are likely no more."""
+"""Scores of keywords and of others above which what is not sure is put, in its order, below likely.
+
+At .6 for both, 2 of 99 needs fewer are first; at .78 for both, near ties of keywords are lost.
+"""
 NEAREST_SCORE, NEAREST_LIKELY_SCORE = 0.75, 0.85
 """Scores of the nearest category, not sure and likely. At .65 for the first, 2 hits are lost."""
 MOST_RELATED = 5
+
 VERSUS = re.compile(r"\b(?:vs|versus)\b", re.IGNORECASE)
+"""What stands between two things that are to be compared."""
 
 PREFIX_SCORE = 0.9
 """Least score of a title that begins with what is being typed, and most of any other."""
@@ -393,18 +392,7 @@ def _finalists(
     likely = sorted([each for each in rough if each[0] >= least], reverse=True)
     found: dict[int, list[tuple[Match, Posting]]] = {key: [] for _, key in likely[:FINALISTS]}
     for match in query.matches:
-        for place in _places(match.postings, found):
-            found[place.title].append((match, place))
+        for place in match.postings:
+            if place.title in found:
+                found[place.title].append((match, place))
     return found.items()
-
-
-def _places(postings: Sequence[Posting], titles: Collection[int]) -> Iterator[Posting]:
-    """Yield the postings in some titles; many postings, sorted by title, are not all visited."""
-    if len(postings) < SEARCHED * len(titles):
-        yield from [place for place in postings if place.title in titles]
-        return
-    for title in titles:
-        at = bisect_left(postings, title, key=_title_of)
-        while at < len(postings) and postings[at].title == title:
-            yield postings[at]
-            at += 1
