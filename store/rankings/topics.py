@@ -26,6 +26,7 @@ class RankedTopic(Struct, frozen=True):
 
     slug: str
     title: str
+    group: str | None
     parts: tuple[RankedPart, ...]
 
     @property
@@ -45,6 +46,7 @@ def ranked(
         RankedTopic(
             topic.slug,
             topic.title,
+            topic.group,
             tuple(
                 RankedPart(part.slug, part.title, found)
                 for part in topic.parts

@@ -12,6 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from store.records import DOMAIN_PATTERN
 from store.web.cache import EncodedBody
+from store.web.pages.answer_box import level_in_words
+from store.web.pages.words import day_in_words, number_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,6 +115,9 @@ def environment() -> Environment:
         "markdown_text": escaped,
         "percent": percent,
         "thousands": "{:,}".format,
+        "day": day_in_words,
+        "in_words": number_in_words,
+        "level": lambda board: level_in_words(board)[0],
     }
     templates.globals["level_words"] = LEVEL_WORDS
     return templates
@@ -126,5 +131,5 @@ def website(domain: str | None) -> str | None:
 
 
 def percent(share: float) -> str:
-    """A share from 0 to 1 in words: ``52 %``."""
-    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+    """Return a share from 0 to 1 in words: ``52%``."""
+    return f"{100 * share:.0f}%"
