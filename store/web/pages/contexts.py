@@ -10,12 +10,10 @@ from msgspec import Struct
 from store.rankings import sentences
 from store.rankings.merging import PLACES, Entry
 from store.rankings.timelines import Day, places
-from store.web.certainty_view import CertaintyView
 from store.web.pages import charts, comparisons, discovery, pictures
 from store.web.pages import home as home_page
-from store.web.pages.answer_box import answer_box
+from store.web.pages.answer_box import answer_box, level_in_words, speaker
 from store.web.pages.news import news
-from store.web.snapshot_view import SnapshotView, quoted_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +23,14 @@ if TYPE_CHECKING:
     from store.rankings.products import ProductProfile
     from store.rankings.topics import RankedTopic
     from store.snapshot import Snapshot
-    from store.web.resources import CategoryVerdict, LabsExperiment, ProductRecord
+    from store.web.resources import (
+        CategoryVerdict,
+        Fix,
+        LabsExperiment,
+        ProductEntry,
+        ProductRecord,
+    )
+    from store.web.snapshot_view import SnapshotView
 
 SHORT_LIST = 6
 LONG_LIST = 10
@@ -173,31 +178,66 @@ def _events(days: Sequence[Day], snapshot: Snapshot) -> list[tuple[str, str]]:
     return found[::-1]
 
 
+class Standing(Struct, frozen=True):
+    """A product's place in one ranking, as its page shows it.
+
+    ``range`` are its likely places, ``fixes`` what assistants say would make it rank higher: none
+    where it stands first alone.
+    """
+
+    board: Leaderboard
+    entry: Entry
+    place: int
+    level: str
+    tone: str
+    range: tuple[int, int] | None
+    fixes: Sequence[Fix]
+    speaker: str
+
+
 def product(
     named: ProductProfile,
     record: ProductRecord,
     mentions: Sequence[tuple[str, int, int]],
     view: SnapshotView,
 ) -> dict[str, Any]:
-    """A product: its leaderboards and how often it is named."""
-    standings = view.standings(named)
-    found = [
-        {"board": board, "entry": entry, "place": places(board.entries)[named.id]}
-        for board, entry in standings
+    """A product: its rankings and how often it is named."""
+    standings = [
+        _standing(board, entry, wire)
+        for (board, entry), wire in zip(view.standings(named), record.entries, strict=True)
     ]
-    best = min(standings, key=quoted_first, default=None)
     return {
         "product": named,
         "record": record,
-        "standings": found,
-        "best": found[standings.index(best)] if best else None,
-        "sure": CertaintyView(best[0], view.snapshot.products).summary() if best else None,
-        "best_range": record.entries[standings.index(best)].range if best else None,
-        "best_of": len(best[0].slugs) if best else 0,
+        "standings": standings,
+        "best": min(standings, key=_weight, default=None),
         "bars": charts.bars(charts.with_gaps(mentions, 2 * view.site.poll_every_days)),
         "rivals": comparisons.rivals(named, view),
         "has_card": pictures.rasteriser() is not None,
     }
+
+
+def _standing(board: Leaderboard, entry: Entry, wire: ProductEntry) -> Standing:
+    place = places(board.entries)[entry.product]
+    level, tone = level_in_words(board)
+    is_first = place == 1 and not entry.tied
+    return Standing(
+        board=board,
+        entry=entry,
+        place=place,
+        level=level,
+        tone=tone,
+        range=wire.range,
+        fixes=[] if is_first else wire.fixes,
+        speaker=speaker(entry, board),
+    )
+
+
+def _weight(standing: Standing) -> tuple[int, int, float, str]:
+    """Order places by what they are worth: the place, how sure it is, the share of its points."""
+    tones = {"sure": 0, "unsure": 1, "unknown": 2}
+    share = standing.entry.score / len(standing.board.counted)
+    return standing.place, tones[standing.tone], -share, standing.board.slug
 
 
 def changes(view: SnapshotView, since: str | None = None) -> dict[str, Any]:
@@ -259,10 +299,9 @@ def rows(board: Leaderboard, snapshot: Snapshot) -> list[Row]:
             entry=entry,
             product=snapshot.products[entry.product],
             place=now[entry.product],
-            speaker=next(model for model in board.models if entry.model_ranks.get(model) == best),
+            speaker=speaker(entry, board),
         )
         for entry in board.entries
-        for best in [min(entry.model_ranks.values())]
     ]
 
 

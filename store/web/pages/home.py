@@ -111,8 +111,8 @@ def _findings(snapshot: Snapshot) -> Iterable[Finding]:
         share = labels.count("unanimous") / len(labels)
         yield Finding(
             _one_in(share),
-            f"In {share:.0%} of rankings all {number_in_words(len(snapshot.models))} assistants name "
-            "the same product first.",
+            f"In {share:.0%} of rankings all {number_in_words(len(snapshot.models))} assistants "
+            "name the same product first.",
             "labs/agreement-on-first",
         )
     repeats = [

@@ -12,13 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from store.records import DOMAIN_PATTERN
 from store.web.cache import EncodedBody
-from store.web.pages.answer_box import level_in_words
+from store.web.pages.answer_box import level_in_words, speaker
 from store.web.pages.words import day_in_words, number_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from store.rankings.certainty import Level
     from store.web.snapshot_view import SnapshotView
 
 STATIC = Path(__file__).parents[1] / "static"
@@ -33,14 +30,6 @@ _DOMAIN = re.compile(DOMAIN_PATTERN)
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 """Characters that XML 1.0 forbids or HTML calls an error; nobody can see them."""
 
-
-LEVEL_WORDS: Mapping[Level, str] = {
-    "clear": "clear",
-    "open": "open",
-    "contradicted": "contradicted",
-    "unmeasured": "not measured yet",
-}
-"""The levels of certainty as lists say them."""
 
 HTML = "text/html; charset=utf-8"
 
@@ -117,9 +106,9 @@ def environment() -> Environment:
         "thousands": "{:,}".format,
         "day": day_in_words,
         "in_words": number_in_words,
+        "speaker": speaker,
         "level": lambda board: level_in_words(board)[0],
     }
-    templates.globals["level_words"] = LEVEL_WORDS
     return templates
 
 
