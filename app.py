@@ -17,22 +17,13 @@ from store.memory import Store
 from store.search.meaning import Meaning
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 from store.watcher import Watcher
-from store.web import canonical, crossorigin, errors, hosts
-from store.web.api import Api
-from store.web.api_docs import ApiDocs
-from store.web.cache import BodyCache
-from store.web.mcp.endpoint import Mcp
-from store.web.pages import headers
-from store.web.pages.rendering import PageRenderer
-from store.web.pages.views import Pages
-from store.web.responding import Responder
-from store.web.snapshot_view import SnapshotView
+from store.web import hosts, wiring
+from store.web.service import Service
 
 if TYPE_CHECKING:
     from flask import Flask
 
     from store.files import Catalogue
-    from store.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -45,36 +36,17 @@ def create_app(settings: Settings | None = None) -> Flask:
             ``flask`` command prints its sentence and ends.
     """
     settings = settings or _settings()
-    app = hosts.PathRouted(__name__, static_folder=None)
-    app.url_map.merge_slashes = False
+    app = Service(__name__, static_folder=None)
     reached_at = _reached_at(settings)
 
     def base_url(catalogue: Catalogue) -> str:
         return settings.address(catalogue.site.base_url) or reached_at
 
-    def view(snapshot: Snapshot) -> SnapshotView:
-        return SnapshotView(snapshot, base_url(snapshot.catalogue), meaning)
-
-    def host_names() -> frozenset[str]:
-        catalogue = store.snapshot.catalogue
-        return hosts.host_names((base_url(catalogue), *catalogue.site.hosts, *settings.hosts))
-
-    meaning = Meaning(settings.data_dir)
-    store = Store(settings.data_dir)
-    responder = Responder(store, view, BodyCache())
-    api_docs, renderer = ApiDocs(responder.body), PageRenderer()
+    store, meaning = Store(settings.data_dir), Meaning(settings.data_dir)
     app.extensions["settings"] = settings
     app.extensions["store"] = store
     app.extensions["meaning"] = meaning
-    app.extensions["responder"] = responder
-    errors.register(app)
-    hosts.register(app, host_names)
-    crossorigin.register(app)
-    canonical.register(app, lambda: base_url(store.snapshot.catalogue), responder.is_known)
-    app.register_blueprint(Api(responder, api_docs).blueprint())
-    app.register_blueprint(Mcp(responder).blueprint())
-    app.register_blueprint(Pages(responder, renderer, api_docs).blueprint())
-    headers.register(app, responder, renderer)
+    wiring.register(app, store, meaning, base_url, settings.hosts)
     cli.register(app)
     if _is_served(settings):
         if settings.poll_enabled and not settings.has_own_data:

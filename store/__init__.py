@@ -9,7 +9,7 @@ An import may only point down this list, and modules on one line do not import e
     watcher
     publishing
     memory
-    edits | rebuilding
+    edits
     snapshot
     counting
     files | history | rankings

@@ -1,29 +1,154 @@
-"""Which polls of a category's history files count as records, in which order, and as whose."""
+"""What a category's history files say: which polls count, in which order, as whose, and where."""
 
 from __future__ import annotations
 
 import math
+import sys
+from array import array
+from collections import Counter
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import chain, groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from store.history import HistoryError, damage
+from store.rankings import aggregates
 from store.rankings.poll_states import PollStates
 from store.records import Problem, is_slug
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
+    from store.disk import Signature
     from store.files import Catalogue
     from store.history import History, Log, Stored
-    from store.records import Category, Poll, Site
+    from store.ledger import Entry
+    from store.rankings.aggregates import CategoryAggregate
+    from store.rankings.names import Names
+    from store.records import Category, Poll, Site, Withholding
 
 CLOCK_TOLERANCE = timedelta(minutes=10)
 """How far two clocks may differ before one of them is taken to be wrong."""
+
+
+class LineIndex(Struct, frozen=True):
+    """Where a category's polls stand in its history files, oldest first.
+
+    ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
+    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` says, by
+    position, why lines are withheld; ``outcomes`` counts by model and outcome.
+    ``open`` are the entries by which lines of open days would be closed.
+    """
+
+    files: tuple[str, ...]
+    file: array[int]
+    start: array[int]
+    end: array[int]
+    models: tuple[str, ...]
+    ids: array[int]
+    withheld: Mapping[int, Withholding]
+    outcomes: Mapping[tuple[str, str], int]
+    open: tuple[Entry, ...] = ()
+
+    def newest(self, model: str | None, limit: int, before: int | None = None) -> list[int]:
+        """Positions of the newest polls, newest first: of one model, ``before`` one, if given."""
+        positions = range((len(self.models) if before is None else before) - 1, -1, -1)
+        if model is None:
+            return list(positions[:limit])
+        return [i for i in positions if self.models[i] == model][:limit]
+
+    def position(self, poll: str) -> int | None:
+        """Where the poll with an id of 16 hexadecimal digits stands, if it does."""
+        with suppress(ValueError):
+            return self.ids.index(int(poll, 16))
+        return None
+
+
+class Basis(Struct, frozen=True):
+    """What a reading rests on beside the bytes of its files and the names of products."""
+
+    files: tuple[str, ...]
+    category: Category
+    former_names: Mapping[str, str]
+    withheld: Mapping[str, Withholding]
+
+
+class Reading(Struct, frozen=True):
+    """What the history files of one category say, or of what was one.
+
+    ``signatures`` are those of the files as they were read, ``None`` where one could not be. Then
+    the rest is as it last was where that rested on the same, without ``polled``; else it is not
+    there.
+    """
+
+    signatures: tuple[Signature | None, ...] | None
+    basis: Basis
+    damage: tuple[Problem, ...]
+    line_index: LineIndex | None = None
+    aggregate: CategoryAggregate | None = None
+    polled: PollStates | None = None
+
+    def holds(self, basis: Basis, names: Names) -> bool:
+        """Return whether all that was read would be the same on this basis and by these names."""
+        aggregate = self.aggregate
+        return (
+            aggregate is not None
+            and self.basis == basis
+            and aggregates.still_holds(aggregate, names)
+        )
+
+
+def read_category(
+    slug: str, basis: Basis, names: Names, read: Callable[[str], Log], before: Reading | None
+) -> Reading:
+    """Read the history files of a category; ``before`` is what was last read of them."""
+    logs = [read(file) for file in basis.files]
+    stored, problems = records(logs, basis.withheld)
+    unread = losses(logs)
+    damage = tuple(dict.fromkeys([*unread, *problems]))
+    if unread:
+        if before is None or not before.holds(basis, names):
+            return Reading(None, basis, damage)
+        if before.signatures is None and before.damage == damage:
+            return before
+        return msgspec.structs.replace(before, signatures=None, damage=damage, polled=None)
+    ordered = in_order(stored, basis.withheld)
+    polls = as_known((each.poll for each in ordered), basis.former_names)
+    line_index = _line_index(logs, ordered, polls, basis)
+    shown = line_index.withheld
+    counted = [poll for i, poll in enumerate(polls) if i not in shown] if shown else polls
+    aggregate = aggregates.read(slug, basis.category, counted, names)
+    ever = aggregate.states if counted is polls else None
+    return Reading(
+        signatures=tuple(log.signature for log in logs),
+        basis=basis,
+        damage=damage,
+        line_index=line_index,
+        aggregate=aggregate,
+        polled=PollStates.of(polls, basis.category, ever),
+    )
+
+
+def _line_index(
+    logs: Sequence[Log], ordered: Sequence[Stored], polls: Sequence[Poll], basis: Basis
+) -> LineIndex:
+    files, withheld = basis.files, basis.withheld
+    return LineIndex(
+        files=files,
+        file=array("H", [files.index(stored.file) for stored in ordered]),
+        start=array("Q", [stored.start for stored in ordered]),
+        end=array("Q", [stored.end for stored in ordered]),
+        models=tuple(sys.intern(poll.model) for poll in polls),
+        ids=array("Q", [int(poll.id, 16) for poll in polls]),
+        withheld={i: withheld[poll.id] for i, poll in enumerate(polls) if poll.id in withheld},
+        outcomes=Counter((poll.model, poll.failure or "answered") for poll in polls),
+        open=tuple(entry for log in logs for entry in log.open),
+    )
 
 
 def history_files(slug: str, categories: Mapping[str, Category]) -> list[str]:

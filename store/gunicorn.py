@@ -43,7 +43,7 @@ forwarder_headers = ""  # no client says where the application is mounted
 SWITCH_INTERVAL = 0.001
 """Seconds for which the watcher may keep the interpreter from a request (Python's default: 0.005).
 
-Beside edits that rebuild everything, a reader's p99 is half as long.
+Beside derivations, a reader's p99 is half as long.
 """
 
 

@@ -1,7 +1,7 @@
 """The store: one current snapshot of a data directory, swapped for the next by one assignment.
 
 Readers take :attr:`Store.snapshot` once and need no lock. Whatever changes (an appended poll, a
-saved file, another process's work) goes through :meth:`Store.reload` or :meth:`Store.record`.
+saved file, another process's work) comes in by :meth:`Store.reload` alone.
 """
 
 from __future__ import annotations
@@ -12,27 +12,24 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from store.counting import deleted_slugs, history_files, latest_time, read_logs, states_of
+from store.counting import history_files, latest_time, states_of
 from store.edits import name_clashes, tell_edits
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.line_codec import redacted
-from store.rankings import aggregates
-from store.rankings.names import Names
-from store.rebuilding import rebuild, with_summary
 from store.records import Problem
+from store.snapshot import Histories, derive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
     from pathlib import Path
 
-    from store.disk import Signature
+    from store.counting import LineIndex
     from store.files import Catalogue
-    from store.history import Log
     from store.rankings.poll_states import PollStates
     from store.records import Poll
-    from store.snapshot import LineIndex, Snapshot
+    from store.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +44,8 @@ class Store:
 
     ``made_at`` is when the current snapshot was made and ``looked_at`` when the files were last
     found to be what it shows, both in Unix seconds; ``exported_at`` is when they were last
-    published as a tree of files, as far as that was noted.
+    published as a tree of files, as far as that was noted. ``appended`` is set when this process
+    has appended polls.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -55,12 +53,10 @@ class Store:
         self.history = History(directory / "history")
         self.made_at = self.looked_at = 0.0
         self.exported_at: float | None = None
+        self.appended = threading.Event()
         self._files = Files(directory)
-        self._reloading = threading.Lock()
-        self._lock = threading.RLock()
-        self._signatures: dict[str, Signature | Problem | None] = {}
+        self._looking = threading.Lock()
         self._snapshot: Snapshot | None = None
-        self._summary_due = False
         self._fault: Problem | None = None
         self._clashes: tuple[Problem, ...] = ()
         self._told: frozenset[Problem] = frozenset()
@@ -86,23 +82,23 @@ class Store:
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
     def reload(self, debounce: Callable[[], object] | None = None) -> None:
-        """Look at every file, rebuild what depends on those that changed, and swap.
+        """Look at every file, derive what follows from them, and swap.
 
-        ``debounce`` is handed to :meth:`Files.scan`; recording does not wait for it.
+        One look at a time; recording waits for none. ``debounce`` is handed to
+        :meth:`Files.scan`.
 
         Raises:
             DataDirectoryError: there is no data directory that can be used, and never was since
                 the start.
             HistoryError: the history cannot be looked into, and never could since the start.
         """
-        with self._reloading:
+        with self._looking:
             first = self._snapshot is None
             try:
                 catalogue = self._files.scan(debounce)
                 if first:
                     catalogue.check_governing()
-                with self._lock:
-                    self._follow(catalogue)
+                self._follow(catalogue)
                 self._fault = None
             except DataDirectoryError as error:
                 if first:
@@ -138,32 +134,29 @@ class Store:
             self._fault = fault
 
     def record(self, polls: Sequence[Poll], now: str) -> tuple[Poll, ...]:
-        """Append polls of one category to history, then show them; see :meth:`History.append`."""
+        """Append polls of one category to history; see :meth:`History.append`.
+
+        The next look shows them; who waits for :attr:`appended` looks at once.
+        """
         recorded = append(self.history, self.snapshot.catalogue, polls, now)
-        with self._lock:
-            try:
-                self._swap(self._next(self.snapshot.catalogue, {polls[0].slug}))
-                self._summary_due = True
-            except BaseException:
-                self._signatures.pop(polls[0].slug, None)  # so that the next look takes them in
-                raise
+        self.appended.set()
         return recorded
 
     def poll_states(self, slug: str, catalogue: Catalogue, now: datetime) -> PollStates:
-        """How polling of a category stands; what others appended is read first.
+        """Return how polling of a category stands by its files as they are now.
+
+        The snapshot only saves reading files that are as it read them.
 
         Raises:
             HistoryError: see :func:`store.counting.states_of`.
         """
-        with self._lock:
-            snapshot = self.snapshot
-            line_index, states = snapshot.line_indexes.get(slug), snapshot.polled.get(slug)
-            known = [self._signatures.get(file) for file in line_index.files] if line_index else []
-        is_current = snapshot.catalogue is catalogue
-        if is_current and line_index and states and states.latest_time <= latest_time(now):
-            found = [self.history.signature(file) for file in line_index.files]
-            if None not in found and found == known:
-                return states
+        snapshot = self.snapshot
+        reading = snapshot.readings.get(slug)
+        if snapshot.catalogue is catalogue and reading and reading.polled:
+            signatures = tuple(map(self.history.signature, reading.basis.files))
+            is_current = None not in signatures and signatures == reading.signatures
+            if is_current and reading.polled.latest_time <= latest_time(now):
+                return reading.polled
         return states_of(self.history, slug, catalogue, now)
 
     def lines(self, line_index: LineIndex, positions: Sequence[int]) -> list[bytes]:
@@ -187,46 +180,18 @@ class Store:
         )
         return [redacted(line, withheld[i]) if i in withheld else line for i, line in lines]
 
-    def flush(self) -> None:
-        """Bring what is over all categories up to date, if it is behind."""
-        with self._lock:
-            if self._summary_due:
-                self._swap_whole(self.snapshot)
-
     def _follow(self, catalogue: Catalogue) -> None:
-        """Take in what changed in the files and in history, and what could not be read before."""
-        known, found = self._signatures, self._found()
-        changed = {slug for slug, _ in found.items() ^ known.items()}
+        """Derive the snapshot of the files as they are, and swap it in whole."""
         before = self._snapshot
-        is_closed_anew = before and before.ledger is not self.history.ledger
-        if not before or changed or is_closed_anew or catalogue is not before.catalogue:
-            self._signatures = found
-            try:
-                following = self._next(catalogue, changed)
-                if self._snapshot and catalogue is not self._snapshot.catalogue:
-                    tell_edits(self._snapshot, following)
-                self._swap_whole(following)
-            except BaseException:
-                self._signatures = known
-                raise
-            self._clashes = tuple(name_clashes(self.snapshot.names, self._files))
-        self.flush()
-
-    def _found(self) -> dict[str, Signature | Problem | None]:
-        """The signature of every history file, or why one still cannot be read; else ``None``."""
-        unread = [file for file, known in self._signatures.items() if isinstance(known, Problem)]
-        found = self.history.signatures()
-        logs = ((file, self.history.read(file)) for file in unread)
-        still = {file: log.problems[0] for file, log in logs if log.unread}
-        return {**dict.fromkeys(self.history.remembered()), **found, **still}
-
-    def _swap_whole(self, snapshot: Snapshot) -> None:
-        """Swap in a snapshot with what is over all categories, so that no link dies between two."""
-        snapshot = with_summary(snapshot)
-        if self._snapshot and self._snapshot.summary.index.is_prepared:
-            snapshot.summary.prepare()
-        self._swap(snapshot)
-        self._summary_due = False
+        following = derive(before, catalogue, Histories.of(self.history))
+        if before is following:
+            return
+        if before and catalogue is not before.catalogue:
+            tell_edits(before, following)
+        if before and before.summary.index.is_prepared:
+            following.summary.prepare()
+        self._swap(following)
+        self._clashes = tuple(name_clashes(following.names, self._files))
 
     def _swap(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -239,25 +204,6 @@ class Store:
             log.log(_SEVERITIES[problem.severity], "%s", problem)
         self._told = problems
 
-    def _next(self, catalogue: Catalogue, changed_history: set[str]) -> Snapshot:
-        """The snapshot that follows from these files and this much new history."""
-        before = self._snapshot
-        if before and before.catalogue.products == catalogue.products:
-            names = before.names
-        else:
-            names = Names(catalogue.products)
-        deleted = deleted_slugs(catalogue, self._signatures.keys() | changed_history)
-        stale = _to_read_again(before, catalogue, deleted, names, changed_history)
-        fresh = ((slug, self._read(slug, catalogue)) for slug in sorted(stale))
-        return rebuild(before, catalogue, self.history.ledger, deleted, names, fresh)
-
-    def _read(self, slug: str, catalogue: Catalogue) -> tuple[Log, ...]:
-        logs = read_logs(self.history, slug, catalogue)
-        for log in logs:
-            if log.signature or log.unread:
-                self._signatures[log.file] = log.signature or log.problems[0]
-        return logs
-
 
 def append(
     history: History, catalogue: Catalogue, polls: Sequence[Poll], now: str
@@ -265,41 +211,3 @@ def append(
     """Append polls of one category to its history; see :meth:`History.append`."""
     files = history_files(polls[0].slug, catalogue.categories)
     return history.append(polls, now, withheld=catalogue.withheld, beside=files[:-1])
-
-
-def _to_read_again(
-    before: Snapshot | None,
-    catalogue: Catalogue,
-    deleted: set[str],
-    names: Names,
-    changed_history: set[str],
-) -> set[str]:
-    """The categories, deleted ones among them, that no longer follow from the files as read."""
-    categories = catalogue.categories
-    every = {*categories, *deleted}
-    if before is None:
-        return every
-    old = before.catalogue
-    if (old.withheld, old.former_names) != (catalogue.withheld, catalogue.former_names):
-        return every
-    stale = {
-        slug
-        for slug, category in categories.items()
-        if slug in changed_history or not changed_history.isdisjoint(category.former_slugs)
-    }
-    if catalogue is not old:
-        stale |= {
-            slug
-            for slug, category in categories.items()
-            if old.categories.get(slug) != category
-            or history_files(slug, old.categories) != history_files(slug, categories)
-        }
-    stale |= deleted & (changed_history | old.categories.keys())
-    stale |= deleted - before.line_indexes.keys()
-    if names is not before.names:
-        stale |= {
-            slug
-            for slug, aggregate in before.aggregates.items()
-            if slug in every and not aggregates.still_holds(aggregate, names)
-        }
-    return stale

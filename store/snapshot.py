@@ -1,102 +1,138 @@
-"""The immutable state of everything; whoever holds one sees one consistent state."""
+"""The immutable state of everything, and how the next one follows from files and history.
+
+A snapshot is made of parts, and each part is a pure function of its basis. :func:`derive` takes
+over every part whose basis is equal, so that deriving step by step and afresh give the same bytes.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.counting import invented
-from store.rankings.names import key
+from store.counting import Basis, deleted_slugs, history_files, invented, read_category
+from store.files import Catalogue
+from store.rankings import leaderboards, products, site_summary
+from store.rankings.names import Names, key
+from store.records import Category
 
 if TYPE_CHECKING:
-    from array import array
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from store.files import Catalogue
-    from store.ledger import Entry, Ledger, Present
-    from store.rankings.aggregates import CategoryAggregate
+    from store.counting import LineIndex, Reading
+    from store.disk import Signature
+    from store.history import History, Log
+    from store.ledger import Ledger, Present
+    from store.rankings.aggregates import CategoryAggregate, ProductStats
     from store.rankings.leaderboards import Leaderboard
-    from store.rankings.names import Names, ProductId
+    from store.rankings.names import ProductId
     from store.rankings.poll_states import PollStates
     from store.rankings.products import ProductProfile
     from store.rankings.site_summary import SiteSummary
-    from store.records import Problem, Site, Withholding
+    from store.records import Problem, Site
 
 TOPICS = "topics.json"
+
+_BASES = (
+    "categories",  # of their readings
+    "withheld",
+    "products",  # of their profiles, and of what names stand for
+    "synonyms",  # of what is over everything, which each step makes anew
+    "words",
+    "words_from",
+    "labs",
+    "files",
+    "problems",
+    "unusable",
+)
+"""Fields of a catalogue that are the basis of single parts, or of what is over everything.
+
+Every other field is a basis of all leaderboards and products.
+"""
+
+
+class Histories(Struct, frozen=True):
+    """The history files of one look.
+
+    ``signatures`` are by file, ``None`` where one that the ledger remembers is not there. A file is
+    read, with ``read``, only where a part needs it, so that all polls are never in memory at once.
+    """
+
+    ledger: Ledger
+    signatures: Mapping[str, Signature | None]
+    read: Callable[[str], Log]
+
+    @classmethod
+    def of(cls, history: History) -> Histories:
+        """Look at the files of a history.
+
+        Raises:
+            HistoryError: the directory cannot be looked into.
+        """
+        signatures = history.signatures()
+        remembered = dict.fromkeys(history.remembered())
+        return cls(history.ledger, {**remembered, **signatures}, history.read)
 
 
 class Generations(Struct, frozen=True):
     """Which step last changed each part of a snapshot; steps are numbered from 1.
 
-    ``newest`` is the step that made the snapshot. ``summary`` is that of what is over everything;
+    ``newest`` is the step that made the snapshot, and with it what is over everything.
     ``categories`` are by slug of those that are ranked, ``products`` by id. What is made from a
     part may be kept until the part's number moves.
     """
 
     newest: int
-    summary: int
     categories: Mapping[str, int]
     products: Mapping[ProductId, int]
 
-
-class LineIndex(Struct, frozen=True):
-    """Where a category's polls stand in its history files, oldest first.
-
-    ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
-    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` says, by
-    position, why lines are withheld; ``outcomes`` counts by model and outcome.
-    ``open`` are the entries by which lines of open days would be closed.
-    """
-
-    files: tuple[str, ...]
-    file: array[int]
-    start: array[int]
-    end: array[int]
-    models: tuple[str, ...]
-    ids: array[int]
-    withheld: Mapping[int, Withholding]
-    outcomes: Mapping[tuple[str, str], int]
-    open: tuple[Entry, ...] = ()
-
-    def newest(self, model: str | None, limit: int, before: int | None = None) -> list[int]:
-        """Positions of the newest polls, newest first: of one model, ``before`` one, if given."""
-        positions = range((len(self.models) if before is None else before) - 1, -1, -1)
-        if model is None:
-            return list(positions[:limit])
-        return [i for i in positions if self.models[i] == model][:limit]
-
-    def position(self, poll: str) -> int | None:
-        """Where the poll with an id of 16 hexadecimal digits stands, if it does."""
-        with suppress(ValueError):
-            return self.ids.index(int(poll, 16))
-        return None
+    @property
+    def summary(self) -> int:
+        """The step of what is over everything."""
+        return self.newest
 
 
 class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     """One consistent state of files and history.
 
-    Mappings are by category slug, ``products`` by product id. ``line_indexes`` and ``aggregates``
-    also hold what is no category any more, see :meth:`gone`, and no category whose history cannot
-    be read. ``polled`` says how polling stands, of categories whose history could be read the last
-    time. ``summary`` may be a moment behind the rest.
+    Mappings are by category slug, ``products`` and ``sightings``, their figures in each category,
+    by product id. ``readings`` also hold what is no category any more, see :meth:`gone`.
+    ``line_indexes`` and ``aggregates`` hold no category whose history was never read, ``polled``
+    none whose history could not be read the last time.
     """
 
     catalogue: Catalogue
     ledger: Ledger
     names: Names
-    line_indexes: Mapping[str, LineIndex]
-    aggregates: Mapping[str, CategoryAggregate]
-    polled: Mapping[str, PollStates]
-    damage: Mapping[str, tuple[Problem, ...]]
+    readings: Mapping[str, Reading]
+    sightings: Mapping[ProductId, Mapping[str, ProductStats]]
     products: Mapping[ProductId, ProductProfile]
     product_slugs: Mapping[str, ProductId]
     leaderboards: Mapping[str, Leaderboard]
     summary: SiteSummary
     generations: Generations
+
+    @cached_property
+    def line_indexes(self) -> dict[str, LineIndex]:
+        """Where the polls of each category stand."""
+        return {slug: r.line_index for slug, r in self.readings.items() if r.line_index}
+
+    @cached_property
+    def aggregates(self) -> dict[str, CategoryAggregate]:
+        """All that the polls of each category say."""
+        return {slug: r.aggregate for slug, r in self.readings.items() if r.aggregate}
+
+    @cached_property
+    def polled(self) -> dict[str, PollStates]:
+        """How polling of each category stands."""
+        return {slug: r.polled for slug, r in self.readings.items() if r.polled}
+
+    @cached_property
+    def damage(self) -> dict[str, tuple[Problem, ...]]:
+        """All damage in the history files of each category."""
+        return {slug: reading.damage for slug, reading in self.readings.items()}
 
     @cached_property
     def models(self) -> tuple[str, ...]:
@@ -176,3 +212,211 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         if self.catalogue.fault_of("products", slug):
             return None
         return self.products.get(self.product_slugs.get(slug, ""))
+
+
+def derive(before: Snapshot | None, catalogue: Catalogue, histories: Histories) -> Snapshot:
+    """Return the snapshot of these files; the one of before where nothing differs.
+
+    What is the same as ``before`` is taken over from it, and saves work alone.
+    """
+    old = before or _blank(catalogue, histories.ledger)
+    same_products = old.catalogue.products == catalogue.products
+    names = old.names if same_products else Names(catalogue.products)
+    readings = _read(old, catalogue, names, histories)
+    if before and _is_same(before, catalogue, histories.ledger, readings):
+        return before
+    sightings = _sightings(readings)
+    profiles, slugs = _products(old, catalogue, sightings)
+    snapshot = Snapshot(
+        catalogue=catalogue,
+        ledger=histories.ledger,
+        names=names,
+        readings=readings,
+        sightings=sightings,
+        products=profiles,
+        product_slugs=slugs,
+        leaderboards=old.leaderboards,
+        summary=old.summary,
+        generations=old.generations,
+    )
+    boards = _leaderboards(old, snapshot)
+    curated = site_summary.Curated(
+        catalogue.categories,
+        snapshot.models,
+        snapshot.makers,
+        catalogue.synonyms,
+        catalogue.words,
+        catalogue.topics,
+    )
+    return replace(
+        snapshot,
+        leaderboards=boards,
+        summary=site_summary.summarise(curated, snapshot.aggregates, boards, profiles, old.summary),
+        generations=_generations(old, snapshot, boards),
+    )
+
+
+def _blank(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
+    """Return a snapshot without history."""
+    nothing = site_summary.Curated({}, (), {}, (), ())
+    return Snapshot(
+        catalogue=catalogue,
+        ledger=ledger,
+        names=Names(catalogue.products),
+        readings={},
+        sightings={},
+        products={},
+        product_slugs={},
+        leaderboards={},
+        summary=site_summary.summarise(nothing, {}, {}, {}, None),
+        generations=Generations(0, {}, {}),
+    )
+
+
+def _read(
+    old: Snapshot, catalogue: Catalogue, names: Names, histories: Histories
+) -> dict[str, Reading]:
+    """Return the reading of each category, and of each slug that history holds besides.
+
+    Its basis are its files' signatures, and whose they are; and what its names stand for.
+    """
+    deleted = deleted_slugs(catalogue, histories.signatures)
+    unknown = {slug: Category(version=1, title=slug, question=slug) for slug in deleted}
+    former_names, withheld = catalogue.former_names, catalogue.withheld
+    readings: dict[str, Reading] = {}
+    for slug, category in sorted({**unknown, **catalogue.categories}.items()):
+        files = tuple(history_files(slug, catalogue.categories))
+        basis = Basis(files, category, former_names, withheld)
+        known = old.readings.get(slug)
+        is_same = (
+            known is not None
+            and known.signatures == tuple(map(histories.signatures.get, files))
+            and (known.basis == basis if names is old.names else known.holds(basis, names))
+        )
+        readings[slug] = (
+            known if known and is_same else read_category(slug, basis, names, histories.read, known)
+        )
+    return readings
+
+
+def _is_same(
+    before: Snapshot, catalogue: Catalogue, ledger: Ledger, readings: Mapping[str, Reading]
+) -> bool:
+    return (
+        before.catalogue is catalogue
+        and before.ledger is ledger
+        and before.readings.keys() == readings.keys()
+        and all(before.readings[slug] is reading for slug, reading in readings.items())
+    )
+
+
+def _sightings(readings: Mapping[str, Reading]) -> dict[ProductId, dict[str, ProductStats]]:
+    """Return by product and category what polls say of each product."""
+    sightings: dict[ProductId, dict[str, ProductStats]] = {}
+    for slug, reading in readings.items():
+        if reading.aggregate:
+            for id_, stats in reading.aggregate.product_stats.items():
+                sightings.setdefault(id_, {})[slug] = stats
+    return sightings
+
+
+def _products(
+    old: Snapshot,
+    catalogue: Catalogue,
+    sightings: Mapping[ProductId, Mapping[str, ProductStats]],
+) -> tuple[dict[ProductId, ProductProfile], dict[str, ProductId]]:
+    """Return all products, and which of them bears each address.
+
+    A product's basis are its sightings and its file; an address's are the names and first uses of
+    all products.
+    """
+    files, old_files = catalogue.products, old.catalogue.products
+    profiles = {
+        id_: old.products[id_]
+        if seen == old.sightings.get(id_) and files.get(id_) == old_files.get(id_)
+        else products.describe(id_, seen, files.get(id_))
+        for id_, seen in sightings.items()
+    }
+    same_names = files == old_files and all(
+        (new := profiles.get(id_)) is was
+        or (new and (new.name, new.first_use) == (was.name, was.first_use))
+        for id_, was in old.products.items()
+    )
+    bearers = products.addresses(profiles, files, old.product_slugs if same_names else {})
+    for slug, id_ in bearers.items():
+        if profiles[id_].slug != slug:
+            profiles[id_] = replace(profiles[id_], slug=slug)
+    return profiles, bearers
+
+
+def _leaderboards(old: Snapshot, new: Snapshot) -> dict[str, Leaderboard]:
+    """Return the leaderboard of each category that has one.
+
+    Its basis are the category's polls, what its products are called, and what every page shows.
+    """
+    boards: dict[str, Leaderboard] = {}
+    renamed, shows_same = _renamed(old, new), _shows_same(old, new)
+    for slug in new.aggregates.keys() & new.catalogue.categories.keys():
+        aggregate = new.aggregates[slug]
+        is_same = aggregate is old.aggregates.get(slug) and slug in old.catalogue.categories
+        if is_same and shows_same and renamed.isdisjoint(aggregate.ids):
+            board = old.leaderboards.get(slug)
+        else:
+            slugs = {id_: new.products[id_].slug for id_ in aggregate.product_stats}
+            board = leaderboards.board(aggregate, new.models, new.catalogue.site, slugs)
+        if board:
+            boards[slug] = board
+    return boards
+
+
+def _renamed(old: Snapshot, new: Snapshot) -> set[ProductId]:
+    """Return the products that are called otherwise than before, are new or gone."""
+
+    def called(product: ProductProfile | None) -> object:
+        return product and (product.slug, product.name, product.domain, product.maker)
+
+    return {
+        id_
+        for id_ in old.products.keys() | new.products.keys()
+        if (was := old.products.get(id_)) is not (now := new.products.get(id_))
+        and called(was) != called(now)
+    }
+
+
+def _shows_same(old: Snapshot, new: Snapshot) -> bool:
+    """Return whether what every page may show is the same; what may be cited is part of that."""
+    fields = [name for name in Catalogue.__struct_fields__ if name not in _BASES]
+    return old.ledger is new.ledger and all(
+        getattr(old.catalogue, name) == getattr(new.catalogue, name) for name in fields
+    )
+
+
+def _generations(old: Snapshot, new: Snapshot, boards: Mapping[str, Leaderboard]) -> Generations:
+    """Number the parts that are not those of before.
+
+    A product's answers also show every category that names it.
+    """
+    step = old.generations.newest + 1
+    changed = {
+        slug
+        for slug in old.readings.keys() | new.readings.keys()
+        if old.leaderboards.get(slug) is not boards.get(slug)
+        or old.aggregates.get(slug) is not new.aggregates.get(slug)
+    }
+    affected: set[ProductId] = set()
+    for slug in changed:
+        for aggregate in (old.aggregates.get(slug), new.aggregates.get(slug)):
+            affected |= aggregate.ids if aggregate else set()
+    everywhere = not _shows_same(old, new)
+    return Generations(
+        newest=step,
+        categories={
+            slug: step if slug in changed else old.generations.categories[slug] for slug in boards
+        },
+        products={
+            id_: step
+            if everywhere or id_ in affected or product is not old.products.get(id_)
+            else old.generations.products[id_]
+            for id_, product in new.products.items()
+        },
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ class Watcher:
     It never runs in a command, and ends with its store. Times are in seconds.
     """
 
-    def __init__(self, store: Store, every: float = 2.0, debounce: float = 0.2) -> None:
+    def __init__(self, store: Store, every: float = 1.0, debounce: float = 0.2) -> None:
         self._store = store
         self._times = (every, debounce)
         self._process: int | None = None
@@ -39,8 +40,9 @@ class Watcher:
 
 def _watch(store: weakref.ref[Store], every: float, debounce: float) -> None:
     """Look again and again, until nobody holds the store any more."""
-    pause = threading.Event()
     while held := store():
-        held.keep_current(lambda: pause.wait(debounce), prepare=True)
+        appended = held.appended
+        appended.clear()
+        held.keep_current(lambda: time.sleep(debounce), prepare=True)
         del held
-        pause.wait(every)
+        appended.wait(every)

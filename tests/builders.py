@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import click
@@ -20,9 +20,9 @@ from store.line_codec import encode_line
 from store.proof import Proof
 from store.records import Category, NearMiss, Pick, Poll, Site
 from store.settings import Settings
-from store.web import resolution
-from store.web.cache import BodyCache
-from store.web.snapshot_view import SnapshotView
+from store.web import api
+from store.web.queries import AsOf, Categories, Changes, OfProduct, Query, Tabular
+from store.web.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from store.rankings.poll_states import PollStates
     from store.records import Withholding
     from store.snapshot import Snapshot
-    from store.web.cache import EncodedBody
-    from store.web.resolution import Resource
+    from store.web.endpoints import Endpoint
 
-_CACHES: WeakKeyDictionary[Store, BodyCache] = WeakKeyDictionary()
+_MADE: WeakKeyDictionary[Store, dict[str, tuple[int, Made]]] = WeakKeyDictionary()
 """What tests made of each store, kept as long as a server would keep it."""
 
 BASE_URL = "https://rankings.example"
@@ -216,21 +215,37 @@ def cache_control(client: FlaskClient, path: str) -> str:
         return answer.headers["Cache-Control"]
 
 
-def prepared(store: Store, held: Snapshot | None = None) -> dict[str, EncodedBody]:
+class Made(NamedTuple):
+    """A body with its validator."""
+
+    body: bytes
+    etag: str
+
+
+def prepared(store: Store, held: Snapshot | None = None) -> dict[str, Made]:
     """Every verdict and record that a store has, by path; made unless what was made still holds.
 
     A snapshot that is ``held`` is shown in place of the current one.
     """
     view = view_of(held or store.snapshot)
-    products = [view.snapshot.products[id_] for id_ in view.snapshot.product_slugs.values()]
-    verdicts = [resolution.verdict(board, view) for board in view.snapshot.leaderboards.values()]
-    return _held(store, [*verdicts, *(resolution.record(product, view) for product in products)])
+    steps, slugs = view.snapshot.generations, view.snapshot.product_slugs
+    best, product = api.get_best_in_category, api.get_product
+    asked: list[tuple[Endpoint, Query, int, str]] = [
+        *[(best, AsOf(slug=s), steps.categories[s], s) for s in view.snapshot.leaderboards],
+        *[(product, OfProduct(slug=s), steps.products[id_], s) for s, id_ in slugs.items()],
+    ]
+    return _held(store, view, asked)
 
 
-def documents(store: Store) -> dict[str, EncodedBody]:
+def documents(store: Store) -> dict[str, Made]:
     """What is over everything, by path; made unless what was made still holds."""
     view = view_of(store.snapshot)
-    return _held(store, [resolution.document(name, view) for name in resolution.DOCUMENTS])
+    queries: tuple[tuple[Endpoint, Query], ...] = (
+        (api.list_categories, Categories()), (api.list_topics, Query()), (api.get_labs, Query()),
+        (api.get_changes, Changes()), (api.get_mentions, Tabular()),
+    )  # fmt: skip
+    step = view.snapshot.generations.summary
+    return _held(store, view, [(each, query, step, "") for each, query in queries])
 
 
 def bodies(store: Store) -> dict[str, bytes]:
@@ -238,19 +253,26 @@ def bodies(store: Store) -> dict[str, bytes]:
     return {path: held.body for path, held in {**prepared(store), **documents(store)}.items()}
 
 
-def view_of(snapshot: Snapshot) -> SnapshotView:
-    """What a request sees of a snapshot."""
-    return SnapshotView(snapshot, BASE_URL)
+def view_of(snapshot: Snapshot) -> View:
+    """What a request sees of a snapshot, history aside."""
+    return View(snapshot, BASE_URL, lambda _, __: [])
 
 
-def _held(store: Store, resources: Iterable[Resource]) -> dict[str, EncodedBody]:
-    cache = _CACHES.setdefault(store, BodyCache())
-    return {
-        resource.path.removeprefix("api/v1/"): cache.get(
-            resource.path, resource.generation, resource.make
-        )
-        for resource in resources
-    }
+def _held(
+    store: Store, view: View, asked: Iterable[tuple[Endpoint, Query, int, str]]
+) -> dict[str, Made]:
+    kept, found = _MADE.setdefault(store, {}), {}
+    for endpoint, query, step, slug in asked:
+        path = endpoint.rule.removeprefix("/api/v1/").replace("<slug>", slug)
+        if path not in kept or kept[path][0] != step:
+            body = endpoint.body(view, query)
+            made = step, Made(body.content, body.etag)
+            if path not in kept or kept[path][0] < step:
+                kept[path] = made
+            found[path] = made[1]
+        else:
+            found[path] = kept[path][1]
+    return found
 
 
 def same_as_fresh(store: Store, directory: Path) -> bool:

@@ -152,11 +152,11 @@ def test_polls_that_come_in_late_count(app: Flask, data: Path) -> None:
     """An answer under way when the file was deleted is recorded and in its history."""
     store: Store = app.extensions["store"]
     store.record([answered("A", ["Late"], slug=TEA)], "2026-11-09T06:00:00Z")
-    store.flush()
+    store.reload()
     assert "2026-11-09" in app.test_client().get(ADDRESSES[0]).text
     assert same_as_fresh(store, data)
     store.record([answered("A", ["Late"], slug="unheard")], "2026-11-09T06:00:00Z")
-    store.flush()
+    store.reload()
     assert app.test_client().get("/best/unheard").status_code == 410
     assert same_as_fresh(store, data)
 

@@ -401,6 +401,7 @@ def test_a_kept_root_over_all_lines_commits_to_those_that_are_not_closed(tmp_pat
     present = store.snapshot.present
     assert (present.lines, present.closed) == (6, 2)
     store.record([answered("B", ["Y"], slug="vpn")], "2026-01-04T10:00:00Z")
+    store.reload()
     assert store.snapshot.present.root != present.root
     later = store.snapshot.present
     head = Proof(data).close("2026-01-04")[-1]

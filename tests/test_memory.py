@@ -348,16 +348,14 @@ def data_of(store: Store) -> Path:
     return store.history.path("any").parent.parent
 
 
-def test_a_recorded_poll_shows_at_once_and_the_overview_when_flushed(store: Store) -> None:
-    """A category and its products show it with the append, what is over all with ``flush``."""
+def test_a_recorded_poll_shows_everywhere_with_the_next_look(store: Store) -> None:
+    """A category, its products and what is over all are of one derivation."""
     before = store.snapshot
-    listed = documents(store)["mentions.json"].body
     [recorded] = store.record([answered("C", ["Pipedrive", "HubSpot"])], TIMES[-1])
+    assert store.snapshot is before
+    store.reload()
     assert verdict(store)["answers"]["C"]["poll"] == recorded.id
     assert "product/pipedrive.json" in prepared(store)
-    assert store.snapshot.summary is before.summary
-    assert documents(store)["mentions.json"].body == listed
-    store.flush()
     mentions = json.loads(documents(store)["mentions.json"].body)
     assert "Pipedrive" in [product["name"] for product in mentions["products"]]
 
@@ -367,6 +365,7 @@ def test_a_snapshot_that_is_held_never_changes(store: Store) -> None:
     held = store.snapshot
     then = prepared(store_over(data_of(store)))
     store.record([answered("A", ["Pipedrive"])], TIMES[-1])
+    store.reload()
     assert store.snapshot is not held
     assert prepared(store).keys() != then.keys()
     assert {path: body.body for path, body in prepared(store, held).items()} == {
@@ -402,24 +401,20 @@ def test_an_append_that_fails_shows_nothing(store: Store, monkeypatch: pytest.Mo
 def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
     store: Store, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    """What is in history is shown in the end, even when the first rebuild after it failed."""
+    """What is in history is shown in the end, even when the first derivation after it failed."""
 
-    def broken(*given: Any) -> None:
-        list(given[5])  # the history is read, and only then something gives way
+    def broken(*_: Any) -> None:
         raise MemoryError
-
-    def poll_elsewhere_and_look() -> None:
-        append(data_of(store), [answered("C", ["Pipedrive"], TIMES[-1])])
-        store.reload()
-
-    def poll() -> None:
-        store.record([answered("C", ["Pipedrive"])], TIMES[-1])
 
     _ = store.snapshot
     with monkeypatch.context() as patched:
-        patched.setattr("store.memory.rebuild", broken)
+        patched.setattr("store.memory.derive", broken)
+        if by == "this process":
+            store.record([answered("C", ["Pipedrive"])], TIMES[-1])
+        else:
+            append(data_of(store), [answered("C", ["Pipedrive"], TIMES[-1])])
         with pytest.raises(MemoryError):
-            (poll if by == "this process" else poll_elsewhere_and_look)()
+            store.reload()
     store.reload()
     assert "C" in verdict(store)["answers"]
 
@@ -501,7 +496,7 @@ def test_an_edit_logs_what_it_makes_of_names(
     ]
     caplog.clear()
     store.record([answered("C", ["Zoho CRM", "Other"])], TIMES[-1])
-    store.flush()
+    store.reload()
     assert caplog.messages == []
 
 

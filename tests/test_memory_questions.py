@@ -169,6 +169,7 @@ def test_a_withheld_poll_under_a_wrong_clock_moves_nothing(data: Path, service: 
     assert bodies(store) == before
     [recorded] = store.record([answered("B", ["Y"])], "2026-10-14T06:00:00Z")
     assert recorded.polled_at == "2026-10-14T06:00:00Z"
+    store.reload()
     assert "2099" not in service.test_client().get(f"/best/{CRM}").text
     assert same_as_fresh(store_of(service), data)
 

@@ -312,6 +312,7 @@ def test_only_what_changed_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) 
     assert sorted(read) == ["never", "never", "old"]
     assert stands.states["old"].ever["A"].polled_at == at()
     store.record([answered("A", ["X"], slug="twin")], at(minutes=1))
+    store.reload()
     read.clear()
     stands, _ = from_picture(store)
     assert "twin" not in read

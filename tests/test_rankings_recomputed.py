@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from builders import Made
     from certainty_figures import Figures
     from flask import Flask
     from flask.testing import FlaskClient
 
     from store.records import Poll
-    from store.web.cache import EncodedBody
 
 WORLDS = ("shipped", "odd names", "odd times", "repeats")
 
@@ -185,7 +185,7 @@ class World(NamedTuple):
     recomputed: Recomputation
     figures: dict[str, dict[str, Any] | None]
     client: FlaskClient
-    verdicts: dict[str, EncodedBody]
+    verdicts: dict[str, Made]
 
 
 @pytest.fixture(scope="module", params=WORLDS)

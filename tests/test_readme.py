@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from store.web.routes import ROUTES
+from store.web.descriptions import ENDPOINTS
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -134,7 +134,7 @@ def test_an_id_can_be_checked_in_a_shell() -> None:
 def test_every_route_is_listed() -> None:
     """Whoever reads the table of endpoints knows them all."""
     listed = set(re.findall(r"^\| `(/[^`?]*)", README, re.MULTILINE))
-    assert {route.path for route in ROUTES} <= listed
+    assert {route.path for route in ENDPOINTS} <= listed
 
 
 def test_every_command_is_named_and_has_help(app: Flask) -> None:

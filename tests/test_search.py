@@ -415,6 +415,57 @@ def test_the_order_of_the_inputs_does_not_matter(
     assert other.closest_categories(query) == index.closest_categories(query)
 
 
+QUERIES = (
+    "air fryer", "cheap air", "sofa", "push baby", "canvas", "sony xm5", "swift", "matt", "replit",
+    "the air at home is dry", "clean my flat", "quiet", "coffe maker",
+)  # fmt: skip
+SPARE = [
+    Document("sofa", ("Best sofa", "a quiet place")),
+    Document("couch", ("Best couch", "Best sofa"), situations=("I need to sit at home",)),
+    Document("swift-air", ("Swift Air", "Swift"), "swift.org"),
+]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sets(st.sampled_from([*CATEGORIES, SPARE[1]]), min_size=1),
+            st.sets(st.sampled_from([*BRANDS, SPARE[2]])),
+            st.booleans(),
+        ),
+        min_size=2,
+        max_size=5,
+    )
+)
+@settings(max_examples=40, deadline=None)
+def test_an_index_that_follows_another_is_the_same(
+    steps: list[tuple[set[Document], set[Document], bool]],
+) -> None:
+    """Whatever came, went and was renamed on the way, every answer is as of one made afresh."""
+    followed: Index | None = None
+    for categories, brands, is_renamed in steps:
+        named = {item.slug: item for item in [*categories, *SPARE[: int(is_renamed)]]}
+        given_now = (tuple(named.values()), tuple(brands), SYNONYMS[: 2 + is_renamed], COMMON)
+        followed = Index(*given_now, before=followed)
+        followed.prepare()
+        fresh = Index(*given_now)
+        for query in QUERIES:
+            assert followed.search(query) == fresh.search(query)
+            assert followed.explain(query) == fresh.explain(query)
+            assert followed.complete(query) == fresh.complete(query)
+            assert followed.closest_brands(query) == fresh.closest_brands(query)
+
+
+def test_an_index_that_follows_another_indexes_only_what_differs(index: Index) -> None:
+    """What is the same is taken over as the same object, postings among it."""
+    index.prepare()
+    after = Index(CATEGORIES, [*BRANDS, SPARE[2]], SYNONYMS, COMMON, before=index)
+    assert after._categories is index._categories  # noqa: SLF001 - no answer shows it
+    assert after._nearness is index._nearness  # noqa: SLF001
+    kept, old = (each._brands.postings("word", "sony") for each in (after, index))  # noqa: SLF001
+    assert kept is old
+
+
 @given(item=st.sampled_from(CATEGORIES + BRANDS), upper=st.booleans())
 def test_every_title_finds_its_own(index: Index, item: Document, upper: bool) -> None:  # noqa: FBT001
     """What is asked for by its title or alias comes first, or level with its like."""

@@ -13,6 +13,7 @@ from builders import (
     answered,
     app_over,
     append,
+    documents,
     failed,
     prepared,
     same_as_fresh,
@@ -25,7 +26,6 @@ from store.counting import history_files
 from store.data_file import FOLDERS, SINGLE
 from store.history import History
 from store.rankings import names
-from store.web.resolution import DOCUMENTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,6 +67,7 @@ class TestLedger:
     def test_the_newest_come_first_and_models_are_told_apart(self, store: Store) -> None:
         """Order is that of appending, not of time; a limit counts after the filter."""
         store.record([failed("B"), answered("A", ["Zoho"])], "2026-01-01T00:00:00Z")
+        store.reload()
         line_index = store.snapshot.line_indexes["crm-software"]
         assert line_index.newest(None, 10) == [2, 1, 0]
         assert line_index.newest(None, 2) == [2, 1]
@@ -81,6 +82,7 @@ class TestLedger:
         write_json(data / "categories/crm.json", renamed)
         store.reload()
         store.record([answered("B", ["Zoho"], slug="crm")], "2026-11-03T00:00:00Z")
+        store.reload()
         assert store.snapshot.line_indexes["crm"].files == ("crm-software", "crm")
         assert store.snapshot.line_indexes["crm"].models == ("A", "B")
         assert "best/crm-software.json" not in prepared(store)
@@ -118,13 +120,14 @@ class TestLedger:
         ]
 
 
-class TestRebuilding:
+class TestDeriving:
     """How much of a snapshot is made anew."""
 
     def test_what_did_not_change_keeps_its_body(self, store: Store) -> None:
         """A poll of one category renews it and the products it names or named, nothing else."""
         before = prepared(store)
         store.record([answered("B", ["Zoho", "Freshsales"])], "2026-11-03T00:00:00Z")
+        store.reload()
         after = prepared(store)
         renewed = {path for path in after if after[path] is not before.get(path)}
         assert renewed == {
@@ -165,6 +168,7 @@ class TestRebuilding:
     ) -> None:
         """Its record is on no board, yet names the site's addresses."""
         store.record([answered("A", ["Other"], slug="email-tool")], "2026-11-03T00:00:00Z")
+        store.reload()
         prepared(store)
         write_json(
             data / "site.json", {"version": 1, "name": "X", "base_url": "https://new.example"}
@@ -340,6 +344,6 @@ def shown(app: Flask) -> Shown:
     """What readers are shown: the API, every page, and searches."""
     client, store = app.test_client(), app.extensions["store"]
     pages = re.findall(f"<loc>{BASE_URL}([^<]+)</loc>", client.get("/sitemap.xml").text)
-    documents = [f"/api/v1/{name}" for name in (*prepared(store), *DOCUMENTS)]
+    listed = [f"/api/v1/{name}" for name in (*prepared(store), *documents(store))]
     searches = [f"/api/v1/search?q={query}" for query in ("rolodex", "keettle")]
-    return {path: client.get(path) for path in (*documents, *pages, *searches)}
+    return {path: client.get(path) for path in (*listed, *pages, *searches)}

@@ -17,7 +17,7 @@ from store.memory import Store
 from store.proof import Proof
 from store.rankings import leaderboards
 from store.web.as_of import cited_day
-from store.web.snapshot_view import SnapshotView
+from store.web.view import View
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ def as_fresh(whole: Snapshot, directory: Path, day: str) -> dict[str, bytes]:
     """Every verdict of a process that read only these polls, under the whole history's names."""
     fresh = Store(directory).snapshot
     named = {"products": whole.products, "product_slugs": whole.product_slugs}
-    view = SnapshotView(msgspec.structs.replace(fresh, **named), BASE_URL)
+    view = View(msgspec.structs.replace(fresh, **named), BASE_URL, Store(directory).lines)
     found = {}
     for slug, aggregate in fresh.aggregates.items():
         slugs = {id_: whole.products[id_].slug for id_ in aggregate.product_stats}
@@ -238,9 +238,10 @@ def test_a_past_day_follows_curation_withholding_and_new_polls(tmp_path: Path) -
 
 
 def test_the_day_of_a_poll_is_known_as_soon_as_its_ranking_is(tmp_path: Path) -> None:
-    """Also while what is over all categories is a moment behind."""
+    """All of a snapshot is of one derivation."""
     app = app_over(write_data(tmp_path, polls=[answered("A", ["x"], "2026-10-01T06:00:00Z")]))
     app.extensions["store"].record([answered("A", ["y"])], "2026-10-05T06:00:00Z")
+    app.extensions["store"].reload()
     client = app.test_client()
     now, then = (client.get(f"{CRM}{query}").get_json() for query in ("", "?asOf=2026-10-05"))
     assert then == {**now, "asOf": "2026-10-05", "final": False}

@@ -60,7 +60,7 @@ def test_304_and_500_say_any_origin_too(
     def break_down() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setitem(small.view_functions, "api.health", break_down)
+    monkeypatch.setitem(small.view_functions, "health", break_down)
     monkeypatch.setitem(small.config, "PROPAGATE_EXCEPTIONS", None)
     broken = client.get("/healthz", headers=headers)
     assert broken.status_code == 500

@@ -24,8 +24,7 @@ from mcp_rankings import (
 )
 from werkzeug.datastructures import Headers
 
-from store.web.mcp.jsonrpc import read
-from store.web.mcp.protocol import Dispatcher
+from store.web.mcp.protocol import dispatch, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -201,17 +200,31 @@ class Nobody:
 
 def test_dispatch_is_a_pure_function() -> None:
     """The dispatcher needs neither Flask nor a store: bytes and headers in, three values out."""
-    dispatch = Dispatcher(Nobody()).dispatch
-    status, headers, body = dispatch(json.dumps(legacy("ping")).encode(), Headers(JSON))
+    status, headers, body = dispatch(Nobody(), json.dumps(legacy("ping")).encode(), Headers(JSON))
     assert (status, body) == (200, b'{"jsonrpc":"2.0","id":1,"result":{}}')
     assert headers == {"Content-Type": "application/json", "Cache-Control": "no-store"}
     message = modern("tools/call", name="x")
-    status, _, body = dispatch(json.dumps(message).encode(), Headers(headers_of(message)))
+    status, _, body = dispatch(Nobody(), json.dumps(message).encode(), Headers(headers_of(message)))
     assert (status, json.loads(body)["error"]["message"]) == (400, "Unknown tool: x")
 
 
 def test_what_a_caller_sent_is_cut_in_answers() -> None:
     """An answer does not repeat at length what was posted."""
-    dispatch = Dispatcher(Nobody()).dispatch
     for message in (legacy("m" * 9_000), call("n" * 9_000)):
-        assert len(dispatch(json.dumps(message).encode(), Headers(JSON)).body) < 300
+        assert len(dispatch(Nobody(), json.dumps(message).encode(), Headers(JSON)).body) < 300
+
+
+@given(st.integers(-(2**200), 2**200) | st.text())
+def test_an_id_comes_back_as_it_was(id_: int | str) -> None:
+    """Strings of any letters and integers of any size are repeated exactly."""
+    for method in ("ping", "nope"):
+        body = json.dumps({"jsonrpc": "2.0", "id": id_, "method": method}).encode()
+        assert json.loads(dispatch(Nobody(), body, Headers(JSON)).body)["id"] == id_
+
+
+@pytest.mark.parametrize("params", ["", ',"params":null', ',"params":{}'])
+def test_params_may_be_missing(params: str) -> None:
+    """A message without params is one with none."""
+    message = read(f'{{"jsonrpc":"2.0","id":1,"method":"m"{params}}}'.encode())
+    assert message is not None
+    assert (message.method, message.params, message.meta) == ("m", {}, {})

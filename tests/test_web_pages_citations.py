@@ -59,6 +59,6 @@ def test_the_cited_address_shows_what_the_page_showed(tmp_path: Path) -> None:
     assert "always shows the ranking you see now" in page
     cited = client.get("/best/crm-software?asOf=2026-10-01").data
     store.record([answered("A", ["z"])], "2026-10-09T06:00:00Z")
-    store.flush()
+    store.reload()
     assert "z" in client.get("/api/v1/best/crm-software.json").get_json()["combined"][0]["product"]
     assert client.get("/best/crm-software?asOf=2026-10-01").data == cited

@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
-from builders import answered, app_over, failed, write_data
+from builders import BASE_URL, answered, app_over, failed, write_data
 
 from store.line_codec import encode_line
 from store.memory import Store
-from store.web.pages.evidence import MOST_POLLS, PIECE, Evidence
+from store.web.pages.evidence import MOST_POLLS, PIECE, mentions, product_mentions
+from store.web.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,17 +18,17 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from store.counting import LineIndex
     from store.rankings.products import ProductProfile
     from store.records import Poll
-    from store.snapshot import LineIndex
 
 CATEGORIES = {"crm-software": {"title": "Best CRM software"}, "vpn": {"title": "Best VPN"}}
 
 
-def evidence(directory: Path, product: str) -> tuple[Evidence, ProductProfile]:
+def evidence(directory: Path, product: str) -> tuple[View, ProductProfile]:
     """The evidence of a data directory as it is, and one of its products."""
     store = app_over(directory).extensions["store"]
-    return Evidence(store, store.snapshot), store.snapshot.product(product)
+    return View(store.snapshot, BASE_URL, store.lines), store.snapshot.product(product)
 
 
 def test_namings_are_the_newest_of_all_categories(tmp_path: Path) -> None:
@@ -38,8 +39,8 @@ def test_namings_are_the_newest_of_all_categories(tmp_path: Path) -> None:
         answered("B", ["y", "x"], "2026-01-03T06:00:00Z", slug="vpn"),
         failed("B", at="2026-01-04T06:00:00Z"),
     ]
-    found, product = evidence(write_data(tmp_path, categories=CATEGORIES, polls=polls), "x")
-    assert [(n.slug, n.pick.rank) for n in found.product_mentions(product)] == [
+    view, product = evidence(write_data(tmp_path, categories=CATEGORIES, polls=polls), "x")
+    assert [(n.slug, n.pick.rank) for n in product_mentions(view, product)] == [
         ("vpn", 2),
         ("crm-software", 1),
     ]
@@ -49,10 +50,10 @@ def test_at_most_500_namings_are_shown_and_all_are_counted(tmp_path: Path) -> No
     """The page shows the newest 500 and says how many there are."""
     write_data(tmp_path)
     sealed(tmp_path, "crm-software", [answered("A", ["x"], at) for at in times(510)])
-    found, product = evidence(tmp_path, "x")
-    product_mentions = found.product_mentions(product)
-    assert len(product_mentions) == MOST_POLLS
-    assert product_mentions[0].poll.polled_at == times(510)[-1]
+    view, product = evidence(tmp_path, "x")
+    newest = product_mentions(view, product)
+    assert len(newest) == MOST_POLLS
+    assert newest[0].poll.polled_at == times(510)[-1]
     text = app_over(tmp_path).test_client().get("/product/x/polls").text
     assert "The newest 500 of 510 answers" in text
 
@@ -77,8 +78,8 @@ def test_a_naming_is_found_however_long_ago_it_was(tmp_path: Path) -> None:
     names = ['x "\u00fc\\', *["y"] * 600]
     polls = [answered("A", [n], at) for n, at in zip(names, times(601), strict=True)]
     sealed(tmp_path, "crm-software", polls)
-    found, product = evidence(tmp_path, "x-u")
-    assert [n.poll.polled_at for n in found.product_mentions(product)] == ["2026-01-01T00:00:00Z"]
+    view, product = evidence(tmp_path, "x-u")
+    assert [n.poll.polled_at for n in product_mentions(view, product)] == ["2026-01-01T00:00:00Z"]
 
 
 def test_no_more_is_read_than_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +87,6 @@ def test_no_more_is_read_than_it_takes(tmp_path: Path, monkeypatch: pytest.Monke
     write_data(tmp_path, categories=CATEGORIES)
     for slug in CATEGORIES:
         sealed(tmp_path, slug, [answered("A", ["x"], at, slug=slug) for at in times(1000)])
-    found, product = evidence(tmp_path, "x")
     read: list[int] = []
     lines = Store.lines
 
@@ -95,7 +95,8 @@ def test_no_more_is_read_than_it_takes(tmp_path: Path, monkeypatch: pytest.Monke
         return lines(store, line_index, positions)
 
     monkeypatch.setattr(Store, "lines", counted)
-    assert len(found.product_mentions(product)) == MOST_POLLS
+    view, product = evidence(tmp_path, "x")
+    assert len(product_mentions(view, product)) == MOST_POLLS
     assert sum(read) <= MOST_POLLS + 2 * PIECE
 
 
@@ -107,8 +108,8 @@ def test_which_of_the_oldest_are_shown_does_not_depend_on_their_order(tmp_path: 
         directory = write_data(tmp_path / order[0], models=models[:1])
         at = "2026-01-01T00:00:00Z"
         sealed(directory, "crm-software", [answered(model, ["x"], at) for model in order])
-        found, product = evidence(directory, "x")
-        shown.append([n.poll.model for n in found.product_mentions(product)])
+        view, product = evidence(directory, "x")
+        shown.append([n.poll.model for n in product_mentions(view, product)])
     assert shown == [models[:MOST_POLLS]] * 2
 
 
@@ -121,5 +122,5 @@ def test_mentions_have_their_denominators(tmp_path: Path) -> None:
         answered("A", ["x"], "2026-01-02T06:00:00Z"),
         answered("A", ["z"], "2026-01-02T06:00:00Z", slug="vpn"),
     ]
-    found, product = evidence(write_data(tmp_path, categories=CATEGORIES, polls=polls), "x")
-    assert found.mentions(product) == [("2026-01-01", 1, 2), ("2026-01-02", 1, 1)]
+    view, product = evidence(write_data(tmp_path, categories=CATEGORIES, polls=polls), "x")
+    assert mentions(view, product) == [("2026-01-01", 1, 2), ("2026-01-02", 1, 1)]

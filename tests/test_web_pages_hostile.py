@@ -14,7 +14,7 @@ from hostile_texts import HARMLESS, HOSTILE, PAYLOADS
 
 from store.cleaning import clean
 from store.web.pages.markdown import html
-from store.web.pages.rendering import website
+from store.web.rendering import website
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,12 +6,8 @@ import html
 import json
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
-
-from store.web.pages import contexts
-from store.web.pages.rendering import PageRenderer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,12 +66,12 @@ def test_a_poll_of_one_category_leaves_the_pages_of_others_as_they_are(
     paths = ("/best/vpn", "/product/mullvad", "/product/mullvad/polls", "/feeds/best/vpn.atom")
     before = [client.get(path).data for path in paths]
     store.record([answered("B", ["Attio"])], "2026-10-26T06:00:00Z")
-    store.flush()
+    store.reload()
 
     def fail(*_: object, **__: object) -> str:
         raise AssertionError
 
-    monkeypatch.setattr(PageRenderer, "render", fail)
+    monkeypatch.setattr("store.web.pages.routes.render_page", fail)
     assert [client.get(path).data for path in paths] == before
 
 
@@ -152,7 +148,7 @@ def test_a_category_that_nobody_has_answered_for_long_says_so(directory: Path) -
     client, store = app.test_client(), app.extensions["store"]
     for time, is_old in (("2026-11-18T06:00:00Z", False), ("2026-11-19T06:00:00Z", True)):
         store.record([answered("B", ["Mullvad"], time, slug="vpn")], time)
-        store.flush()
+        store.reload()
         page = client.get("/best/crm-software")
         assert ("No assistant has answered this since 19 October 2026" in page.text) == is_old
     assert "elsewhere answers go up to" in page.text
@@ -340,14 +336,6 @@ def test_a_retired_models_polls_stay_in_the_evidence(tmp_path: Path) -> None:
     reader = app_over(tmp_path).test_client()
     assert ">Old<" not in reader.get("/best/crm-software").text.partition("<main")[2]
     assert ">Old<" in reader.get("/product/x/polls").text
-
-
-def test_an_overview_behind_the_rest_is_survived(directory: Path) -> None:
-    """Between a poll and the next flush, a change of a product that has gone is left out."""
-    snapshot = app_over(directory).extensions["store"].snapshot
-    assert len(list(contexts.pick_changes(snapshot.summary.changes, snapshot))) == 2
-    gone = msgspec.structs.replace(snapshot, products={})
-    assert list(contexts.pick_changes(snapshot.summary.changes, gone)) == []
 
 
 def test_a_category_page_says_how_sure_it_is(tmp_path: Path) -> None:

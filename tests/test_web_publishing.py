@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from builders import app_over
 
-from store.web.routes import ROUTES
+from store.web import openapi
+from store.web.descriptions import ENDPOINTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,12 +62,12 @@ def test_the_agents_readme_reads_as_recorded(
 def test_the_agents_readme_names_every_route_with_a_working_example(client: FlaskClient) -> None:
     """Every endpoint is there, and each address given as an example answers 200."""
     readme = client.get("/api/v1/README.md").text
-    for route in ROUTES:
+    for route in ENDPOINTS:
         assert f"`GET {route.path}`" in readme
-        for parameter in route.parameters:
-            assert f"`{parameter.name}`" in readme
+        for parameter in openapi.parameters(route.query, route.rule):
+            assert f"`{parameter['name']}`" in readme
     examples = re.findall(r"^Example: https://rankings\.example(\S+)$", readme, re.MULTILINE)
-    assert len(examples) == len(ROUTES)
+    assert len(examples) == len(ENDPOINTS)
     for address in examples:
         assert client.get(address).status_code == 200
 

@@ -13,7 +13,7 @@ from builders import app_over
 from cachetools import Cache
 from small_world import write_small_world
 
-from store.web.routes import ROUTES
+from store.web.descriptions import ENDPOINTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROUNDS = 20
 """Rounds of requests after the first; whatever remembers their texts grows by one in each."""
 
-PARAMETERS = {parameter.name for route in ROUTES for parameter in route.parameters} | {
+PARAMETERS = {name for each in ENDPOINTS for name in each.query.__struct_encode_fields__} | {
     "a", "b", "since", "from", "to", "strict", "v",
 }  # fmt: skip
 """Every parameter that a route of the API or a page reads."""

@@ -143,7 +143,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     try:
         history = History(directory / "history")
         yield from checks.in_history(history, catalogue, files, datetime.now(UTC))
-        yield from name_checks.remarks(catalogue, names, files, history)
+        yield from name_checks.remarks(catalogue, files, history)
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:

@@ -6,11 +6,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from store.cli import plural
-from store.counting import deleted_slugs, read_logs
 from store.edits import claimed_at
 from store.rankings import curation
 from store.rankings import names as naming
-from store.rebuilding import rebuild
+from store.snapshot import Histories, derive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,22 +17,16 @@ if TYPE_CHECKING:
     from store.files import Catalogue, Files
     from store.history import History
     from store.rankings.curation import NameResolution
-    from store.rankings.names import Names
     from store.rankings.products import ProductProfile
     from store.records import Problem
     from store.snapshot import Snapshot
 
 
-def remarks(
-    catalogue: Catalogue, names: Names, files: Files, history: History
-) -> Iterator[Problem]:
+def remarks(catalogue: Catalogue, files: Files, history: History) -> Iterator[Problem]:
     """What each product file makes of the names in history, beyond its own name and aliases."""
     if not catalogue.products:
         return
-    deleted = deleted_slugs(catalogue, history.signatures())
-    slugs = sorted({*catalogue.categories, *deleted})
-    fresh = ((slug, read_logs(history, slug, catalogue)) for slug in slugs)
-    snapshot = rebuild(None, catalogue, history.ledger, deleted, names, fresh)
+    snapshot = derive(None, catalogue, Histories.of(history))
     for look in (_taken_in, _detached, _contested, _overridden):
         yield from look(snapshot, files)
 

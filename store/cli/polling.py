@@ -246,11 +246,16 @@ def _what_is_unclear(context: PollContext, known: Sequence[Pair], most: int) -> 
         return clarifying.Standing.of(store.snapshot.leaderboards.get(slug))
 
     def look() -> DuePolls:
+        store.reload()
         return look_at(context, dict.fromkeys(pair.slug for pair in known))[0]
 
     def passes(pairs: Sequence[Pair]) -> Iterable[Sequence[Pair]]:
         unique = {(pair.slug, pair.assistant.name): pair for pair in pairs}
         return clarifying.passes(list(unique.values()), most, standing_of, look)
+
+    def levels() -> str:
+        store.reload()
+        return clarifying.levels(known, standing_of)
 
     calls = clarifying.at_most(known, most, standing_of)
     return Order(
@@ -258,7 +263,7 @@ def _what_is_unclear(context: PollContext, known: Sequence[Pair], most: int) -> 
         passes=passes,
         record=store.record,
         nothing=f"Nothing was asked: all is clear, or has {most} answers of each assistant.",
-        closing=lambda: clarifying.levels(known, standing_of),
+        closing=levels,
     )
 
 

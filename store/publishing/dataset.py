@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from store.counting import LineIndex
     from store.publishing.directories import Directory
     from store.publishing.tables import Row, Table
     from store.records import Poll
-    from store.snapshot import LineIndex, Snapshot
+    from store.snapshot import Snapshot
 
     Streams = dict[Table, "Columns | None"]
 

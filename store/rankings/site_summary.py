@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 _EPOCH = "1970-01-01"  # stands for the newest day where there is no poll; no window holds any
 
 
+_Searched = tuple[
+    tuple[Document, ...], tuple[Document, ...], tuple[tuple[str, ...], ...], tuple[str, ...]
+]
+
+
 class Curated(Struct, frozen=True):
     """What people wrote that is over all categories; ``models`` are the configured names.
 
@@ -183,9 +188,13 @@ def summarise(
         mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
         retired=tuple(sorted(models.difference(curated.models))),
         category_redirects=redirects,
-        index=before.index if before and before.index.given == searched else Index(*searched),
+        index=_index(searched, before.index if before else None),
         topics=topics.ranked(curated.topics, leaderboards, redirects),
     )
+
+
+def _index(searched: _Searched, before: Index | None) -> Index:
+    return before if before and before.given == searched else Index(*searched, before)
 
 
 def _document(board: Leaderboard) -> Document:

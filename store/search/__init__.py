@@ -136,11 +136,22 @@ class Explanation(NamedTuple):
     reasons: tuple[Reason, ...]
 
 
+class _Arrays(NamedTuple):
+    """What an index is built of."""
+
+    categories: InvertedIndex
+    brands: InvertedIndex
+    nearness: NearnessIndex
+    synonyms: Synonyms
+    ordinary: frozenset[str]
+
+
 class Index:
     """An immutable index of categories and brands, a pure function of its arguments.
 
     It is built by :meth:`prepare`, or else by the first search, which then takes a while. ``given``
-    are the arguments: equal ones make equal indexes.
+    are the arguments: equal ones make equal indexes. ``before`` only saves work: what was built of
+    it is taken over where that is the same.
 
     >>> index = Index([Document("couch", ("Best sofa",))], [], [["sofa", "couch"]], [])
     >>> index.search("a couch for two").categories[0].slug
@@ -153,26 +164,57 @@ class Index:
         brands: Sequence[Document],
         synonyms: Sequence[Sequence[str]],
         common_words: Sequence[str],
+        before: Index | None = None,
     ) -> None:
         """Take both arrays, groups of interchangeable phrases, and a list of English words."""
         self.given = (categories, brands, synonyms, common_words)
+        self._before = before if before and before.is_prepared else None
 
     def prepare(self) -> None:
         """Build the index now, so that no search waits for it."""
-        _ = self._categories, self._brands, self._nearness
+        _ = self._arrays
 
     @property
     def is_prepared(self) -> bool:
         """Whether the index is built."""
-        return vars(self).keys() >= {"_categories", "_brands", "_nearness"}
+        return "_arrays" in vars(self)
 
     @cached_property
+    def _arrays(self) -> _Arrays:
+        """What searches look at, as far as that is the same taken over from the index before."""
+        categories, brands, groups, common = self.given
+        before, self._before = self._before, None
+        if before is None or before.given[2:] != (groups, common):
+            synonyms, ordinary = Synonyms(groups), frozenset(map(singular, common))
+            return _Arrays(
+                InvertedIndex(categories, ordinary, synonyms),
+                InvertedIndex(brands, ordinary),
+                NearnessIndex(categories, synonyms),
+                synonyms,
+                ordinary,
+            )
+        arrays = before._arrays  # noqa: SLF001 - of the same class
+        synonyms, ordinary = arrays.synonyms, arrays.ordinary
+        if categories != before.given[0]:
+            arrays = arrays._replace(
+                categories=InvertedIndex(categories, ordinary, synonyms, arrays.categories),
+                nearness=NearnessIndex(categories, synonyms, arrays.nearness),
+            )
+        if brands != before.given[1]:
+            arrays = arrays._replace(brands=InvertedIndex(brands, ordinary, None, arrays.brands))
+        return arrays
+
+    @property
     def _categories(self) -> InvertedIndex:
-        return InvertedIndex(self.given[0], self._ordinary, self._synonyms)
+        return self._arrays.categories
 
-    @cached_property
+    @property
+    def _brands(self) -> InvertedIndex:
+        return self._arrays.brands
+
+    @property
     def _nearness(self) -> NearnessIndex:
-        return NearnessIndex(self.given[0], self._synonyms)
+        return self._arrays.nearness
 
     @cached_property
     def compared(self) -> tuple[Document, ...]:
@@ -187,20 +229,9 @@ class Index:
         )
 
     def _phrases(self, item: Document) -> tuple[str, ...]:
-        groups = {group for group, _ in self._synonyms.mentioned(words_of(item.titles[0]))}
-        return tuple(sorted(p for group in groups for p in self._synonyms.groups[group]))
-
-    @cached_property
-    def _synonyms(self) -> Synonyms:
-        return Synonyms(self.given[2])
-
-    @cached_property
-    def _brands(self) -> InvertedIndex:
-        return InvertedIndex(self.given[1], self._ordinary)
-
-    @cached_property
-    def _ordinary(self) -> frozenset[str]:
-        return frozenset(map(singular, self.given[3]))
+        synonyms = self._arrays.synonyms
+        groups = {group for group, _ in synonyms.mentioned(words_of(item.titles[0]))}
+        return tuple(sorted(p for group in groups for p in synonyms.groups[group]))
 
     def search(
         self, query: str, limit: int = 10, kind: Kind | None = None, compare: Compare | None = None
@@ -389,10 +420,13 @@ def _finalists(query: ParsedQuery, index: InvertedIndex) -> dict[int, list[tuple
         for place in match.postings:
             worth[place.title] = worth.get(place.title, 0) + points
     titles = index.titles
-    rough = [(points / (1 + titles[n].weight), -n) for n, points in worth.items()]
-    least = PROMISING * max(rough, default=(0, 0))[0]
-    likely = sorted([each for each in rough if each[0] >= least], reverse=True)
-    found: dict[int, list[tuple[Match, Posting]]] = {-n: [] for _, n in likely[:FINALISTS]}
+    rough = {n: points / (1 + titles[n].weight) for n, points in worth.items()}
+    least = PROMISING * max(rough.values(), default=0)
+    likely = sorted(
+        [n for n, points in rough.items() if points >= least],
+        key=lambda n: (-rough[n], titles[n].slug, titles[n].text),
+    )
+    found: dict[int, list[tuple[Match, Posting]]] = {n: [] for n in likely[:FINALISTS]}
     for match in query.matches:
         for place in _places(match.postings, found):
             found[place.title].append((match, place))

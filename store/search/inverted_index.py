@@ -10,7 +10,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from functools import cache, partial
+from functools import partial
+from itertools import chain
+from operator import attrgetter
+from sys import intern
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -27,7 +30,7 @@ from store.search.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from store.search.synonyms import Synonyms
 
@@ -68,6 +71,27 @@ class Title(Struct, frozen=True, gc=False):
     doubtful: bool
 
 
+class _Row(Struct, frozen=True, gc=False):
+    """What one title is by itself; `singulars` are those of its words."""
+
+    slug: str
+    text: str
+    singulars: tuple[str, ...]
+    domain: str
+    doubtful: bool
+
+    def weighed(self, idf: Mapping[str, float]) -> Title:
+        """Return the title with the weights of its words."""
+        pairs = zip(self.text.split(), self.singulars, strict=True)
+        weights = tuple(
+            [
+                idf[one] * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
+                for word, one in pairs
+            ]
+        )
+        return Title(self.slug, self.text, weights, sum(weights), self.doubtful)
+
+
 class Posting(Struct, frozen=True, gc=False):
     """A posting: the number of a title, and the positions of the words that are meant."""
 
@@ -76,57 +100,84 @@ class Posting(Struct, frozen=True, gc=False):
 
 
 class InvertedIndex:
-    """The titles of one array in a fixed order, and the postings of each term."""
+    """The titles of one array by number, and the postings of each term, in the order of numbers."""
 
     def __init__(
         self,
         items: Iterable[Document],
         ordinary: frozenset[str],
         synonyms: Synonyms | None = None,
+        before: InvertedIndex | None = None,
     ) -> None:
-        """Index every title of every item; the order of the items does not matter.
+        """Index every title of every item, each of a slug of its own; their order does not matter.
 
         The words in `ordinary`, all singular, are plain English: no typing mistakes are looked for
-        in them. Without `synonyms` the titles are names.
+        in them. Without `synonyms` the titles are names. `before` only saves work: of its items,
+        made with the same other arguments, those that are still there are taken over.
         """
         self._ordinary = ordinary
         self.synonyms = synonyms
-        read = {
-            (item.slug, words_of(text), item.domain or "") for item in items for text in item.titles
-        }
-        named = sorted(row for row in read if row[1])
-        lemma = cache(singular)  # gone with this call: what readers type is never remembered
-        self.idf = _idfs(((slug, words) for slug, words, _ in named), lemma)
-        self.titles = [self._title(slug, words, lemma) for slug, words, _ in named]
-        self._by_text = sorted((title.text, number) for number, title in enumerate(self.titles))
-        postings: defaultdict[TermKind, defaultdict[str, list[Posting]]]
-        postings = defaultdict(lambda: defaultdict(list))
-        spans: dict[tuple[int, ...], tuple[int, ...]] = {}
-        for number, (_, words, domain) in enumerate(named):
-            shared: dict[tuple[int, ...], Posting] = {}
-            for kind, term, span in _terms(words, domain, synonyms, lemma):
-                place = shared.get(span)
-                if place is None:
-                    place = shared[span] = Posting(number, spans.setdefault(span, span))
-                postings[kind][term].append(place)
-        self._places: dict[TermKind, dict[str, tuple[Posting, ...]]] = {
-            kind: {term: tuple(found) for term, found in terms.items()}
-            for kind, terms in postings.items()
-        }
+        self._items = frozenset(items)
+        known = before._items if before else frozenset()  # noqa: SLF001 - of the same class
+        self._rows: dict[int, _Row] = dict(before._rows) if before else {}  # noqa: SLF001
+        self._places: dict[TermKind, dict[str, tuple[Posting, ...]]] = (
+            {kind: dict(terms) for kind, terms in before._places.items()} if before else {}  # noqa: SLF001
+        )
+        self._remove({item.slug for item in known - self._items})
+        self._add(sorted(self._items - known, key=attrgetter("slug")))
+        self.idf = _idfs(self._rows.values())
+        self.titles = {number: row.weighed(self.idf) for number, row in self._rows.items()}
+        self._by_text = sorted((row.text, number) for number, row in self._rows.items())
         self._words = sorted(self._places.get("word", ()))
         similar: dict[tuple[str, int], list[str]] = defaultdict(list)
         for word in self._words:
             similar[word[0], len(word)].append(word)
         self.mistyped = partial(_mistyped, dict(similar))
 
-    def _title(self, slug: str, words: Words, lemma: Callable[[str], str]) -> Title:
-        """Weigh the words of a title."""
-        weights = tuple(
-            self.idf[lemma(word)] * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
-            for word in words
-        )
-        doubtful = self.synonyms is None and all(map(self._is_doubtful, words))
-        return Title(slug, " ".join(words), weights, sum(weights), doubtful)
+    def _remove(self, slugs: Collection[str]) -> None:
+        """Take out the titles of some slugs, with their postings."""
+        numbers = {number for number, row in self._rows.items() if row.slug in slugs}
+        rows = [self._rows.pop(number) for number in numbers]
+        for kind, term in {term[:2] for row in rows for term in _terms(row, self.synonyms)}:
+            postings = self._places[kind][term]
+            left = tuple([posting for posting in postings if posting.title not in numbers])
+            if left:
+                self._places[kind][term] = left
+            else:
+                del self._places[kind][term]
+
+    def _add(self, items: Iterable[Document]) -> None:
+        """Add the titles of new items under new numbers, so that postings stay in their order."""
+        postings: defaultdict[TermKind, defaultdict[str, list[Posting]]]
+        postings = defaultdict(lambda: defaultdict(list))
+        spans: dict[tuple[int, ...], tuple[int, ...]] = {}
+        start = max(self._rows, default=-1) + 1
+        for number, row in enumerate(chain.from_iterable(map(self._read, items)), start):
+            self._rows[number] = row
+            shared: dict[tuple[int, ...], Posting] = {}
+            for kind, term, span in _terms(row, self.synonyms):
+                posting = shared.get(span)
+                if posting is None:
+                    posting = shared[span] = Posting(number, spans.setdefault(span, span))
+                postings[kind][term].append(posting)
+        for kind, added in postings.items():
+            terms = self._places.setdefault(kind, {})
+            for term, found in added.items():
+                terms[term] = (*terms.get(term, ()), *found)
+
+    def _read(self, item: Document) -> list[_Row]:
+        """Return the titles of an item that have words, each once."""
+        titles = {words: None for text in item.titles if (words := words_of(text))}
+        return [
+            _Row(
+                item.slug,
+                " ".join(words),
+                tuple([intern(singular(word)) for word in words]),
+                item.domain or "",
+                self.synonyms is None and all(map(self._is_doubtful, words)),
+            )
+            for words in titles
+        ]
 
     def _is_doubtful(self, word: str) -> bool:
         """Tell whether a word alone may mean anything: plain English, a number, a letter."""
@@ -178,24 +229,23 @@ def _digits(word: str) -> str:
     return "".join(filter(str.isdecimal, word))
 
 
-def _idfs(named: Iterable[tuple[str, Words]], lemma: Callable[[str], str]) -> dict[str, float]:
+def _idfs(rows: Iterable[_Row]) -> dict[str, float]:
     """Return each word's inverse document frequency, 0..1: 1 for a word that only one slug uses."""
     used: dict[str, set[str]] = defaultdict(set)
-    for slug, words in named:
-        used[slug].update(map(lemma, words))
+    for row in rows:
+        used[row.slug].update(row.singulars)
     counts = Counter(word for words in used.values() for word in words)
     top = math.log1p(len(used))
     return {word: math.log1p(len(used) / count) / top for word, count in counts.items()}
 
 
-def _terms(
-    words: Words, domain: str, synonyms: Synonyms | None, lemma: Callable[[str], str]
-) -> Iterator[tuple[TermKind, str, tuple[int, ...]]]:
+def _terms(row: _Row, synonyms: Synonyms | None) -> Iterator[tuple[TermKind, str, tuple[int, ...]]]:
     """Yield each term of a title: its kind, the term, the positions of the words it stands for."""
+    words = tuple(row.text.split())
     everything = tuple(range(len(words)))
     for i, word in enumerate(words):
         yield "word", word, (i,)
-        yield "singular", lemma(word), (i,)
+        yield "singular", row.singulars[i], (i,)
         if part := model_part(word):
             yield "part", part, (i,)
         if everything[i + 1 :]:
@@ -204,8 +254,8 @@ def _terms(
         yield "initials", initials, everything[:length]
     for group, positions in synonyms.mentioned(words) if synonyms else ():
         yield "group", str(group), positions
-    if domain:
-        host = words_of(domain)
+    if row.domain:
+        host = words_of(row.domain)
         label = "".join(host)
         length = next((i for i in everything if "".join(words[: i + 1]) not in label), len(words))
         yield "domain", " ".join(host), everything[:length] or everything

@@ -1,14 +1,9 @@
 """Absolute addresses, built from the configured base URL and never from a request."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from urllib.parse import quote_plus, urlencode
 
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def category_path(slug: str, as_of: str | None = None) -> str:
@@ -19,11 +14,6 @@ def category_path(slug: str, as_of: str | None = None) -> str:
 def product_path(slug: str) -> str:
     """The record of a product, below ``/api/v1/``."""
     return f"product/{slug}.json"
-
-
-def topic_path(slug: str) -> str:
-    """The categories of a topic, below ``/api/v1/``."""
-    return f"categories.json?topic={slug}"
 
 
 def compare_path(one: str, other: str) -> str:
@@ -68,9 +58,9 @@ class Addresses(Struct, frozen=True):
         """The page with every poll that named a product."""
         return self.page(f"product/{slug}/polls")
 
-    def topic(self, slug: str) -> str:
-        """The list of a topic's categories."""
-        return self.api(topic_path(slug))
+    def topic(self, slug: str, **narrowed: str) -> str:
+        """The list of a topic's categories; ``narrowed`` by format."""
+        return self.api(_asked("categories.json", {"topic": slug, **narrowed}))
 
     def topic_page(self, slug: str) -> str:
         """The page of a topic."""
@@ -99,6 +89,10 @@ class Addresses(Struct, frozen=True):
     def search_page(self, query: str) -> str:
         """The page of a search."""
         return self.page("search?" + urlencode({"q": query}))
+
+    def search(self, query: str) -> str:
+        """The results of a search."""
+        return self.api("search?" + urlencode({"q": query}))
 
     def feed(self, kind: str, slug: str) -> str:
         """The feed of a category (``best``), a ``product`` or ``topics``."""

@@ -1,165 +1,270 @@
-"""The JSON API: the resolvers of its routes, and what monitors ask."""
+"""The JSON API: one function for each endpoint."""
 
-from __future__ import annotations
-
-import time
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from operator import attrgetter
 
-import msgspec
-from flask import Blueprint, Response, current_app, request
+from msgspec import Struct
 
-from store.web import health, resolution
-from store.web.parameters import (
-    Parameters,
-    alone,
-    asked_day,
-    checked_slug,
-    model_names,
+from store.history import HistoryError
+from store.rankings.changes import Change
+from store.rankings.leaderboards import Leaderboard
+from store.web import as_of, lookup
+from store.web import shapes as wire
+from store.web.answers import QUICK
+from store.web.endpoints import Endpoint, Result, endpoint, rows
+from store.web.errors import Refused
+from store.web.queries import (
+    AsOf,
+    Categories,
+    Changes,
+    History,
+    OfProduct,
+    Query,
+    Search,
+    Tabular,
+    spelled,
 )
-from store.web.resolution import Part
-from store.web.routes import (
-    BEFORE,
-    DEFAULT_HITS,
-    FORMAT,
-    LIMIT,
-    MAX_CHANGES,
-    MAX_HITS,
-    MODEL,
-    ROUTES,
+from store.web.search_view import search_results
+from store.web.tables import polls_as
+from store.web.view import View
+
+TAGS = {
+    "Search": "From a topic, a need or a brand to slugs.",
+    "Rankings": "What the assistants recommend now.",
+    "Over time": "What they answered before, and what changed.",
+    "About": "The service's experiments, and how to use it.",
+}
+"""Groups of operations, with what each answers."""
+
+
+class Polls(Struct, frozen=True):
+    """Lines of a category's history, newest first; ``cursor`` is the id to go on from, if any."""
+
+    lines: list[bytes]
+    cursor: str | None
+
+
+def of_search(view: View, **_: str) -> tuple[int, str]:
+    """Return the basis of what is searched for: a sentence model may come or go."""
+    edition = view.meaning.edition if view.meaning else ""
+    return view.snapshot.generations.newest, edition
+
+
+@endpoint(
+    "/api/v1/search",
+    "Search",
+    page=lambda view, query: view.at.search_page(query.q),
+    level=QUICK,
+    basis=of_search,
 )
+def search(view: View, query: Search) -> Result[wire.SearchResults]:
+    """Resolve a topic or a brand.
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from store.web.api_docs import ApiDocs
-    from store.web.resolution import Resolved
-    from store.web.responding import Responder
-    from store.web.snapshot_view import SnapshotView
-
-
-NARROWING = tuple(parameter.name for parameter in (MODEL, LIMIT, BEFORE, FORMAT))
-"""Parameters of a history beside its slug."""
+    Fuzzy match on categories and brands, best first. The way to resolve category and
+    product slugs. Act on hits whose match is exact or likely; with any other, ask back.
+    Where nothing is exact or likely, related holds the categories closest in meaning. Both
+    arrays of hits are empty when nothing fits.
+    """
+    hits = view.search(query.q, query.limit, query.kind)
+    return Result(search_results(query.q, hits, view), is_final=hits.is_final)
 
 
-class Api:
-    """The JSON API; ``api_docs`` describes it."""
+@endpoint(
+    "/api/v1/categories.json",
+    "Rankings",
+    page=lambda view, query: view.at.topic_page(query.topic) if query.topic else view.at.page(),
+    write=rows(wire.CategoryItem),
+    problems=(404,),
+)
+def list_categories(view: View, query: Categories) -> list[wire.CategoryItem]:
+    """All ranked categories.
 
-    def __init__(self, responder: Responder, api_docs: ApiDocs) -> None:
-        self._responder = responder
-        self._store = responder.store
-        self._api_docs = api_docs
-
-    def blueprint(self) -> Blueprint:
-        """Every route of the table, and the probes."""
-        resolvers: dict[str, Callable[..., Resolved]] = {
-            "search": self.search,
-            "listCategories": self.categories,
-            "getBestInCategory": self.category,
-            "getProduct": self.product,
-            "getHistory": self.history,
-            "getChanges": self.changes,
-            "getOpenapi": self._api_docs.openapi_document,
-            "getReadme": self._api_docs.readme,
-        }
-        blueprint = Blueprint("api", __name__)
-        for route in ROUTES:
-            document = partial(self.document, route.path.removeprefix("/api/v1/"))
-            resolve = resolvers.get(route.operation_id, document)
-            self._responder.add(blueprint, route.rule, route.operation_id, resolve)
-        blueprint.add_url_rule("/healthz", "health", self.health)
-        blueprint.add_url_rule("/livez", "live", self.live)
-        blueprint.add_url_rule("/readyz", "ready", self.ready)
-        return blueprint
-
-    def document(self, name: str, view: SnapshotView) -> Resolved:
-        """What is over everything, in the form asked for if it has several."""
-        has_forms = resolution.DOCUMENTS[name].rows and request.query_string
-        form = alone(request.args, Parameters.format) if has_forms else "json"
-        return resolution.document(name, view, form)
-
-    def search(self, view: SnapshotView) -> Resolved:
-        """``/api/v1/search``: categories and brands that fit ``q``."""
-        parameters = Parameters(request.args)
-        query, kind = parameters.query(), parameters.kind()
-        limit = parameters.limit(DEFAULT_HITS, MAX_HITS)
-        parameters.check()
-        return resolution.search(query, view, limit, kind)
-
-    def categories(self, view: SnapshotView) -> Resolved:
-        """``/api/v1/categories.json``: every ranked category, or those of a ``topic``."""
-        parameters = Parameters(request.args)
-        slug = parameters.one_of("topic", [topic.slug for topic in view.snapshot.summary.topics])
-        form = parameters.format()
-        parameters.check()
-        found = view.snapshot.summary.topic(slug) if slug else None
-        if found is None:
-            return resolution.document("categories.json", view, form)
-        return resolution.topic(found, view, form)
-
-    def category(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/api/v1/best/{slug}.json``: the verdict."""
-        day = asked_day(request.args) if request.query_string else None
-        if board := view.snapshot.leaderboards.get(slug):
-            return resolution.verdict_as_of(board, day, view, self._store.lines)
-        return resolution.no_category(
-            checked_slug(slug), view, partial(view.at.category, as_of=day)
-        )
-
-    def product(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/api/v1/product/{slug}.json``: the record."""
-        if product := view.snapshot.product(slug):
-            return resolution.record(product, view)
-        return resolution.no_product(checked_slug(slug), view, view.at.product)
-
-    def history(self, view: SnapshotView) -> Resolved:
-        """``/api/v1/history``: the newest polls of a category, as they stand in the files."""
-        parameters = Parameters(request.args)
-        slug = parameters.slug()
-        names = model_names(view.snapshot)
-        model = names.get(parameters.one_of("model", names) or "")
-        part = Part(parameters.limit(), parameters.before(), parameters.format())
-        parameters.check()
-        found = resolution.history(slug, model, part, view, self._store.lines)
-        if found is None:
-            asked = request.args
-            given = {name: asked[name] for name in NARROWING if name in asked}
-            address = partial(view.at.history, **given)
-            return resolution.no_category(slug, view, address)
-        return found
-
-    def changes(self, view: SnapshotView) -> Resolved:
-        """``/api/v1/changes.json``: the newest changes, or those before one of them."""
-        parameters = Parameters(request.args)
-        limit = parameters.limit(default=MAX_CHANGES, most=MAX_CHANGES)
-        part = Part(limit, parameters.before(), parameters.format())
-        parameters.check()
-        return resolution.changes(part, view)
-
-    def health(self) -> Response:
-        """``/healthz``: whether the service is what its files say; ``?strict`` answers 503 if not.
-
-        ``app.extensions["scheduler"]`` may hold a function that says how the scheduler is.
-        """
-        scheduler, meaning = map(current_app.extensions.get, ("scheduler", "meaning"))
-        found = health.examine(self._store, time.time(), scheduler, meaning)
-        return _unstored(found, ok=found.is_well or "strict" not in request.args)
-
-    def live(self) -> Response:
-        """``/livez``: that the process answers."""
-        return _unstored({"status": "ok"})
-
-    def ready(self) -> Response:
-        """``/readyz``: whether there is something to serve; 503 until then, and without history."""
-        if not self._store.made_at:
-            return _unstored({"status": "starting"}, ok=False)
-        if lost := resolution.without_history(self._store.snapshot):
-            return _unstored({"status": "unavailable", "detail": lost.api}, ok=False)
-        return _unstored({"status": "ok"})
+    Every category with at least one counted answer, by title; with `topic`, one topic's.
+    """
+    given = spelled(query, topic=None)
+    topic = lookup.topic_parameter(view, query.topic, partial(view.at.topic, **given))
+    return view.category_items(topic.leaderboards if topic else None)
 
 
-def _unstored(body: object, *, ok: bool = True) -> Response:
-    """An answer about this moment, for monitors: 200, or 503 when it is not ``ok``."""
-    response = Response(msgspec.json.encode(body), 200 if ok else 503, mimetype=resolution.JSON)
-    response.headers["Cache-Control"] = "no-store"
-    return response
+@endpoint("/api/v1/topics.json", "Rankings", page=lambda view, _: view.at.page("topics"))
+def list_topics(view: View, query: Query) -> list[wire.TopicItem]:  # noqa: ARG001
+    """Topics to browse by.
+
+    Topics with their parts and the ranked categories in each; a category may be in several.
+    """
+    return view.topic_items()
+
+
+@endpoint(
+    "/api/v1/best/<slug>.json",
+    "Rankings",
+    page=lambda view, query: view.at.category_page(query.slug, query.as_of),
+    problems=(404, 410),
+    moves=True,
+)
+def get_best_in_category(view: View, query: AsOf) -> wire.CategoryVerdict:
+    """The verdict of a category.
+
+    The merged ranking of a category, how far the models agree, and what each one said.
+    """
+    board = lookup.board(view, query.slug, partial(view.at.category, as_of=query.as_of))
+    return view.category_verdict(board_of_day(view, board, query.as_of), query.as_of)
+
+
+def board_of_day(view: View, board: Leaderboard, day: str | None) -> Leaderboard:
+    """Return a ranking as of a day, or as it stands.
+
+    Raises:
+        Refused: it cannot be shown as of that day.
+        HistoryError: its history cannot be read just now.
+    """
+    if day is None:
+        return board
+    lookup.check_day(view, board, day)
+    then = as_of.leaderboard(view.snapshot, board.slug, day, view.lines)
+    if then is None:
+        raise HistoryError(f"its answers up to {day} were added after that day was closed")
+    return then
+
+
+@endpoint(
+    "/api/v1/product/<slug>.json",
+    "Rankings",
+    page=lambda view, query: view.at.product_page(query.slug),
+    problems=(404,),
+    moves=True,
+)
+def get_product(view: View, query: OfProduct) -> wire.ProductRecord:
+    """The record of a product.
+
+    A product and every leaderboard it appears on, with the models' reasons and with what
+    they say it would take to rank higher.
+    """
+    return view.product_record(lookup.product(view, query.slug, view.at.product))
+
+
+@endpoint(
+    "/api/v1/mentions.json",
+    "Over time",
+    page=lambda view, _: view.at.page("mentions"),
+    write=rows(wire.Mention, attrgetter("products")),
+)
+def get_mentions(view: View, query: Tabular) -> wire.MentionList:  # noqa: ARG001
+    """The most mentioned products.
+
+    All-time mentions across every successful poll, with a 7-day trend that compares only
+    what was polled in both weeks.
+    """
+    return view.mention_list()
+
+
+@endpoint(
+    "/api/v1/changes.json",
+    "Over time",
+    page=lambda view, _: view.at.page("changes"),
+    write=rows(wire.Change, attrgetter("changes")),
+    problems=(404,),
+)
+def get_changes(view: View, query: Changes) -> Result[wire.ChangeList]:
+    """Flips of a model's #1.
+
+    The newest changes of one model's #1 in one category, newest first. A change is
+    confirmed once the model's next answer agrees with it.
+    """
+    known = list(_narrowed(view, query))
+    start = 0
+    if query.before is not None:
+        places = (i for i, change in enumerate(known, 1) if change.poll == query.before)
+        start = next(places, 0)
+        if not start:
+            raise _no_cursor("change")
+    end = start + query.limit
+    following = None
+    if end < len(known):
+        part = {"limit": str(query.limit), "before": known[end - 1].poll}
+        following = view.at.changes(**spelled(query, **part))
+    return Result(view.change_list(known[start:end], len(known)), following)
+
+
+def _narrowed(view: View, query: Changes) -> Iterator[Change]:
+    """Yield the changes that a query asks for, newest first."""
+    others = spelled(query, topic=None)
+    topic = lookup.topic_parameter(
+        view, query.topic, lambda slug: view.at.changes(topic=slug, **others)
+    )
+    slugs = {board.slug for board in topic.leaderboards} if topic else None
+    if query.slug is not None:
+        given = spelled(query, slug=None)
+        lookup.board(view, query.slug, lambda slug: view.at.changes(slug=slug, **given))
+    for change in view.snapshot.summary.changes:
+        if (
+            (query.since is None or change.current_at[:10] >= query.since)
+            and (slugs is None or change.slug in slugs)
+            and query.slug in (None, change.slug)
+            and query.confirmed in (None, change.confirmed)
+        ):
+            yield change
+
+
+def _write_polls(polls: Polls, query: History) -> bytes:
+    if query.format == "json":
+        return b"[" + b",".join(polls.lines) + b"]"
+    return polls_as(query.format, polls.lines)
+
+
+@endpoint(
+    "/api/v1/history",
+    "Over time",
+    page=lambda view, query: view.at.category_page(query.slug),
+    write=_write_polls,
+    answer=list[wire.PollRecord],
+    problems=(404,),
+    moves=True,
+    level=QUICK,
+)
+def get_history(view: View, query: History) -> Result[Polls]:
+    """The poll history of a category.
+
+    Every poll, newest first, failed ones included. A record is the line of the history
+    file as it stands. A category that is gone keeps its history.
+    """
+    slug, given = query.slug, spelled(query, slug=None)
+    model = lookup.model_parameter(
+        view, query.model, lambda name: view.at.history(slug, **{**given, "model": name})
+    )
+    index = view.snapshot.line_indexes.get(slug)
+    if index is None:
+        lookup.refuse_category(view, slug, partial(view.at.history, **given))
+    before = index.position(query.before) if query.before else None
+    if query.before and before is None:
+        raise _no_cursor("poll of this category")
+    positions = index.newest(model, query.limit + 1, before)
+    shown = positions[: query.limit]
+    cursor = f"{index.ids[shown[-1]]:016x}" if len(positions) > query.limit else None
+    following = None
+    if cursor:
+        part = spelled(query, slug=None, model=model, limit=str(query.limit), before=cursor)
+        following = view.at.history(slug, **part)
+    return Result(Polls(view.lines(index, shown), cursor), following)
+
+
+def _no_cursor(what: str) -> Refused:
+    why = f"before is the id of no {what}. Take it from the end of the part before this one."
+    return Refused("unknown-cursor", why)
+
+
+@endpoint("/api/v1/labs.json", "About", page=lambda view, _: view.at.page("labs"))
+def get_labs(view: View, query: Query) -> wire.Labs:  # noqa: ARG001
+    """The service's own experiments.
+
+    Each with its method, its finding and the address of the full write-up.
+    """
+    return view.labs()
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    search, list_categories, list_topics, get_best_in_category, get_product, get_mentions,
+    get_changes, get_history, get_labs,
+)  # fmt: skip
+"""The endpoints of the API but for those that describe it, see :mod:`store.web.openapi`."""

@@ -3,28 +3,21 @@
 Why: store/README.md, As of.
 """
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Struct
 
-from store.counting import as_known
-from store.ledger import day_after
+from store.counting import LineIndex, as_known
+from store.ledger import Entry, day_after
 from store.line_codec import POLL_DECODER
 from store.rankings import aggregates, leaderboards
+from store.rankings.leaderboards import Leaderboard
+from store.records import Poll
+from store.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from store.ledger import Entry
-    from store.rankings.leaderboards import Leaderboard
-    from store.records import Poll
-    from store.snapshot import LineIndex, Snapshot
-
-    Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
+Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
 
 
 class _PollTime(Struct, rename="camel"):

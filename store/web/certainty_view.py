@@ -1,20 +1,14 @@
 """How sure a ranking is, as resources: windows and names in, what readers get out."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from store.rankings import certainty, sentences
 from store.rankings.certainty import UNIT, PointTable
-from store.web import resources as wire
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.names import ProductId
-    from store.rankings.products import ProductProfile
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.names import ProductId
+from store.rankings.products import ProductProfile
+from store.web import shapes as wire
 
 PLACES = 4
 """Decimals of a share: a hundredth of a percent, far below any interval's width."""

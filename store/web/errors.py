@@ -1,81 +1,193 @@
-"""Every error answer: one place that turns what is raised into problem details.
+"""Every error answer: what views raise, and the problem details (RFC 9457) that readers get.
 
-Bodies follow RFC 9457. None shows a stack trace or a path of the machine.
+None shows a stack trace or a path of the machine.
 """
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import Annotated
 from urllib.parse import quote
 
 import msgspec
 from flask import Flask, Response, request
-from werkzeug.exceptions import BadRequest, HTTPException
+from msgspec import Meta
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as BaseResponse
 
 from store.history import HistoryError
-from store.web.resources import ParameterError, ProblemDetails, Suggestion
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from werkzeug.wrappers import Response as BaseResponse
+from store.web.shapes import Api, JsonObject
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
+CODES = {
+    "bad-parameter": (400, "A parameter is missing or malformed; `errors` says which, and how."),
+    "unknown-parameter": (400, "The address has no such parameter; `errors` names those."),
+    "bad-request": (400, "The request is malformed, or its Host is not this service."),
+    "unknown-category": (404, "No category has this slug; `suggestions` holds the closest."),
+    "unknown-product": (404, "No product has this slug; `suggestions` holds the closest."),
+    "unknown-topic": (404, "No topic has this slug."),
+    "unknown-experiment": (404, "No experiment has this slug."),
+    "unknown-assistant": (404, "No assistant has this slug."),
+    "unknown-cursor": (404, "`before` is not the id of anything in this list."),
+    "no-answer-yet": (404, "The category is there, and no assistant has answered it yet."),
+    "no-such-day": (404, "The category had no ranking on that day; the detail names its first."),
+    "not-found": (404, "There is nothing at this address."),
+    "method-not-allowed": (405, "The service is read-only; `Allow` names what it takes."),
+    "not-acceptable": (406, "MCP answers JSON, and `Accept` leaves it out."),
+    "gone": (410, "The category was deleted; its history stays."),
+    "too-large": (413, "A message to MCP has more than 64 KB."),
+    "unsupported-media-type": (415, "A message to MCP is not declared as JSON."),
+    "internal": (500, "Something went wrong on our side; it has been logged."),
+    "unavailable": (503, "A file that this is made from cannot be used just now."),
+}
+"""The codes of problems, each with its status and what it means."""
 
-class BadParameters(BadRequest):
-    """One or more parameters are missing or wrong."""
+_OF_STATUS = {
+    400: "bad-request", 404: "not-found", 405: "method-not-allowed", 406: "not-acceptable",
+    410: "gone", 413: "too-large", 415: "unsupported-media-type", 500: "internal",
+    503: "unavailable",
+}  # fmt: skip
+_DETAILS = {
+    404: "There is nothing at this address. /api/v1/README.md lists what there is; slugs are "
+    "resolved through /api/v1/search?q=.",
+    405: "This service is read-only; Allow names the methods that this address takes.",
+    500: "Something went wrong on our side; it has been logged.",
+}
+_SENTENCES = {404: "There is no page at this address."}
+"""What people are told of a path that no view has, in place of directions for programs."""
 
-    def __init__(self, errors: Sequence[ParameterError]) -> None:
-        super().__init__(" ".join(f"{e.parameter} {e.detail}" for e in errors))
-        self.errors = list(errors)
+
+class ParameterError(JsonObject, frozen=True, kw_only=True):
+    """What is wrong with one parameter."""
+
+    parameter: str
+    detail: str
 
 
-class ProblemResponse(Response):
-    """A problem detail as an answer that no cache keeps; a page may show it under ``heading``.
+class Suggestion(JsonObject, frozen=True, kw_only=True):
+    """What may have been meant."""
 
-    Its type is ``about:blank``, so its title is the status's own phrase (RFC 9457, section 4.2.1).
+    slug: str
+    title: str
+    api: Api
+
+
+class ProblemDetails(JsonObject, frozen=True, kw_only=True, omit_defaults=True):
+    """A problem detail of RFC 9457."""
+
+    type: Annotated[str, Meta(description="about:blank: title is the phrase of the status.")]
+    title: str
+    status: int
+    detail: Annotated[str, Meta(description="What is wrong and what to do, in a sentence.")]
+    instance: Annotated[str, Meta(description="The path that was asked for.")]
+    code: Annotated[
+        str,
+        Meta(description="What kind of problem this is, for programs; a table is on /docs."),
+    ]
+    errors: Annotated[
+        list[ParameterError] | None, Meta(description="Which parameters are wrong, and how.")
+    ] = None
+    suggestions: Annotated[
+        list[Suggestion] | None, Meta(description="The closest slugs to an unknown one.")
+    ] = None
+
+
+class Moved(Exception):
+    """What was asked for has another ``address``, for good."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.address = address
+
+
+class Refused(Exception):
+    """What was asked for cannot be answered.
+
+    ``detail`` says why to programs, ``sentence`` to people and agents, under a ``heading`` where
+    the status alone would say the wrong thing; ``suggestions`` are what may have been meant.
     """
-
-    heading: str | None = None
 
     def __init__(
         self,
-        status: HTTPStatus,
+        code: str,
         detail: str,
-        errors: list[ParameterError] | None = None,
-        suggestions: list[Suggestion] | None = None,
+        sentence: str | None = None,
+        *,
+        heading: str | None = None,
+        errors: Sequence[ParameterError] | None = None,
+        suggestions: Sequence[Suggestion] | None = None,
     ) -> None:
-        self.details = ProblemDetails(
-            type="about:blank",
-            title=status.phrase,
-            status=status.value,
-            detail=detail,
-            instance=_instance(),
-            errors=errors,
-            suggestions=suggestions,
+        super().__init__(detail)
+        self.code = code
+        self.status = CODES[code][0]
+        self.phrase = HTTPStatus(self.status).phrase
+        self.detail = detail
+        self.sentence = sentence or detail
+        self.heading = heading
+        self.errors = list(errors) if errors else None
+        self.suggestions = None if suggestions is None else list(suggestions)
+
+    @classmethod
+    def parameters(cls, errors: Sequence[ParameterError], code: str = "bad-parameter") -> "Refused":
+        """Return the refusal of parameters, all that is wrong with them in one."""
+        told = " ".join(f"{error.parameter} {error.detail}" for error in errors)
+        return cls(code, told, errors=errors)
+
+    @classmethod
+    def unreadable(cls, error: HistoryError) -> "Refused":
+        """Return the refusal while history cannot be read; it is logged."""
+        log.error("%s", error)
+        return cls(
+            "unavailable",
+            f"The history that this is made from cannot be shown: {error}. It has been logged, "
+            "and /healthz names what is to be mended.",
         )
-        super().__init__(msgspec.json.encode(self.details), status.value, mimetype=MEDIA_TYPE)
+
+
+def problem(refused: Refused) -> ProblemDetails:
+    """Return the body of an error answer to the request at hand."""
+    return ProblemDetails(
+        type="about:blank",
+        title=refused.phrase,
+        status=refused.status,
+        detail=refused.detail,
+        instance=_instance(),
+        code=refused.code,
+        errors=refused.errors,
+        suggestions=refused.suggestions,
+    )
+
+
+class ProblemResponse(Response):
+    """An error answer that no cache keeps; what was ``refused`` can also be shown as a page."""
+
+    def __init__(self, refused: Refused) -> None:
+        body = msgspec.json.encode(problem(refused))
+        super().__init__(body, refused.status, mimetype=MEDIA_TYPE)
         self.headers["Cache-Control"] = "no-store"
+        self.refused = refused
 
 
 def _instance() -> str:
-    """The path of the request as a URI reference: percent-encoded, and never a host's (``//x``)."""
+    """Return the request's path as a URI reference: percent-encoded, never a host's (``//x``)."""
     path = quote(request.environ["PATH_INFO"].encode("latin-1")) or "/"
     return f"/.{path}" if path.startswith("//") else path
 
 
 def handle_http_exception(error: HTTPException) -> BaseResponse:
-    """Answer what Werkzeug or we refused, keeping the headers it wants sent (``Allow``)."""
-    status = HTTPStatus(error.code or 500)
+    """Answer what Werkzeug refused, keeping the headers that it wants sent (``Allow``)."""
+    status = error.code or 500
     if status < HTTPStatus.BAD_REQUEST:
         return error.get_response()
-    wrong = error.errors if isinstance(error, BadParameters) else None
-    response = ProblemResponse(status, _DETAILS.get(status, error.description or ""), wrong)
+    code = _OF_STATUS.get(status, "bad-request")
+    sentence = None if request.url_rule else _SENTENCES.get(status)
+    response = ProblemResponse(
+        Refused(code, _DETAILS.get(status, error.description or ""), sentence)
+    )
+    response.status_code = status
     for name, value in error.get_headers():
         if name.lower() == "allow":
             response.headers[name] = ", ".join(sorted(value.split(", ")))
@@ -84,33 +196,14 @@ def handle_http_exception(error: HTTPException) -> BaseResponse:
     return response
 
 
-def unreadable(error: HistoryError) -> str:
-    """What to tell, once it is logged, while history cannot be read."""
-    log.error("%s", error)
-    return (
-        f"The history that this is made from cannot be shown: {error}. It has been logged, and "
-        "/healthz names what is to be mended."
-    )
-
-
 def handle_malformed_body(_: Exception) -> Response:
     """Answer a body that the server that runs us could not take apart."""
     detail = "The body of the request is malformed: its chunks are not as HTTP has them."
-    return ProblemResponse(HTTPStatus.BAD_REQUEST, detail)
+    return ProblemResponse(Refused("bad-request", detail))
 
 
 def register(app: Flask) -> None:
     """Answer every failure of the app as a problem detail; the unexpected ones are logged."""
-    app.register_error_handler(
-        HistoryError, lambda e: ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, unreadable(e))
-    )
+    app.register_error_handler(HistoryError, lambda e: ProblemResponse(Refused.unreadable(e)))
+    app.register_error_handler(Refused, ProblemResponse)
     app.register_error_handler(HTTPException, handle_http_exception)
-
-
-_DETAILS = {
-    HTTPStatus.NOT_FOUND: "There is nothing at this address. /api/v1/README.md lists what there "
-    "is; slugs are resolved through /api/v1/search?q=.",
-    HTTPStatus.METHOD_NOT_ALLOWED: "This service is read-only; Allow names the methods that this "
-    "address takes.",
-    HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong on our side; it has been logged.",
-}

@@ -1,24 +1,18 @@
 """What a search found, as resources."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from store.web import search_resources as wire
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.products import ProductProfile
+from store.search import Hit, Hits
+from store.web import shapes as wire
 from store.web.certainty_view import CertaintyView
-
-if TYPE_CHECKING:
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.products import ProductProfile
-    from store.search import Hit, Hits
-    from store.web.snapshot_view import SnapshotView
+from store.web.view import View
 
 TOP = 5
 """Entries of a category that a hit shows."""
 
 
 def search_results(
-    query: str, hits: Hits, view: SnapshotView, most_places: int | None = None
+    query: str, hits: Hits, view: View, most_places: int | None = None
 ) -> wire.SearchResults:
     """What a query found; a brand with so many of its leaderboards, or all."""
     snapshot = view.snapshot
@@ -48,7 +42,7 @@ def search_results(
     )
 
 
-def _category_hit(board: Leaderboard, hit: Hit, view: SnapshotView) -> wire.CategoryHit:
+def _category_hit(board: Leaderboard, hit: Hit, view: View) -> wire.CategoryHit:
     products = view.snapshot.products
     return wire.CategoryHit(
         slug=board.slug,
@@ -75,7 +69,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: SnapshotView) -> wire.Cate
 
 
 def _brand_hit(
-    product: ProductProfile, hit: Hit, view: SnapshotView, most_places: int | None
+    product: ProductProfile, hit: Hit, view: View, most_places: int | None
 ) -> wire.BrandHit:
     places = view.standings(product)
     return wire.BrandHit(

@@ -1,19 +1,14 @@
 """Answers as tables: the same rows as JSON Lines, or as CSV for spreadsheets and data frames."""
 
-from __future__ import annotations
-
 import csv
 import io
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
 from store.rankings.merging import PLACES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.web.resources import JsonObject
+from store.web.shapes import JsonObject
 
 Format = Literal["json", "jsonl", "csv"]
 

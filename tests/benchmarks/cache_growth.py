@@ -59,8 +59,7 @@ def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
         model = models[number % len(models)]
         store.record([answered(model, names[number % 2 :][:5], time, slug=slug)], time)
         del snapshot
-        if number % 100 == 0:
-            store.keep_current(prepare=True)
+        store.keep_current(prepare=True)
         asked = (f"/best/{slug}", f"/api/v1/search?q={slug.replace('-', '+')}")
         for path in () if alone else asked:
             assert client.get(path, headers={"Accept-Encoding": "gzip"}).status_code == 200

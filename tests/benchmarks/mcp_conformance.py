@@ -24,7 +24,7 @@ from flask import Flask, Response, request
 from mcp_rankings import serving, write_rankings
 from werkzeug.serving import make_server
 
-from store.web.mcp.protocol import Dispatcher
+from store.web.mcp.protocol import dispatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -120,11 +120,11 @@ class Diagnostic:
 
 def diagnostic() -> Flask:
     """The dispatcher over the diagnostic tools."""
-    app, dispatcher = Flask(__name__), Dispatcher(Diagnostic())
+    app, server = Flask(__name__), Diagnostic()
 
     @app.post("/mcp")
     def messages() -> Response:
-        status, headers, body = dispatcher.dispatch(request.get_data(), request.headers)
+        status, headers, body = dispatch(server, request.get_data(), request.headers)
         return Response(body, status, headers)
 
     return app

@@ -1,5 +1,5 @@
-"""The MCP server: five tools over what the JSON API serves, at ``POST /mcp``.
+"""The MCP server at ``POST /mcp``: five tools over what the JSON API serves.
 
-``jsonrpc`` reads and writes JSON-RPC, ``protocol`` knows the two eras of MCP, ``arguments`` checks
-what a tool is given, ``tools`` answers, and ``endpoint`` joins them to Flask.
+``protocol`` knows JSON-RPC and the two eras of MCP, ``tools`` answers, ``endpoint`` joins them to
+Flask.
 """

@@ -7,20 +7,15 @@ Two deviations are deliberate. Batches, which 2025-03-26 alone has, are refused,
 SDKs do. Every ``Origin`` is valid; what ends DNS rebinding is the check of ``Host``.
 """
 
-from __future__ import annotations
-
 import base64
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol
 
-from store.web.mcp import jsonrpc
-from store.web.mcp.jsonrpc import Code, Refusal, Reply, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from msgspec import Raw
-    from werkzeug.datastructures import Headers
+import msgspec
+from msgspec import Struct
+from werkzeug.datastructures import Headers
 
 log = logging.getLogger(__name__)
 
@@ -34,164 +29,216 @@ ALIKE = ("2024-11-05",)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
-
 VERSION_HEADER = "MCP-Protocol-Version"
-METHOD_HEADER = "Mcp-Method"
-NAME_HEADER = "Mcp-Name"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The parameter that ``Mcp-Name`` repeats, by method."""
-
+"""The parameter that the header ``Mcp-Name`` repeats, by method."""
 CACHING: dict[str, Any] = {"ttlMs": 3_600_000, "cacheScope": "public"}
 """How long a client may keep the description of the server and of its tools."""
+MOST_SHOWN = 100
+
+
+class Code(IntEnum):
+    """Error codes of JSON-RPC 2.0 and of the MCP specification 2026-07-28 (basic, Error Codes)."""
+
+    PARSE_ERROR = -32700
+    INVALID_REQUEST = -32600
+    METHOD_NOT_FOUND = -32601
+    INVALID_PARAMS = -32602
+    INTERNAL_ERROR = -32603
+    HEADER_MISMATCH = -32020
+    UNSUPPORTED_VERSION = -32022
+
+
+class Refusal(Exception):
+    """A message that is answered with a JSON-RPC error."""
+
+    def __init__(self, code: Code, message: str, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.error = {"code": code, "message": message, **({"data": data} if data else {})}
+
+
+class Message(Struct, frozen=True):
+    """A request that wants an answer; ``params`` is empty when none were sent."""
+
+    id: str | int
+    method: str
+    params: dict[str, Any]
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """``params._meta``, empty when it is missing or not an object."""
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+
+class Reply(NamedTuple):
+    """What goes back over HTTP."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class Server(Protocol):
     """What is served: who it is and which tools it has."""
 
     def info(self) -> dict[str, str]:
-        """Name, title and version."""
+        """Return name, title and version."""
 
     def instructions(self) -> str:
-        """What a model should know before it calls a tool."""
+        """Return what a model should know before it calls a tool."""
 
-    def tools(self) -> Raw:
-        """The encoded list of tools, always in the same order."""
+    def tools(self) -> msgspec.Raw:
+        """Return the encoded list of tools, always in the same order."""
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The result of a tool, a failure of the tool included; ``None`` for an unknown tool."""
+        """Return the result of a tool, a failure included; ``None`` for an unknown tool."""
 
 
-class Dispatcher:
-    """Answers the messages that are posted to one server."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-
-    def dispatch(self, body: bytes, headers: Headers) -> Reply:
-        """The answer to one POST: its status, headers and body."""
-        try:
-            request = jsonrpc.read(body)
-        except Refusal as refusal:
-            return jsonrpc.failure(None, refusal, 400)
-        if request is None:
-            return jsonrpc.ACCEPTED
-        modern = is_modern(request, headers)
-        try:
-            if modern:
-                check_modern(request, headers)
-            return jsonrpc.success(request.id, self._result(request, modern=modern))
-        except Refusal as refusal:
-            unknown = refusal.code is Code.METHOD_NOT_FOUND
-            status = (404 if unknown else 400) if modern else 200
-            return jsonrpc.failure(request.id, refusal, status)
-        except Exception:
-            log.exception("An MCP request failed")
-            fault = Refusal(Code.INTERNAL_ERROR, "Internal error; it has been logged.")
-            return jsonrpc.failure(request.id, fault, 200)
-
-    def _result(self, request: Request, *, modern: bool) -> dict[str, Any]:
-        result: dict[str, Any]
-        match request.method:
-            case "initialize" if not modern:
-                version, info = _agreed(request.params), self._server.info()
-                result = {"protocolVersion": version, "serverInfo": info, **self._description()}
-            case "ping" if not modern:
-                result = {}
-            case "server/discover" if modern:
-                result = {"supportedVersions": SUPPORTED, **self._description(), **CACHING}
-            case "tools/list":
-                result = self._listing(request.params) | (CACHING if modern else {})
-            case "tools/call":
-                result = self._called(request.params)
-            case _:
-                raise Refusal(
-                    Code.METHOD_NOT_FOUND, f"There is no method {cut(request.method)} here."
-                )
-        if not modern:
-            return result
-        return {"resultType": "complete", **result, "_meta": {SERVER_KEY: self._server.info()}}
-
-    def _description(self) -> dict[str, Any]:
-        return {"capabilities": {"tools": {}}, "instructions": self._server.instructions()}
-
-    def _listing(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        if params.get("cursor") is not None:
-            raise Refusal(Code.INVALID_PARAMS, "The list of tools is whole: it has no cursor.")
-        return {"tools": self._server.tools()}
-
-    def _called(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        name, arguments = params.get("name"), params.get("arguments")
-        if not isinstance(name, str) or not isinstance(arguments, dict | None):
-            raise Refusal(
-                Code.INVALID_PARAMS, "name must be a string, and arguments an object if any."
-            )
-        result = self._server.call(name, arguments or {})
-        if result is None:
-            raise Refusal(Code.INVALID_PARAMS, f"Unknown tool: {cut(name)}")
-        return result
+def dispatch(server: Server, body: bytes, headers: Headers) -> Reply:
+    """Answer one POST."""
+    try:
+        message = read(body)
+    except Refusal as refusal:
+        return _reply(400, {"id": None, "error": refusal.error})
+    if message is None:
+        return Reply(202, {}, b"")
+    modern = is_modern(message, headers)
+    try:
+        if modern:
+            check_modern(message, headers)
+        result = _result(server, message, modern=modern)
+    except Refusal as refusal:
+        status = 404 if refusal.code is Code.METHOD_NOT_FOUND else 400
+        return _reply(status if modern else 200, {"id": message.id, "error": refusal.error})
+    except Exception:
+        log.exception("An MCP request failed")
+        error = {"code": Code.INTERNAL_ERROR, "message": "Internal error; it has been logged."}
+        return _reply(200, {"id": message.id, "error": error})
+    return _reply(200, {"id": message.id, "result": result})
 
 
-def is_modern(request: Request, headers: Headers) -> bool:
-    """Whether a request speaks 2026-07-28 or later; ``initialize`` alone never does."""
-    if VERSION_KEY in request.meta:
+def read(body: bytes) -> Message | None:
+    """Return the request in a body, or ``None`` for a notification, which wants no answer.
+
+    Raises:
+        Refusal: the body is not JSON, or not one JSON-RPC request or notification; its id is then
+            unknown, as JSON-RPC asks.
+    """
+    try:
+        message = msgspec.json.decode(body)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(Code.PARSE_ERROR, f"The body cannot be read as JSON: {error}.") from None
+    if isinstance(message, list):
+        raise Refusal(Code.INVALID_REQUEST, "Batches are not taken: POST one message at a time.")
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise Refusal(Code.INVALID_REQUEST, 'The body must be an object with "jsonrpc": "2.0".')
+    method, params = message.get("method"), message.get("params")
+    if not isinstance(method, str) or not isinstance(params, dict | None):
+        raise Refusal(
+            Code.INVALID_REQUEST, "method must be a string, and params an object if there are any."
+        )
+    if "id" not in message:
+        return None
+    if isinstance(message["id"], bool) or not isinstance(message["id"], str | int):
+        raise Refusal(Code.INVALID_REQUEST, "id must be a string or an integer.")
+    return Message(message["id"], method, params or {})
+
+
+def is_modern(message: Message, headers: Headers) -> bool:
+    """Return whether a request speaks 2026-07-28 or later; ``initialize`` alone never does."""
+    if VERSION_KEY in message.meta:
         return True
     version = headers.get(VERSION_HEADER)
     named_modern = version is not None and version not in (*HANDSHAKE, *ALIKE)
-    return named_modern and request.method != "initialize"
+    return named_modern and message.method != "initialize"
 
 
-def check_modern(request: Request, headers: Headers) -> None:
+def check_modern(message: Message, headers: Headers) -> None:
     """Check what every modern request carries (basic, ``_meta``; Streamable HTTP, validation).
 
     Raises:
         Refusal: a field of ``_meta`` is missing, a header differs from the body, or the version is
             not one of ours.
     """
-    meta, header = request.meta, headers.get(VERSION_HEADER)
+    meta, header = message.meta, headers.get(VERSION_HEADER)
     missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
     if VERSION_KEY in missing and header != MODERN:
         raise _unsupported(header)
     if missing or not isinstance(meta[CAPABILITIES_KEY], dict):
-        raise Refusal(
-            Code.INVALID_PARAMS,
-            f"params._meta must have {VERSION_KEY} and {CAPABILITIES_KEY}, an object.",
-        )
+        needed = f"params._meta must have {VERSION_KEY} and {CAPABILITIES_KEY}, an object."
+        raise Refusal(Code.INVALID_PARAMS, needed)
     mirrored = [
         (VERSION_HEADER, header, meta[VERSION_KEY]),
-        (METHOD_HEADER, headers.get(METHOD_HEADER), request.method),
+        ("Mcp-Method", headers.get("Mcp-Method"), message.method),
     ]
-    if key := NAMED.get(request.method):
-        mirrored.append((NAME_HEADER, _decoded(headers.get(NAME_HEADER)), request.params.get(key)))
+    if key := NAMED.get(message.method):
+        mirrored.append(("Mcp-Name", _decoded(headers.get("Mcp-Name")), message.params.get(key)))
     for name, sent, stated in mirrored:
         if sent != stated:
-            raise Refusal(
-                Code.HEADER_MISMATCH, f"The header {name} is missing or differs from the body."
-            )
+            why = f"The header {name} is missing or differs from the body."
+            raise Refusal(Code.HEADER_MISMATCH, why)
     if header != MODERN:
         raise _unsupported(header)
 
 
+def _result(server: Server, message: Message, *, modern: bool) -> dict[str, Any]:
+    params = message.params
+    description: dict[str, Any] = {"capabilities": {"tools": {}}}
+    result: dict[str, Any]
+    match message.method:
+        case "initialize" if not modern:
+            version = params.get("protocolVersion")
+            agreed = version if version in (*HANDSHAKE, *ALIKE) else HANDSHAKE[0]
+            description |= {"instructions": server.instructions()}
+            result = {"protocolVersion": agreed, "serverInfo": server.info(), **description}
+        case "ping" if not modern:
+            result = {}
+        case "server/discover" if modern:
+            description |= {"instructions": server.instructions()}
+            result = {"supportedVersions": SUPPORTED, **description, **CACHING}
+        case "tools/list":
+            if params.get("cursor") is not None:
+                raise Refusal(Code.INVALID_PARAMS, "The list of tools is whole: it has no cursor.")
+            result = {"tools": server.tools(), **(CACHING if modern else {})}
+        case "tools/call":
+            result = _called(server, params)
+        case _:
+            raise Refusal(Code.METHOD_NOT_FOUND, f"There is no method {cut(message.method)} here.")
+    if not modern:
+        return result
+    return {"resultType": "complete", **result, "_meta": {SERVER_KEY: server.info()}}
+
+
+def _called(server: Server, params: Mapping[str, Any]) -> dict[str, Any]:
+    name, arguments = params.get("name"), params.get("arguments")
+    if not isinstance(name, str) or not isinstance(arguments, dict | None):
+        why = "name must be a string, and arguments an object if any."
+        raise Refusal(Code.INVALID_PARAMS, why)
+    result = server.call(name, arguments or {})
+    if result is None:
+        raise Refusal(Code.INVALID_PARAMS, f"Unknown tool: {cut(name)}")
+    return result
+
+
+def _reply(status: int, message: Mapping[str, Any]) -> Reply:
+    headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+    return Reply(status, headers, msgspec.json.encode({"jsonrpc": "2.0", **message}))
+
+
 def cut(text: str) -> str:
-    """What a caller sent, short enough to stand in an answer."""
-    return text if len(text) <= 100 else f"{text[:100]}…"  # noqa: PLR2004 - said here only
+    """Return what a caller sent, short enough to stand in an answer."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 def _unsupported(version: str | None) -> Refusal:
-    return Refusal(
-        Code.UNSUPPORTED_VERSION,
-        "Unsupported protocol version",
-        {"supported": SUPPORTED, "requested": cut(version or "")},
-    )
-
-
-def _agreed(params: Mapping[str, Any]) -> str:
-    """The revision a handshake settles on: the client's if it is known, else our newest."""
-    asked = params.get("protocolVersion")
-    return asked if asked in (*HANDSHAKE, *ALIKE) else HANDSHAKE[0]
+    supported = {"supported": SUPPORTED, "requested": cut(version or "")}
+    return Refusal(Code.UNSUPPORTED_VERSION, "Unsupported protocol version", supported)
 
 
 def _decoded(value: str | None) -> str | None:
-    """A header value without its base64 envelope (Streamable HTTP, Value Encoding)."""
+    """Return a header value without its base64 envelope (Streamable HTTP, Value Encoding)."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:

@@ -1,24 +1,19 @@
 """The answer box of a category's page: what came first, how sure that is, and who said it."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import Entry
+from store.rankings.names import ProductId
+from store.rankings.products import ProductProfile
 from store.rankings.sentences import listed
+from store.rankings.timelines import Day
+from store.snapshot import Snapshot
 from store.web.pages.words import day_in_words, number_in_words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.merging import Entry
-    from store.rankings.names import ProductId
-    from store.rankings.products import ProductProfile
-    from store.rankings.timelines import Day
-    from store.snapshot import Snapshot
 
 COLOURS = 5
 """Products with a colour of their own; any other is grey."""

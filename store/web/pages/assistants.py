@@ -1,22 +1,17 @@
 """What the pages of the assistants show."""
 
-from __future__ import annotations
-
+from collections import Counter
+from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
+from store.rankings.names import ProductId
+from store.rankings.products import ProductProfile
+from store.records import FailureKind
 from store.web.pages import contexts
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Mapping
-
-    from store.rankings.names import ProductId
-    from store.rankings.products import ProductProfile
-    from store.records import FailureKind
-    from store.web.snapshot_view import SnapshotView
+from store.web.view import View
 
 LONG_LIST = 10
 
@@ -46,7 +41,7 @@ class Cell(Struct, frozen=True):
     boards: int
 
 
-def overview(view: SnapshotView) -> dict[str, Any]:
+def overview(view: View) -> dict[str, Any]:
     """All assistants, and how far each two agree."""
     summary = view.snapshot.summary
     return {
@@ -56,7 +51,7 @@ def overview(view: SnapshotView) -> dict[str, Any]:
     }
 
 
-def assistant(model: str, slug: str, view: SnapshotView) -> dict[str, Any]:
+def assistant(model: str, slug: str, view: View) -> dict[str, Any]:
     """One assistant: what it recommends, how stable it is, what it failed at."""
     snapshot, summary = view.snapshot, view.snapshot.summary
     profile = summary.assistants[model]
@@ -75,7 +70,7 @@ def assistant(model: str, slug: str, view: SnapshotView) -> dict[str, Any]:
     }
 
 
-def matrix(view: SnapshotView) -> list[tuple[str, str, list[Cell]]]:
+def matrix(view: View) -> list[tuple[str, str, list[Cell]]]:
     """Per assistant, the mean overlap of its lists with each other assistant's."""
     slugs, means = view.snapshot.summary.model_slugs, view.snapshot.summary.overlaps
     none = (None, 0)

@@ -4,19 +4,14 @@ Positions along x are percentages of the drawing's width and y are CSS pixels, s
 fills any screen while its text and dots keep their size.
 """
 
-from __future__ import annotations
-
 import datetime as dt
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from store.rankings.names import ProductId
-    from store.rankings.timelines import Day
+from store.rankings.names import ProductId
+from store.rankings.timelines import Day
 
 DAYS = 16
 """Days a chart shows at most: that many dots still stand apart on a phone."""

@@ -1,14 +1,9 @@
 """How to cite a ranking so that a reader finds the same: the permanent link of a closed day."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from store.web.resources import CategoryVerdict
-    from store.web.snapshot_view import SnapshotView
+from store.web.shapes import CategoryVerdict
+from store.web.view import View
 
 _TEX = str.maketrans(
     {char: f"\\{char}" for char in "{}$&#%_"}
@@ -27,7 +22,7 @@ class Citation(Struct, frozen=True):
     bibtex: str
 
 
-def citation(verdict: CategoryVerdict, day: str, view: SnapshotView, *, final: bool) -> Citation:
+def citation(verdict: CategoryVerdict, day: str, view: View, *, final: bool) -> Citation:
     """How to cite a category's ranking as of a UTC day, ``final`` if that day is closed."""
     site, address = view.site, view.at.category_page(verdict.slug, day)
     text = f"{site.name}: {verdict.title}, as of {day}. {address} ({site.licence})"

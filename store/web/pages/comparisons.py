@@ -1,26 +1,20 @@
 """Comparisons: what is asked for, and what the page of two products or two assistants shows."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from store.rankings import comparing
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import Entry
 from store.rankings.names import slug as slug_of
+from store.rankings.products import ProductProfile
 from store.rankings.timelines import places
+from store.snapshot import Snapshot
 from store.web.addresses import compare_path
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.merging import Entry
-    from store.rankings.products import ProductProfile
-    from store.snapshot import Snapshot
-    from store.web.snapshot_view import SnapshotView
-
+from store.web.view import View
 
 MODELS = "models/"
 """What stands before an assistant's slug where a product's could stand too."""
@@ -50,7 +44,7 @@ class Side(Struct, frozen=True):
     suggested: tuple[ProductProfile, ...] = ()
 
 
-def side(asked: str, view: SnapshotView) -> Side:
+def side(asked: str, view: View) -> Side:
     """What one of the two parameters means: an address, or else a name exactly as written."""
     snapshot = view.snapshot
     text = asked.strip()
@@ -71,14 +65,14 @@ def named(text: str, snapshot: Snapshot) -> ProductProfile | None:
     return snapshot.products.get(snapshot.names.resolve(text, None, ()).product) if text else None
 
 
-def _meant(text: str, view: SnapshotView) -> Iterator[ProductProfile]:
+def _meant(text: str, view: View) -> Iterator[ProductProfile]:
     """The products that a text may mean, best first."""
     for hit in view.snapshot.summary.index.search(text, LONG_LIST).brands:
         if product := view.snapshot.product(hit.slug):
             yield product
 
 
-def asked_in(query: str, view: SnapshotView) -> tuple[str, str, str] | None:
+def pair_in(query: str, view: View) -> tuple[str, str, str] | None:
     """The two names in a query such as "is x or y better", and the path of their comparison.
 
     Each is a product or an assistant exactly as spelled.
@@ -96,7 +90,7 @@ def asked_in(query: str, view: SnapshotView) -> tuple[str, str, str] | None:
     return one[0], other[0], compare_path(one[1], other[1])
 
 
-def _first_known(texts: Iterable[str], view: SnapshotView) -> tuple[str, str] | None:
+def _first_known(texts: Iterable[str], view: View) -> tuple[str, str] | None:
     """Name and address of the first text that names a product or an assistant."""
     snapshot = view.snapshot
     for text in texts:
@@ -108,7 +102,35 @@ def _first_known(texts: Iterable[str], view: SnapshotView) -> tuple[str, str] | 
     return None
 
 
-def choice(one: Side, other: Side, view: SnapshotView) -> dict[str, Any]:
+def products_in(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | None:
+    """Return the two products that a query such as "x or y" names, if both are known."""
+    pair = pair_in(query, view)
+    one, other = (side(name, view).product for name in pair[:2]) if pair else (None, None)
+    return (one, other) if one and other else None
+
+
+def summary(one: ProductProfile, other: ProductProfile, view: View) -> dict[str, Any]:
+    """Return two products in figures: the rankings that hold both, with both places."""
+    found = products(one, other, view)
+    higher, ahead = found["higher"], found["ahead"]
+    sentence = (
+        f"{one.name} and {other.name} are both in {found['shared']} rankings: {one.name} is "
+        f"higher in {higher[0]}, beyond chance in {ahead[0]}; {other.name} in {higher[1]} and "
+        f"{ahead[1]}."
+    )
+    return {
+        "products": [one.name, other.name],
+        "slugs": [one.slug, other.slug],
+        "sentence": sentence,
+        "rankings": [
+            {"slug": m.board.slug, "title": m.board.category.title, "places": list(m.places)}
+            for m in found["meetings"][:LONG_LIST]
+        ],
+        "page": view.at.compare_page(one.slug, other.slug),
+    }
+
+
+def choice(one: Side, other: Side, view: View) -> dict[str, Any]:
     """What to choose from where not both sides are known, or where they cannot be compared."""
     return {
         "kind": "choice",
@@ -118,7 +140,7 @@ def choice(one: Side, other: Side, view: SnapshotView) -> dict[str, Any]:
     }
 
 
-def products(one: ProductProfile, other: ProductProfile, view: SnapshotView) -> dict[str, Any]:
+def products(one: ProductProfile, other: ProductProfile, view: View) -> dict[str, Any]:
     """Two products: the rankings that hold both, and those that hold one."""
     mine, its = view.standings(one), view.standings(other)
     others = {board.slug: entry for board, entry in its}
@@ -164,13 +186,13 @@ def _alone(
     ]
 
 
-def rivals(product: ProductProfile, view: SnapshotView) -> list[ProductProfile]:
+def rivals(product: ProductProfile, view: View) -> list[ProductProfile]:
     """The products that stand beside one most often."""
     found = comparing.rivals(view.standings(product), product.id, RIVALS)
     return [view.snapshot.products[id_] for id_ in found]
 
 
-def models(one: str, other: str, view: SnapshotView) -> dict[str, Any]:
+def models(one: str, other: str, view: View) -> dict[str, Any]:
     """Two assistants: how alike they are, where they differ, and what each likes best."""
     summary, known = view.snapshot.summary, view.snapshot.products
     slugs = {model: slug for slug, model in summary.model_slugs.items()}

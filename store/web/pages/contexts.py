@@ -1,36 +1,25 @@
 """What templates are given beside the wire resources: rows and figures worked out beforehand."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from store.rankings import sentences
+from store.rankings.changes import Change
+from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES, Entry
+from store.rankings.products import ProductProfile
 from store.rankings.timelines import Day, places
+from store.rankings.topics import RankedTopic
+from store.snapshot import Snapshot
 from store.web.pages import charts, comparisons, discovery, pictures
 from store.web.pages import home as home_page
 from store.web.pages.answer_box import answer_box, level_in_words, speaker
 from store.web.pages.news import news
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from store.rankings.changes import Change
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.products import ProductProfile
-    from store.rankings.topics import RankedTopic
-    from store.snapshot import Snapshot
-    from store.web.resources import (
-        CategoryVerdict,
-        Fix,
-        LabsExperiment,
-        ProductEntry,
-        ProductRecord,
-    )
-    from store.web.snapshot_view import SnapshotView
+from store.web.shapes import CategoryVerdict, Fix, LabsExperiment, ProductEntry, ProductRecord
+from store.web.view import View
 
 SHORT_LIST = 6
 LONG_LIST = 10
@@ -59,7 +48,7 @@ class PickChange(Struct, frozen=True):
     after: ProductProfile
 
 
-def home(view: SnapshotView) -> dict[str, Any]:
+def home(view: View) -> dict[str, Any]:
     """The home page: where assistants agree, where not, what was found, what is new."""
     snapshot = view.snapshot
     confirmed = (change for change in snapshot.summary.changes if change.confirmed)
@@ -74,7 +63,7 @@ def home(view: SnapshotView) -> dict[str, Any]:
     }
 
 
-def categories(view: SnapshotView) -> dict[str, Any]:
+def categories(view: View) -> dict[str, Any]:
     """Ranked categories, sorted by subject, under their first letters; digits under ``0-9``."""
     ranked = view.snapshot.summary.ranked
     ordered = sorted(ranked, key=lambda b: (b.category.subject.casefold(), b.slug))
@@ -101,7 +90,7 @@ def category(
     board: Leaderboard,
     verdict: CategoryVerdict,
     days: Sequence[Day],
-    view: SnapshotView,
+    view: View,
 ) -> dict[str, Any]:
     """A category: its ranking, how sure it is, what each model said, and how it got there."""
     snapshot = view.snapshot
@@ -199,7 +188,7 @@ def product(
     named: ProductProfile,
     record: ProductRecord,
     mentions: Sequence[tuple[str, int, int]],
-    view: SnapshotView,
+    view: View,
 ) -> dict[str, Any]:
     """A product: its rankings and how often it is named."""
     standings = [
@@ -240,7 +229,7 @@ def _weight(standing: Standing) -> tuple[int, int, float, str]:
     return standing.place, tones[standing.tone], -share, standing.board.slug
 
 
-def changes(view: SnapshotView, since: str | None = None) -> dict[str, Any]:
+def changes(view: View, since: str | None = None) -> dict[str, Any]:
     """The newest flips of a #1, by day: the last ones, or those ``since`` a day."""
     summary = view.snapshot.summary
     later = [c for c in summary.changes if since is None or c.current_at[:10] >= since]
@@ -259,7 +248,7 @@ def changes(view: SnapshotView, since: str | None = None) -> dict[str, Any]:
     }
 
 
-def experiment(found: LabsExperiment, view: SnapshotView) -> dict[str, Any]:
+def experiment(found: LabsExperiment, view: View) -> dict[str, Any]:
     """An experiment with what was written about it, or the chart of a computed one."""
     written = view.snapshot.catalogue.labs.get(found.slug)
     body = written.body if written else None
@@ -277,7 +266,7 @@ def experiment(found: LabsExperiment, view: SnapshotView) -> dict[str, Any]:
     return shown
 
 
-def methodology(view: SnapshotView) -> dict[str, Any]:
+def methodology(view: View) -> dict[str, Any]:
     """The figures that the methodology quotes."""
     snapshot, leaderboards = view.snapshot, view.snapshot.summary.ranked
     labels = [board.agreement.label for board in leaderboards if board.agreement]

@@ -5,12 +5,10 @@ is of the folder whose manifest was read, so an answer is of one dataset while t
 its place.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from flask import Response, request, send_file
 from msgspec import Struct
@@ -20,15 +18,13 @@ from store.ledger import HEADS, LEDGER, Head
 from store.publishing import manifest, metadata, tables
 from store.publishing.digests import SUMS
 from store.publishing.directories import CURRENT
-from store.web.errors import ProblemResponse
-from store.web.http_responses import CACHE_CONTROL
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store.publishing.manifest import Manifest
-    from store.records import Problem
-    from store.web.snapshot_view import SnapshotView
+from store.publishing.manifest import Manifest
+from store.records import Problem
+from store.web.answers import CACHE_CONTROL, Route
+from store.web.errors import ProblemResponse, Refused
+from store.web.pages.routes import page, summary
+from store.web.queries import Query
+from store.web.view import View
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +66,7 @@ class DataFiles:
         digest = _digest(known, name)
         if digest is None:
             why = f'The dataset has no file "{name[:100]}". /data lists them.'
-            return ProblemResponse(HTTPStatus.NOT_FOUND, why)
+            return ProblemResponse(Refused("not-found", why))
         request.environ.pop("HTTP_IF_MODIFIED_SINCE", None)  # a tag alone says what is new
         try:
             response = send_file(
@@ -84,12 +80,21 @@ class DataFiles:
             if self.published() is not known:
                 return self.send(name)
             why = f"{name} is listed and not there: it was lost; see /data."
-            return ProblemResponse(HTTPStatus.SERVICE_UNAVAILABLE, why)
+            return ProblemResponse(Refused("unavailable", why))
         del response.headers["Last-Modified"]
         response.headers["Cache-Control"] = CACHE_CONTROL
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Access-Control-Expose-Headers"] = EXPOSED
         return response
+
+    def page(self) -> Route:
+        """Return the route of the page about the dataset; of another dataset it is another."""
+
+        @page("/data", "data.html", basis=lambda view: (summary(view), self.published().signatures))
+        def data(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+            return context(self.published(), view)
+
+        return data
 
     def _read(self, folder: Path, signatures: tuple[Signature, ...]) -> PublishedDataset:
         if set(signatures) == {MISSING}:
@@ -120,7 +125,7 @@ def _signature(path: Path) -> Signature:
         return MISSING
 
 
-def context(known: PublishedDataset, view: SnapshotView) -> dict[str, Any]:
+def context(known: PublishedDataset, view: View) -> dict[str, Any]:
     """What the page shows: tables with their files, copyable lines, proof and structured data."""
     found, at = known.manifest, view.at.page("data/")
     if found is None:

@@ -1,20 +1,14 @@
 """What differs between two days of a category: who moved, came or went, who changed its mind."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import CountedAnswer
+from store.rankings.products import ProductProfile
 from store.rankings.timelines import places
+from store.snapshot import Snapshot
 from store.web import as_of
-
-if TYPE_CHECKING:
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.merging import CountedAnswer
-    from store.rankings.products import ProductProfile
-    from store.snapshot import Snapshot
-    from store.web.as_of import Lines
+from store.web.as_of import Lines
 
 
 class Shift(Struct, frozen=True):

@@ -1,14 +1,11 @@
 """What crawlers and agents read first: the site map, the API catalog, and structured data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-if TYPE_CHECKING:
-    from store.web.resources import CategoryVerdict, Labs
-    from store.web.snapshot_view import SnapshotView
+from store.web.shapes import CategoryVerdict
+from store.web.view import View
 
 MOST_URLS = 50_000
 """Addresses one site map may hold (sitemaps.org)."""
@@ -19,12 +16,12 @@ PAGES = (
 )  # fmt: skip
 
 
-def site_map(labs: Labs, view: SnapshotView) -> list[tuple[str, str | None]]:
+def site_map(view: View) -> list[tuple[str, str | None]]:
     """Every page worth finding, and the date of its newest answer."""
     snapshot = view.snapshot
     newest = (snapshot.summary.last_poll or "")[:10] or None
     places: list[tuple[str, str | None]] = [(view.at.page(page), newest) for page in PAGES]
-    places += [(experiment.url, experiment.date) for experiment in labs.experiments]
+    places += [(experiment.url, experiment.date) for experiment in view.labs().experiments]
     places += [(view.at.topic_page(topic.slug), newest) for topic in snapshot.summary.topics]
     places += [(view.at.model_page(slug), newest) for slug in snapshot.summary.model_slugs]
     places += [
@@ -40,7 +37,7 @@ def site_map(labs: Labs, view: SnapshotView) -> list[tuple[str, str | None]]:
     return places[:MOST_URLS]
 
 
-def api_catalog(view: SnapshotView) -> bytes:
+def api_catalog(view: View) -> bytes:
     """The API catalog of RFC 9727, as a link set (RFC 9264)."""
     at = view.at
     description = {"href": at.api("openapi.json"), "type": "application/json"}
@@ -64,7 +61,7 @@ def api_catalog(view: SnapshotView) -> bytes:
     return msgspec.json.encode(catalog)
 
 
-def structured(verdict: CategoryVerdict, view: SnapshotView) -> dict[str, Any]:
+def structured(verdict: CategoryVerdict, view: View) -> dict[str, Any]:
     """A category in the words of schema.org: a list, and the data set it comes from."""
     at = view.at
     elements = [

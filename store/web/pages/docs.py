@@ -1,13 +1,9 @@
 """The documentation page's parts, read off the served OpenAPI document."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import urlencode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 def endpoints(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,11 +1,10 @@
 """Evidence: what the pages read from history, beyond what the snapshot keeps in memory."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -13,16 +12,11 @@ from msgspec import Struct
 from store.counting import as_known
 from store.line_codec import POLL_DECODER
 from store.rankings import timelines
+from store.rankings.products import ProductProfile
+from store.rankings.timelines import Day
+from store.records import Category, Pick, Poll
 from store.web.pages.charts import DAYS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from store.memory import Store
-    from store.rankings.products import ProductProfile
-    from store.rankings.timelines import Day
-    from store.records import Category, Pick, Poll
-    from store.snapshot import Snapshot
+from store.web.view import View
 
 FOLLOWED = 5000
 """Polls that a category's days are followed through at most, the newest; 2,600 take 0.1 s."""
@@ -31,14 +25,15 @@ MOST_POLLS = 500
 PIECE = 100
 """Lines of history that are read at once."""
 
-Placed = TypeVar("Placed", "Pick", "_Place")
-
 
 class _Place(Struct):
     """Of a place in an answer, what tells the product."""
 
     product: str
     domain: str | None
+
+
+Placed = TypeVar("Placed", Pick, _Place)
 
 
 class _PollSummary(Struct, rename="camel"):
@@ -61,79 +56,81 @@ class ProductMention(Struct, frozen=True):
     pick: Pick
 
 
-class Evidence:
-    """Reads polls of a snapshot from the history files."""
-
-    def __init__(self, store: Store, snapshot: Snapshot) -> None:
-        self._store = store
-        self._snapshot = snapshot
-
-    def days(self, slug: str, last: str | None = None) -> list[Day]:
-        """The days of a category's polls, not after the ``last`` if given, oldest first."""
-        snapshot = self._snapshot
-        newest_first = (POLL_DECODER.decode(line) for line in self._lines(slug))
-        until = (poll for poll in newest_first if last is None or poll.polled_at[:10] <= last)
-        polls = list(islice(until, FOLLOWED))[::-1]
-        days = timelines.follow(
+def days(view: View, slug: str, last: str | None = None) -> list[Day]:
+    """Return the days of a category's polls, not after the ``last`` if given, oldest first."""
+    snapshot = view.snapshot
+    newest_first = (POLL_DECODER.decode(line) for line in _lines(view, slug))
+    until = (poll for poll in newest_first if last is None or poll.polled_at[:10] <= last)
+    polls = list(islice(until, FOLLOWED))[::-1]
+    aggregate = snapshot.aggregates[slug]
+    return list(
+        timelines.follow(
             as_known(polls, snapshot.catalogue.former_names),
-            snapshot.aggregates[slug].category,
-            snapshot.aggregates[slug].resolved,
+            aggregate.category,
+            aggregate.resolved,
             snapshot.models,
             snapshot.catalogue.site,
-            {id_: snapshot.products[id_].slug for id_ in snapshot.aggregates[slug].product_stats},
+            {id_: snapshot.products[id_].slug for id_ in aggregate.product_stats},
         )
-        return list(days)
+    )
 
-    def product_mentions(self, product: ProductProfile) -> list[ProductMention]:
-        """The newest polls that named a product, newest first, and at most 500."""
-        each = (self._product_mentions(product, slug) for slug in sorted(product.categories))
-        newest_first = heapq.merge(*each, key=lambda n: n.poll.polled_at, reverse=True)
-        found = list(islice(newest_first, MOST_POLLS))
-        if found:
-            oldest = found[-1].poll.polled_at
-            found += takewhile(lambda n: n.poll.polled_at == oldest, newest_first)
-        found.sort(key=lambda n: (n.slug, n.poll.model))
-        found.sort(key=lambda n: n.poll.polled_at, reverse=True)
-        return found[:MOST_POLLS]
 
-    def mentions(self, product: ProductProfile) -> list[tuple[str, int, int]]:
-        """Per day, oldest first: answers that named a product, and answers in its categories."""
-        named: Counter[str] = Counter()
-        asked: Counter[str] = Counter()
-        for slug in product.categories:
-            for line in islice(self._lines(slug), 2 * DAYS * len(self._snapshot.models)):
-                poll = _POLL_SUMMARIES.decode(line)
-                if poll.pick is not None:
-                    date = poll.polled_at[:10]
-                    asked[date] += 1
-                    named[date] += self._pick(poll.ranking, product, slug) is not None
-        return [(date, named[date], asked[date]) for date in sorted(asked)][-DAYS:]
+def product_mentions(view: View, product: ProductProfile) -> list[ProductMention]:
+    """Return the newest polls that named a product, newest first, and at most 500."""
+    of_each = (_product_mentions(view, product, slug) for slug in sorted(product.categories))
+    newest_first = heapq.merge(*of_each, key=lambda n: n.poll.polled_at, reverse=True)
+    newest = list(islice(newest_first, MOST_POLLS))
+    if newest:
+        oldest = newest[-1].poll.polled_at
+        newest += takewhile(lambda n: n.poll.polled_at == oldest, newest_first)
+    newest.sort(key=lambda n: (n.slug, n.poll.model))
+    newest.sort(key=lambda n: n.poll.polled_at, reverse=True)
+    return newest[:MOST_POLLS]
 
-    def _product_mentions(self, product: ProductProfile, slug: str) -> Iterator[ProductMention]:
-        """The polls of a category that named a product, newest first, read as they are taken."""
-        aggregate = self._snapshot.aggregates[slug]
-        stats = aggregate.product_stats[product.id]
-        spellings = [msgspec.json.encode(spelling) for spelling in stats.spellings]
-        left = stats.mentions
-        for line in self._lines(slug):
-            if b"\\" not in line and not any(spelling in line for spelling in spellings):
-                continue  # decoding costs more than looking; an escape may spell a name otherwise
-            [poll] = as_known([POLL_DECODER.decode(line)], self._snapshot.catalogue.former_names)
-            if pick := self._pick(poll.ranking, product, slug):
-                yield ProductMention(slug, poll, aggregate.category, pick)
-                left -= 1
-                if left == 0:
-                    return
 
-    def _pick(self, ranking: Iterable[Placed], product: ProductProfile, slug: str) -> Placed | None:
-        """Where in a ranking a product stands."""
-        resolved = self._snapshot.aggregates[slug].resolved
-        named = (p for p in ranking if resolved.get((p.product, p.domain)) == product.id)
-        return next(named, None)
+def mentions(view: View, product: ProductProfile) -> list[tuple[str, int, int]]:
+    """Return per day, oldest first: answers that named a product, and answers to its categories."""
+    named: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
+    for slug in product.categories:
+        for line in islice(_lines(view, slug), 2 * DAYS * len(view.snapshot.models)):
+            poll = _POLL_SUMMARIES.decode(line)
+            if poll.pick is not None:
+                date = poll.polled_at[:10]
+                answered[date] += 1
+                named[date] += _pick(view, poll.ranking, product, slug) is not None
+    return [(date, named[date], answered[date]) for date in sorted(answered)][-DAYS:]
 
-    def _lines(self, slug: str) -> Iterator[bytes]:
-        """A category's lines, newest first, read from disk in pieces as they are taken."""
-        line_index = self._snapshot.line_indexes[slug]
-        positions = line_index.newest(None, len(line_index.models))
-        for start in range(0, len(positions), PIECE):
-            yield from self._store.lines(line_index, positions[start : start + PIECE])
+
+def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterator[ProductMention]:
+    """Yield the polls of a category that named a product, newest first, read as they are taken."""
+    aggregate = view.snapshot.aggregates[slug]
+    stats = aggregate.product_stats[product.id]
+    spellings = [msgspec.json.encode(spelling) for spelling in stats.spellings]
+    left = stats.mentions
+    for line in _lines(view, slug):
+        if b"\\" not in line and not any(spelling in line for spelling in spellings):
+            continue  # decoding costs more than looking; an escape may spell a name otherwise
+        [poll] = as_known([POLL_DECODER.decode(line)], view.snapshot.catalogue.former_names)
+        if pick := _pick(view, poll.ranking, product, slug):
+            yield ProductMention(slug, poll, aggregate.category, pick)
+            left -= 1
+            if left == 0:
+                return
+
+
+def _pick(
+    view: View, ranking: Iterable[Placed], product: ProductProfile, slug: str
+) -> Placed | None:
+    """Return where in a ranking a product stands."""
+    resolved = view.snapshot.aggregates[slug].resolved
+    named = (p for p in ranking if resolved.get((p.product, p.domain)) == product.id)
+    return next(named, None)
+
+
+def _lines(view: View, slug: str) -> Iterator[bytes]:
+    """Yield a category's lines, newest first, read from disk in pieces as they are taken."""
+    index = view.snapshot.line_indexes[slug]
+    positions = index.newest(None, len(index.models))
+    for start in range(0, len(positions), PIECE):
+        yield from view.lines(index, positions[start : start + PIECE])

@@ -1,31 +1,33 @@
 """Feeds of changes: Atom (RFC 4287) and JSON Feed 1.1, with ids that never change."""
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from store.rankings import sentences
+from store.rankings.changes import Change
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.products import ProductProfile
+from store.rankings.topics import RankedTopic
+from store.web import lookup
+from store.web.answers import Route
 from store.web.pages.contexts import PickChange, pick_changes
+from store.web.pages.routes import of_category, of_product, page, resource
+from store.web.queries import OfCategory, OfProduct, OfSlug, Query
+from store.web.view import View
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from store.rankings.changes import Change
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.products import ProductProfile
-    from store.rankings.topics import RankedTopic
-    from store.web.snapshot_view import SnapshotView
+ATOM = "application/atom+xml; charset=utf-8"
+JSON_FEED = "application/feed+json"
 
 ENTRIES = 100
 NEVER = "1970-01-01T00:00:00Z"
 """When a feed was updated that nothing was ever answered for."""
 
 
-def of_all(view: SnapshotView) -> dict[str, Any]:
+def of_all(view: View) -> dict[str, Any]:
     """The changes of all categories."""
     known = [aggregate.last_success for aggregate in view.snapshot.summary.living]
     return {
@@ -40,7 +42,7 @@ def of_all(view: SnapshotView) -> dict[str, Any]:
     }
 
 
-def of_category(board: Leaderboard, view: SnapshotView) -> dict[str, Any]:
+def of_category_(board: Leaderboard, view: View) -> dict[str, Any]:
     """The changes of one category."""
     changes = view.snapshot.aggregates[board.slug].changes[-ENTRIES:]
     return {
@@ -53,7 +55,7 @@ def of_category(board: Leaderboard, view: SnapshotView) -> dict[str, Any]:
     }
 
 
-def of_product(product: ProductProfile, view: SnapshotView) -> dict[str, Any]:
+def of_product_(product: ProductProfile, view: View) -> dict[str, Any]:
     """Where a product became an assistant's #1, or lost that place."""
     known = [view.snapshot.aggregates[slug] for slug in product.categories]
     changes = _newest(
@@ -73,7 +75,7 @@ def of_product(product: ProductProfile, view: SnapshotView) -> dict[str, Any]:
     }
 
 
-def of_topic(topic: RankedTopic, view: SnapshotView) -> dict[str, Any]:
+def of_topic(topic: RankedTopic, view: View) -> dict[str, Any]:
     """The changes of a topic's categories."""
     boards = topic.leaderboards
     known = (view.snapshot.aggregates.get(board.slug) for board in boards)
@@ -103,11 +105,11 @@ def _newest(changes: Iterable[Change]) -> list[Change]:
     return sorted(order, key=lambda change: change.current_at, reverse=True)[:ENTRIES]
 
 
-def _newest_items(view: SnapshotView) -> list[dict[str, Any]]:
+def _newest_items(view: View) -> list[dict[str, Any]]:
     return _items(islice(view.snapshot.summary.changes, ENTRIES), view)
 
 
-def _items(changes: Iterable[Change], view: SnapshotView) -> list[dict[str, Any]]:
+def _items(changes: Iterable[Change], view: View) -> list[dict[str, Any]]:
     return [_item(change, view) for change in pick_changes(changes, view.snapshot)]
 
 
@@ -116,7 +118,7 @@ def identity(kind: str, key: str) -> str:
     return uuid.uuid5(uuid.NAMESPACE_OID, f"consensus-ranking:{kind}:{key}").urn
 
 
-def json_feed(view: SnapshotView) -> bytes:
+def json_feed(view: View) -> bytes:
     """The JSON Feed of all changes."""
     feed = {
         "version": "https://jsonfeed.org/version/1.1",
@@ -131,7 +133,7 @@ def json_feed(view: SnapshotView) -> bytes:
     return msgspec.json.encode(feed)
 
 
-def _proof(view: SnapshotView) -> str:
+def _proof(view: View) -> str:
     """Say where the heads are, and what the root over all present lines is."""
     present = view.snapshot.present
     return (
@@ -140,7 +142,7 @@ def _proof(view: SnapshotView) -> str:
     )
 
 
-def _item(flip: PickChange, view: SnapshotView) -> dict[str, Any]:
+def _item(flip: PickChange, view: View) -> dict[str, Any]:
     """A change as an item of a JSON Feed; its id follows from the poll that brought the change."""
     change = flip.change
     said = f' {change.model}\'s reason: "{change.reason}"' if change.reason else ""
@@ -160,3 +162,54 @@ def _item(flip: PickChange, view: SnapshotView) -> dict[str, Any]:
         "date_published": change.current_at,
         "tags": ["confirmed" if change.confirmed else "unconfirmed"],
     }
+
+
+@page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)
+def changes_atom(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Show the changes of all categories."""
+    return of_all(view)
+
+
+@resource("/feeds/changes.json", JSON_FEED)
+def changes_json(view: View, query: Query) -> bytes:  # noqa: ARG001
+    """Show the same as JSON Feed."""
+    return json_feed(view)
+
+
+def _category_json(view: View, query: OfCategory) -> str:
+    return view.at.category(query.slug)
+
+
+@page(
+    "/feeds/best/<slug>.atom",
+    "feed.atom.xml",
+    basis=of_category,
+    same=_category_json,
+    media_type=ATOM,
+)
+def category_atom(view: View, query: OfCategory) -> dict[str, Any]:
+    """Show the changes of one category."""
+    board = lookup.board(view, query.slug, lambda slug: view.at.feed("best", slug))
+    return of_category_(board, view)
+
+
+@page(
+    "/feeds/product/<slug>.atom",
+    "feed.atom.xml",
+    basis=of_product,
+    same=lambda view, query: view.at.product(query.slug),
+    media_type=ATOM,
+)
+def product_atom(view: View, query: OfProduct) -> dict[str, Any]:
+    """Show the #1s that a product won and lost."""
+    named = lookup.product(view, query.slug, lambda slug: view.at.feed("product", slug))
+    return of_product_(named, view)
+
+
+@page("/feeds/topics/<slug>.atom", "feed.atom.xml", media_type=ATOM)
+def topic_atom(view: View, query: OfSlug) -> dict[str, Any]:
+    """Show the changes of a topic's categories."""
+    return of_topic(lookup.topic(view, query.slug), view)
+
+
+ROUTES: tuple[Route, ...] = (changes_atom, changes_json, category_atom, product_atom, topic_atom)

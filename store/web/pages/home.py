@@ -1,23 +1,17 @@
 """What the home page shows: where assistants agree, where not, and what was found."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
+from store.rankings.leaderboards import Leaderboard
 from store.rankings.sentences import listed
-from store.web.pages.answer_box import level_in_words, squares_now
+from store.rankings.topics import RankedTopic
+from store.snapshot import Snapshot
+from store.web.pages.answer_box import Square, level_in_words, squares_now
 from store.web.pages.words import number_in_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.topics import RankedTopic
-    from store.snapshot import Snapshot
-    from store.web.pages.answer_box import Square
 
 RACES = 4
 TOPICS = 5

@@ -4,8 +4,6 @@ SVG neither wraps nor clips text, and fonts are not known: widths are generous e
 must not run over is also given its length.
 """
 
-from __future__ import annotations
-
 import unicodedata
 
 NARROW = frozenset("iljtfrI.,:;'|!()[]·- ")

@@ -1,7 +1,5 @@
 """Markdown in pages: an operator's as HTML, and text that means none."""
 
-from __future__ import annotations
-
 import re
 
 from markdown_it import MarkdownIt

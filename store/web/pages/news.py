@@ -1,21 +1,15 @@
 """What changed in a ranking since the day before that brought answers, as sentences."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.names import ProductId
+from store.rankings.products import ProductProfile
 from store.rankings.sentences import listed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.names import ProductId
-    from store.rankings.products import ProductProfile
-    from store.rankings.timelines import Day
+from store.rankings.timelines import Day
 
 
 class ChangedChoice(Struct, frozen=True):

@@ -1,25 +1,20 @@
 """Pictures that travel: badges, a ranking to embed, cards for links; each says how sure it is."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
+from store.rankings.products import ProductProfile
 from store.rankings.sentences import listed
 from store.rankings.timelines import places
 from store.web.certainty_view import CertaintyView
 from store.web.pages.answer_box import level_in_words
 from store.web.pages.lettering import fitted, lines, width
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.products import ProductProfile
-    from store.web.resources import CategoryVerdict
-    from store.web.snapshot_view import SnapshotView
+from store.web.shapes import CategoryVerdict
+from store.web.view import View
 
 SVG = "image/svg+xml"
 PNG = "image/png"
@@ -52,7 +47,7 @@ _PROBE = (
 )
 
 
-def badge(board: Leaderboard, product: ProductProfile, view: SnapshotView) -> dict[str, Any]:
+def badge(board: Leaderboard, product: ProductProfile, view: View) -> dict[str, Any]:
     """What a badge says, in the words of the shields.io endpoint schema."""
     sample = "sample: " if view.site.sample else ""
     level = board.certainty.level
@@ -76,7 +71,7 @@ def badge(board: Leaderboard, product: ProductProfile, view: SnapshotView) -> di
     }
 
 
-def drawn_badge(board: Leaderboard, product: ProductProfile, view: SnapshotView) -> dict[str, Any]:
+def drawn_badge(board: Leaderboard, product: ProductProfile, view: View) -> dict[str, Any]:
     """A badge with the widths of its two halves, in pixels."""
     said = badge(board, product, view)
     label, message = (round(width(said[part], BADGE_TEXT)) for part in ("label", "message"))
@@ -84,7 +79,7 @@ def drawn_badge(board: Leaderboard, product: ProductProfile, view: SnapshotView)
     return {"badge": said, "label": label, "message": message, "alt": alt}
 
 
-def ranking(board: Leaderboard, verdict: CategoryVerdict, view: SnapshotView) -> dict[str, Any]:
+def ranking(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str, Any]:
     """The first places of a ranking as a picture with its source."""
     room, best = EMBEDDED_WIDTH - 40, places(board.entries)
     most = PLACES * len(board.counted)
@@ -114,7 +109,7 @@ def ranking(board: Leaderboard, verdict: CategoryVerdict, view: SnapshotView) ->
     }
 
 
-def embedding(board: Leaderboard, view: SnapshotView) -> dict[str, Any]:
+def embedding(board: Leaderboard, view: View) -> dict[str, Any]:
     """What somebody needs who puts a ranking's picture into a page: size, and a text instead."""
     shown, best = board.entries[:SHOWN], places(board.entries)
     names = ", ".join(f"#{best[e.product]} {view.snapshot.products[e.product].name}" for e in shown)
@@ -125,7 +120,7 @@ def embedding(board: Leaderboard, view: SnapshotView) -> dict[str, Any]:
     }
 
 
-def card(board: Leaderboard, verdict: CategoryVerdict, view: SnapshotView) -> dict[str, Any]:
+def card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str, Any]:
     """The card of a verdict; every line fits."""
     room = CARD[0] - 120
     names = listed([view.snapshot.products[product].name for product in board.firsts])

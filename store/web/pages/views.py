@@ -1,357 +1,336 @@
-"""The resolvers of pages and feeds: each finds its part of the snapshot and how to show it."""
-
-from __future__ import annotations
+"""Pages, feeds and crawlers' files: one function for each address."""
 
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from typing import Any
 
 import msgspec
-from flask import Blueprint, request
 
-from store.rankings.names import slug as slug_of
-from store.web import as_of, resolution
-from store.web import resources as wire
-from store.web.addresses import compare_path, topic_path
-from store.web.cache import EncodedBody
-from store.web.http_responses import FOR_GOOD
+from store.rankings.leaderboards import Leaderboard
+from store.web import api, as_of, descriptions, lookup
+from store.web.answers import FOR_GOOD, Body, Route
+from store.web.errors import ParameterError, Refused
 from store.web.pages import (
     assistants,
     citations,
     comparisons,
     contexts,
-    data,
     differences,
     discovery,
     docs,
-    feeds,
+    evidence,
 )
-from store.web.pages.chart_data import ChartData
-from store.web.pages.drawing import VERDICTS, Drawing
-from store.web.pages.evidence import Evidence
-from store.web.pages.making import PageMaker, small
-from store.web.pages.rendering import HTML, MEDIA_TYPES, PageRenderer, page_link, version
-from store.web.parameters import Parameters, alone, asked_day, asked_days, checked_slug
-from store.web.resolution import JSON, Absent, Moved, Resolved, Resource
+from store.web.pages.routes import newest, of_category, of_product, page, resource
+from store.web.queries import (
+    HITS,
+    AsOf,
+    Day,
+    OfCategory,
+    OfProduct,
+    OfSlug,
+    Query,
+    Search,
+    Text,
+    Words,
+)
+from store.web.rendering import MEDIA_TYPES, assets, version
 from store.web.search_view import search_results
+from store.web.view import View
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from store.web.api_docs import ApiDocs
-    from store.web.responding import Responder
-    from store.web.snapshot_view import SnapshotView
-
-ATOM = "application/atom+xml; charset=utf-8"
-JSON_FEED = "application/feed+json"
+JSON = "application/json"
 LINK_SET = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 XML = "application/xml; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
-
-API_CATALOG, ROBOTS = ".well-known/api-catalog", "robots.txt"
-WITHOUT_HISTORY = (f"/{API_CATALOG}", f"/{ROBOTS}", "/static/<name>")
-"""Rules of what says nothing that follows from history."""
-
-_RECORDS = msgspec.json.Decoder(wire.ProductRecord)
-_LABS = msgspec.json.Decoder(wire.Labs)
-_MENTIONS = msgspec.json.Decoder(wire.MentionList)
-_DOCUMENTS = msgspec.json.Decoder(dict[str, Any])
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
 
-class Pages(PageMaker):
-    """Every page, feed and crawler's file."""
+class MaybeSearch(Query, frozen=True, kw_only=True):
+    """A search, or everything."""
 
-    def __init__(self, responder: Responder, renderer: PageRenderer, api_docs: ApiDocs) -> None:
-        super().__init__(responder, renderer)
-        self._api_docs = api_docs
-        self._data = data.DataFiles(responder.store.directory)
-
-    def blueprint(self) -> Blueprint:
-        """Every rule with its resolver; what does not follow from history needs none."""
-        blueprint = Blueprint("pages", __name__)
-        resolvers: tuple[tuple[str, Callable[..., Resolved]], ...] = (
-            *self._over_all(),
-            *Drawing(self.responder, self.renderer).rules(),
-            *ChartData(self.responder, self.renderer).rules(),
-            ("/search", self.search),
-            small("search/suggest", _suggestions, JSON),
-            ("/best/<slug>", self.category),
-            ("/best/<slug>/changes", self.differences),
-            ("/product/<slug>", self.product),
-            ("/product/<slug>/polls", self.polls),
-            ("/labs/<slug>", self.experiment),
-            ("/topics/<slug>", self.topic),
-            ("/models/<slug>", self.model),
-            ("/compare", self.compare),
-            ("/data", self.data),
-            small(API_CATALOG, discovery.api_catalog, LINK_SET),
-            small("feeds/changes.json", feeds.json_feed, JSON_FEED),
-            ("/feeds/best/<slug>.atom", self.category_atom),
-            ("/feeds/product/<slug>.atom", self.product_atom),
-            ("/feeds/topics/<slug>.atom", self.topic_atom),
-            ("/static/<name>", self.asset),
-        )
-        for rule, resolve in resolvers:
-            name, needs_history = rule.replace(".", "_"), rule not in WITHOUT_HISTORY
-            self.responder.add(blueprint, rule, name, resolve, needs_history=needs_history)
-        blueprint.add_url_rule("/data/<path:name>", "data_file", self._data.send)
-        return blueprint
-
-    def search(self, view: SnapshotView) -> Resolved:
-        """``/search``: what fits ``q``; without it, every category."""
-        if not request.args.get("q", "").strip():
-            shown = partial(contexts.categories, view)
-            return self.page(view, "search", "categories.html", shown, same="categories.json")
-        query = alone(request.args, Parameters.query)
-
-        def make() -> EncodedBody:
-            hits = view.search(query)
-            results, pair = search_results(query, hits, view), comparisons.asked_in(query, view)
-            body = self.renderer.render("search.html", view, results=results, pair=pair)
-            return EncodedBody(body, is_final=hits.is_final)
-
-        path = f"search?edition={view.edition}&q={query}"
-        link = page_link(view, f"api/v1/search?{urlencode({'q': query})}")
-        return Resource(path, view.snapshot.generations.summary, make, HTML, link)
-
-    def category(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/best/<slug>``: the verdict, how sure it is, and where it comes from."""
-        snapshot, store = view.snapshot, self.responder.store
-        day = asked_day(request.args) if request.query_string else None
-        current = snapshot.leaderboards.get(slug)
-        if current is None:
-            address = partial(view.at.category_page, as_of=day)
-            return resolution.no_category(checked_slug(slug), view, address)
-        found = resolution.verdict_as_of(current, day, view, store.lines)
-        if isinstance(found, Absent):
-            return found
-        newest = as_of.newest_day(snapshot, slug)
-        cited = day or as_of.cited_day(snapshot, slug)
-        final = as_of.is_final(snapshot, cited)
-        is_old = not day and as_of.is_old(current, newest, view.site.stale_after_days)
-        behind = newest if is_old else None
-
-        def context() -> dict[str, Any]:
-            verdict = self.decoded(found, VERDICTS)
-            board = (day and as_of.leaderboard(snapshot, slug, day, store.lines)) or current
-            days = Evidence(store, snapshot).days(slug, day)
-            return {
-                **contexts.category(board, verdict, days, view),
-                "citation": citations.citation(verdict, cited, view, final=final),
-                "behind": behind,
-            }
-
-        # Not by the newest day itself: its first poll would make every page anew, 10 s of CPU.
-        path = f"best/{slug}?asOf={day or ''}&cited={cited}&behind={behind or ''}"
-        return self.page(view, path, "category.html", context, about=found)
-
-    def differences(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/best/<slug>/changes``: what differs between two days of a category."""
-        snapshot, store = view.snapshot, self.responder.store
-        days = asked_days(request.args, slug, snapshot)
-        current = snapshot.leaderboards.get(slug)
-        if current is None:
-            address = partial(view.at.differences_page, **days)
-            return resolution.no_category(checked_slug(slug), view, address)
-        first = as_of.first_day(snapshot, slug)
-        early = min(days.values(), default=first)
-        if early < first:
-            return resolution.before_the_first(slug, early, first)
-
-        def context() -> dict[str, Any]:
-            start, end = days.get("from"), days.get("to")
-            compared = differences.between(snapshot, slug, start, end, store.lines)
-            last = max(current.updated, compared.end if compared else first)
-            return {"board": current, "compared": compared, "first": first, "last": last}
-
-        path = f"best/{slug}/changes?{urlencode(days)}"
-        about = resolution.verdict(current, view)
-        return self.page(view, path, "differences.html", context, about=about)
-
-    def product(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/product/<slug>``: a product on every leaderboard."""
-        product = view.snapshot.product(slug)
-        if product is None:
-            return resolution.no_product(checked_slug(slug), view, view.at.product_page)
-        found = resolution.record(product, view)
-
-        def context() -> dict[str, Any]:
-            record = self.decoded(found, _RECORDS)
-            mentions = Evidence(self.responder.store, view.snapshot).mentions(product)
-            return contexts.product(product, record, mentions, view)
-
-        return self.page(view, f"product/{slug}", "product.html", context, about=found)
-
-    def polls(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/product/<slug>/polls``: the newest polls that named a product."""
-        product = view.snapshot.product(slug)
-        if product is None:
-            return resolution.no_product(checked_slug(slug), view, view.at.evidence_page)
-        evidence = Evidence(self.responder.store, view.snapshot)
-
-        def context() -> dict[str, Any]:
-            return {"product": product, "namings": evidence.product_mentions(product)}
-
-        found = resolution.record(product, view)
-        return self.page(view, f"product/{slug}/polls", "evidence.html", context, about=found)
-
-    def experiment(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/labs/<slug>``: the write-up of an experiment."""
-        experiments = self._labs(view).experiments
-        found = next((e for e in experiments if e.slug == checked_slug(slug)), None)
-        if found is None:
-            return resolution.absent_experiment(slug, view)
-        shown = partial(contexts.experiment, found, view)
-        return self.page(view, f"labs/{slug}", "experiment.html", shown, same="labs.json")
-
-    def topic(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/topics/<slug>``: the categories of a topic, part by part."""
-        found = view.snapshot.summary.topic(checked_slug(slug))
-        if found is None:
-            return _no_topic(slug)
-        shown = partial(contexts.topic, found, view.snapshot)
-        return self.page(view, f"topics/{slug}", "topic.html", shown, same=topic_path(slug))
-
-    def model(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/models/<slug>``: what an assistant recommends, how steadily, how often it fails."""
-        model = view.snapshot.summary.model_slugs.get(checked_slug(slug))
-        if model is None:
-            return _no_model(slug, view)
-        shown = partial(assistants.assistant, model, slug, view)
-        return self.page(view, f"models/{slug}", "model.html", shown)
-
-    def compare(self, view: SnapshotView) -> Resolved:
-        """``/compare``: two products, or two assistants; without both, a form to choose them."""
-        asked = alone(request.args, lambda given: (given.name("a"), given.name("b")))
-        one, other = (comparisons.side(each, view) for each in asked)
-        if one.product and other.product and one.product is not other.product:
-            shown = partial(comparisons.products, one.product, other.product, view)
-        elif one.model and other.model and one.model != other.model:
-            shown = partial(comparisons.models, one.model, other.model, view)
-        else:
-            shown = partial(comparisons.choice, one, other, view)
-        page = self.page(view, compare_path(*asked), "compare.html", shown)
-        return msgspec.structs.replace(page, generation=view.snapshot.generations.newest)
-
-    def data(self, view: SnapshotView) -> Resource:
-        """``/data``: the dataset, how to load it, and the proof over it."""
-        known = self._data.published()
-        shown = partial(data.context, known, view)
-        return self.page(view, f"data?{known.signatures}", "data.html", shown)
-
-    def changes(self, view: SnapshotView) -> Resource:
-        """``/changes``: the newest flips of a #1, or those ``since`` a day."""
-        since = alone(request.args, lambda given: given.day("since"))
-        path = f"changes?since={since}" if since else "changes"
-        shown = partial(contexts.changes, view, since)
-        return self.page(view, path, "changes.html", shown, same="changes.json")
-
-    def category_atom(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/feeds/best/<slug>.atom``: the changes of one category."""
-        board = view.snapshot.leaderboards.get(slug)
-        if board is None:
-            return resolution.no_category(checked_slug(slug), view, partial(view.at.feed, "best"))
-        path, shown = f"feeds/best/{slug}.atom", partial(feeds.of_category, board, view)
-        about = resolution.verdict(board, view)
-        return self.page(view, path, "feed.atom.xml", shown, about=about, media_type=ATOM)
-
-    def product_atom(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/feeds/product/<slug>.atom``: the #1s that a product won and lost."""
-        product = view.snapshot.product(slug)
-        if product is None:
-            return resolution.no_product(checked_slug(slug), view, partial(view.at.feed, "product"))
-        path, shown = f"feeds/product/{slug}.atom", partial(feeds.of_product, product, view)
-        about = resolution.record(product, view)
-        return self.page(view, path, "feed.atom.xml", shown, about=about, media_type=ATOM)
-
-    def topic_atom(self, view: SnapshotView, slug: str) -> Resolved:
-        """``/feeds/topics/<slug>.atom``: the changes of a topic's categories."""
-        topic = view.snapshot.summary.topic(checked_slug(slug))
-        if topic is None:
-            return _no_topic(slug)
-        path, shown = f"feeds/topics/{slug}.atom", partial(feeds.of_topic, topic, view)
-        return self.page(view, path, "feed.atom.xml", shown, media_type=ATOM)
-
-    def asset(self, view: SnapshotView, name: str) -> Resolved:  # noqa: ARG002 - it never changes
-        """``/static/<name>``: the style sheet, the script, the icon."""
-        found = self.renderer.assets.get(name)
-        if found is None:
-            return Absent.because(HTTPStatus.NOT_FOUND, "There is no such file.")
-        media_type = MEDIA_TYPES[Path(name).suffix]
-        named = Resource(f"static/{name}", None, lambda: found, media_type, link="")
-        if request.args.get("v") == version(found):
-            return msgspec.structs.replace(named, cache_control=FOR_GOOD)
-        return named
-
-    def _labs(self, view: SnapshotView) -> wire.Labs:
-        return self.decoded(resolution.document("labs.json", view), _LABS)
-
-    def _mentions(self, view: SnapshotView) -> dict[str, Any]:
-        document = resolution.document("mentions.json", view)
-        return {"mentions": self.decoded(document, _MENTIONS)}
-
-    def _described(self, view: SnapshotView) -> dict[str, Any]:
-        """The API, from its own description."""
-        document = self.decoded(self._api_docs.openapi_document(view), _DOCUMENTS)
-        return {"document": document, "endpoints": list(docs.endpoints(document))}
-
-    def _over_all(self) -> tuple[tuple[str, Callable[[SnapshotView], Resource]], ...]:
-        """The rules of pages over everything, with their resolvers."""
-        return (
-            self.general("", "home.html", contexts.home),
-            ("/changes", self.changes),
-            self.general("topics", "topics.html", same="topics.json"),
-            self.general("models", "models.html", assistants.overview),
-            self.general("mentions", "mentions.html", self._mentions, "mentions.json"),
-            self.general("labs", "labs.html", lambda view: {"labs": self._labs(view)}, "labs.json"),
-            self.general("methodology", "methodology.html", contexts.methodology),
-            self.general("docs", "docs.html", self._described, "openapi.json"),
-            self.general("llms.txt", "llms.txt", media_type=TEXT),
-            self.general(ROBOTS, "robots.txt", media_type=TEXT),
-            self.general(
-                "sitemap.xml",
-                "sitemap.xml",
-                lambda view: {"places": discovery.site_map(self._labs(view), view)},
-                media_type=XML,
-            ),
-            self.general("feeds/changes.atom", "feed.atom.xml", feeds.of_all, media_type=ATOM),
-        )
+    q: Text | None = None
 
 
-def _suggestions(view: SnapshotView) -> bytes:
-    """``/search/suggest``: titles and paths for what is being typed."""
-    snapshot, query = view.snapshot, alone(request.args, Parameters.query)
-    hits = snapshot.summary.index.complete(query)
-    leaderboards = (snapshot.leaderboards.get(hit.slug) for hit in hits.categories)
+class FromTo(OfCategory, frozen=True, kw_only=True):
+    """A category on two days."""
+
+    from_: Day | None = msgspec.field(default=None, name="from")
+    to: Day | None = None
+
+
+class Since(Query, frozen=True, kw_only=True):
+    """What is new since a day."""
+
+    since: Day | None = None
+
+
+class Pair(Query, frozen=True, kw_only=True):
+    """Two products, or two assistants."""
+
+    a: Words = ""
+    b: Words = ""
+
+
+class Asset(Query, frozen=True, kw_only=True):
+    """A file of the static folder, in a version if given."""
+
+    name: str
+    v: str = ""
+
+
+@page("/", "home.html")
+def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Show what is new, what is named most, where assistants agree and where not."""
+    return contexts.home(view)
+
+
+@page("/changes", "changes.html", same=lambda view, _: view.at.changes())
+def changes(view: View, query: Since) -> dict[str, Any]:
+    """Show the newest flips of a #1, or those since a day."""
+    return contexts.changes(view, query.since)
+
+
+@page("/topics", "topics.html", same=lambda view, _: view.at.api("topics.json"))
+def topics(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Show all topics."""
+    return {}
+
+
+@page("/models", "models.html")
+def models(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Show all assistants."""
+    return assistants.overview(view)
+
+
+@page("/mentions", "mentions.html", same=lambda view, _: view.at.api("mentions.json"))
+def mentions(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Show the products that are named most."""
+    return {"mentions": view.mention_list()}
+
+
+@page("/labs", "labs.html", same=lambda view, _: view.at.api("labs.json"))
+def labs(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Show all experiments."""
+    return {"labs": view.labs()}
+
+
+@page("/methodology", "methodology.html")
+def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Show how the figures are made."""
+    return contexts.methodology(view)
+
+
+@page("/docs", "docs.html", basis=newest, same=lambda view, _: view.at.api("openapi.json"))
+def documentation(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Show the API, from its own description."""
+    document = descriptions.get_openapi(view, Query())
+    return {"document": document, "endpoints": list(docs.endpoints(document))}
+
+
+@page("/llms.txt", "llms.txt", media_type=TEXT)
+def llms_text(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Say to a language model what is here."""
+    return {}
+
+
+@page("/robots.txt", "robots.txt", media_type=TEXT, needs_history=False)
+def robots(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Tell crawlers where the site map is."""
+    return {}
+
+
+@page("/sitemap.xml", "sitemap.xml", media_type=XML)
+def site_map(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """List every page worth finding."""
+    return {"places": discovery.site_map(view)}
+
+
+@resource("/.well-known/api-catalog", LINK_SET, basis=newest, needs_history=False)
+def api_catalog(view: View, query: Query) -> bytes:  # noqa: ARG001
+    """Return the API catalog."""
+    return discovery.api_catalog(view)
+
+
+@resource("/search/suggest", JSON, basis=newest)
+def suggest(view: View, query: Search) -> bytes:
+    """Return titles and paths for what is being typed."""
+    snapshot = view.snapshot
+    hits = snapshot.summary.index.complete(query.q)
+    boards = (snapshot.leaderboards.get(hit.slug) for hit in hits.categories)
     products = (snapshot.product(hit.slug) for hit in hits.brands)
-    pair = comparisons.asked_in(query, view)
-    found = [
+    pair = comparisons.pair_in(query.q, view)
+    suggestions = [
         *([(f"Compare {pair[0]} and {pair[1]}", pair[2])] if pair else []),
-        *[(b.category.title, f"best/{b.slug}") for b in leaderboards if b][: SUGGESTED[0]],
+        *[(b.category.title, f"best/{b.slug}") for b in boards if b][: SUGGESTED[0]],
         *[(p.name, f"product/{p.slug}") for p in products if p][: SUGGESTED[1]],
     ]
-    return msgspec.json.encode([{"title": title, "path": path} for title, path in found])
+    return msgspec.json.encode([{"title": title, "path": path} for title, path in suggestions])
 
 
-def _no_topic(slug: str) -> Absent:
-    """That there is no such topic."""
-    why = f'There is no topic with the slug "{slug}". /topics lists them all.'
-    return Absent.because(HTTPStatus.NOT_FOUND, why)
+def _same_search(view: View, query: MaybeSearch) -> str:
+    return view.at.search(query.q) if query.q else view.at.api("categories.json")
 
 
-def _no_model(slug: str, view: SnapshotView) -> Absent | Moved:
-    """Where a slug leads that no configured assistant has: to its new one, or nowhere."""
-    for former, model in view.snapshot.catalogue.former_names.items():
-        if slug_of(former) == slug:
-            slugs = {name: own for own, name in view.snapshot.summary.model_slugs.items()}
-            return Moved(view.at.model_page(slugs[model]))
-    retired = next((m for m in view.snapshot.summary.retired if slug_of(m) == slug), None)
-    if retired:
-        why = f"{retired} is not asked any more: its polls stay in the history, and count nowhere."
-        return Absent.because(HTTPStatus.GONE, why)
-    why = f'There is no assistant with the slug "{slug}". /models lists them all.'
-    return Absent.because(HTTPStatus.NOT_FOUND, why)
+@page("/search", "search.html", basis=api.of_search, same=_same_search)
+def search(view: View, query: MaybeSearch) -> dict[str, Any]:
+    """Show what fits a query; without one, every category."""
+    if query.q is None:
+        return {"template": "categories.html", **contexts.categories(view)}
+    hits = view.search(query.q, HITS)
+    results = search_results(query.q, hits, view)
+    pair = comparisons.pair_in(query.q, view)
+    return {"results": results, "pair": pair, "is_final": hits.is_final}
+
+
+def _of_cited(view: View, slug: str) -> tuple[Any, ...]:
+    """Return the basis of a category's page: also the day to cite, and whether it is old.
+
+    Not the newest day itself: its first poll would make every page anew, 10 s of CPU.
+    """
+    board = view.snapshot.leaderboards.get(slug)
+    if board is None:
+        return (of_category(view, slug),)
+    cited = as_of.cited_day(view.snapshot, slug)
+    return of_category(view, slug), cited, _behind(view, board), view.snapshot.ledger.closed
+
+
+def _behind(view: View, board: Leaderboard) -> str | None:
+    """Return the newest day of the site, if a category's newest answer is far older."""
+    newest_day = as_of.newest_day(view.snapshot, board.slug)
+    is_old = as_of.is_old(board, newest_day, view.site.stale_after_days)
+    return newest_day if is_old else None
+
+
+@page(
+    "/best/<slug>",
+    "category.html",
+    basis=_of_cited,
+    same=lambda view, query: view.at.category(query.slug, query.as_of),
+)
+def category(view: View, query: AsOf) -> dict[str, Any]:
+    """Show a verdict, how sure it is, and where it comes from."""
+    day, slug = query.as_of, query.slug
+    current = lookup.board(view, slug, partial(view.at.category_page, as_of=day))
+    board = api.board_of_day(view, current, day)
+    verdict = view.category_verdict(board, day)
+    cited = day or as_of.cited_day(view.snapshot, slug)
+    final = as_of.is_final(view.snapshot, cited)
+    return {
+        **contexts.category(board, verdict, evidence.days(view, slug, day), view),
+        "citation": citations.citation(verdict, cited, view, final=final),
+        "behind": None if day else _behind(view, current),
+    }
+
+
+@page(
+    "/best/<slug>/changes",
+    "differences.html",
+    basis=newest,
+    same=lambda view, query: view.at.category(query.slug),
+)
+def category_changes(view: View, query: FromTo) -> dict[str, Any]:
+    """Show what differs between two days of a category."""
+    snapshot, slug = view.snapshot, query.slug
+    days = _days(view, query)
+    current = lookup.board(view, slug, partial(view.at.differences_page, **days))
+    first = as_of.first_day(snapshot, slug)
+    if days:
+        lookup.check_first(view, current, min(days.values()))
+    compared = differences.between(snapshot, slug, days.get("from"), days.get("to"), view.lines)
+    last = max(current.updated, compared.end if compared else first)
+    return {"board": current, "compared": compared, "first": first, "last": last}
+
+
+def _days(view: View, query: FromTo) -> dict[str, str]:
+    """Return the days that are compared, those given; the later one may be left out.
+
+    Raises:
+        Refused: they are not in this order.
+    """
+    given = {"from": query.from_, "to": query.to}
+    days = {name: day for name, day in given.items() if day is not None}
+    if "from" not in days:
+        return days
+    end = days.setdefault("to", as_of.newest_day(view.snapshot, query.slug))
+    if days["from"] >= end:
+        why = f"must be a day before {end}, the day to compare with."
+        raise Refused.parameters([ParameterError(parameter="from", detail=why)])
+    return days
+
+
+@page(
+    "/product/<slug>",
+    "product.html",
+    basis=of_product,
+    same=lambda view, query: view.at.product(query.slug),
+)
+def product(view: View, query: OfProduct) -> dict[str, Any]:
+    """Show a product on every leaderboard."""
+    named = lookup.product(view, query.slug, view.at.product_page)
+    record = view.product_record(named)
+    return contexts.product(named, record, evidence.mentions(view, named), view)
+
+
+@page(
+    "/product/<slug>/polls",
+    "evidence.html",
+    basis=of_product,
+    same=lambda view, query: view.at.product(query.slug),
+)
+def product_polls(view: View, query: OfProduct) -> dict[str, Any]:
+    """Show the newest polls that named a product."""
+    named = lookup.product(view, query.slug, view.at.evidence_page)
+    return {"product": named, "namings": evidence.product_mentions(view, named)}
+
+
+@page("/labs/<slug>", "experiment.html", same=lambda view, _: view.at.api("labs.json"))
+def experiment(view: View, query: OfSlug) -> dict[str, Any]:
+    """Show the write-up of an experiment."""
+    experiments = view.labs().experiments
+    found = next((each for each in experiments if each.slug == query.slug), None)
+    if found is None:
+        raise lookup.no_experiment(view, query.slug)
+    return contexts.experiment(found, view)
+
+
+@page("/topics/<slug>", "topic.html", same=lambda view, query: view.at.topic(query.slug))
+def topic(view: View, query: OfSlug) -> dict[str, Any]:
+    """Show the categories of a topic, part by part."""
+    return contexts.topic(lookup.topic(view, query.slug), view.snapshot)
+
+
+@page("/models/<slug>", "model.html")
+def model(view: View, query: OfSlug) -> dict[str, Any]:
+    """Show what an assistant recommends, how steadily, and how often it fails."""
+    return assistants.assistant(lookup.model(view, query.slug), query.slug, view)
+
+
+@page("/compare", "compare.html", basis=newest)
+def compare(view: View, query: Pair) -> dict[str, Any]:
+    """Compare two products, or two assistants; without both, show a form to choose them."""
+    one, other = comparisons.side(query.a, view), comparisons.side(query.b, view)
+    if one.product and other.product and one.product is not other.product:
+        return comparisons.products(one.product, other.product, view)
+    if one.model and other.model and one.model != other.model:
+        return comparisons.models(one.model, other.model, view)
+    return comparisons.choice(one, other, view)
+
+
+@resource("/static/<name>", "", basis=lambda view, name: name, needs_history=False)  # noqa: ARG005
+def asset(view: View, query: Asset) -> Body:  # noqa: ARG001
+    """Return the style sheet, the script or the icon."""
+    content = assets().get(query.name)
+    if content is None:
+        raise Refused("not-found", "There is no such file.")
+    headers = {"Content-Type": MEDIA_TYPES[Path(query.name).suffix]}
+    if query.v == version(query.name):
+        headers["Cache-Control"] = FOR_GOOD
+    return Body(content, headers)
+
+
+ROUTES: tuple[Route, ...] = (
+    home, changes, topics, models, mentions, labs, methodology, documentation, llms_text, robots,
+    site_map, api_catalog, suggest, search, category, category_changes, product, product_polls,
+    experiment, topic, model, compare, asset,
+)  # fmt: skip
+"""Every page but feeds, pictures, tables and the dataset."""

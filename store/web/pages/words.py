@@ -1,7 +1,5 @@
 """Days and small numbers as readers say them."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]

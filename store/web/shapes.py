@@ -4,15 +4,15 @@ Names and types of published fields never change; objects may gain fields (store
 Answers).
 """
 
-from __future__ import annotations
+from typing import Annotated, Literal
 
-from typing import Annotated
-
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from store.rankings.agreement import Label
 from store.rankings.certainty import Level
 from store.rankings.mentions import Direction
+from store.records import FailureKind
+from store.search import Label as MatchLabel
 
 Date = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="UTC date, YYYY-MM-DD.")]
 TIME_PATTERN = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
@@ -399,32 +399,201 @@ class Labs(JsonObject, frozen=True, kw_only=True):
     experiments: list[LabsExperiment]
 
 
-class ParameterError(JsonObject, frozen=True, kw_only=True):
-    """What is wrong with one parameter."""
+class Root(JsonObject, frozen=True, kw_only=True):
+    """Where to begin."""
 
-    parameter: str
-    detail: str
+    name: Annotated[str, Meta(description="The service's name.")]
+    version: Annotated[str, Meta(description="Of this description of the API.")]
+    last_poll: Annotated[Time | None, Meta(description="Time of the newest poll.")]
+    licence: Annotated[str, Meta(description="The data's licence.")]
+    sample: Annotated[bool, Meta(description="Whether this is made-up data.")]
+    docs: Annotated[Page, Meta(description="The documentation, for people.")]
+    mcp: Annotated[Page, Meta(description="The same over MCP.")]
+    endpoints: Annotated[
+        dict[str, str], Meta(description="Addresses by operation id, as URI templates.")
+    ]
 
 
-class Suggestion(JsonObject, frozen=True, kw_only=True):
-    """What may have been meant."""
+class PollPick(JsonObject, frozen=True, kw_only=True):
+    """A place in a polled answer, as the model wrote it."""
+
+    rank: int
+    product: str
+    domain: str | None
+    reason: str | None
+    fixes: list[str]
+
+
+class PollMiss(JsonObject, frozen=True, kw_only=True):
+    """A near miss in a polled answer."""
+
+    product: str
+    reason: str | None
+
+
+class PollUsage(JsonObject, frozen=True, kw_only=True):
+    """What a poll cost."""
+
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+class PollRecord(JsonObject, frozen=True, kw_only=True):
+    """One poll: a line of the history file, as it stands there."""
+
+    v: Literal[1]
+    id: Annotated[
+        str,
+        Meta(
+            pattern="^[0-9a-f]{16}$",
+            description=(
+                "First 16 hex digits of the SHA-256 over the record's own bytes without its "
+                "members id and crc."
+            ),
+        ),
+    ]
+    slug: str
+    model: str
+    polled_at: Time
+    question: str
+    pick: Annotated[str | None, Meta(description="The #1 as the model wrote it; null if failed.")]
+    ranking: list[PollPick]
+    reason: Annotated[str | None, Meta(description="Verbatim reason for the pick.")]
+    missed: list[PollMiss]
+    caveat: str | None
+    error: Annotated[str | None, Meta(description="Why a failed poll failed.")]
+    failure: FailureKind | None
+    notes: Annotated[list[str], Meta(description="What was mended when the answer was read.")]
+    served_model: str | None
+    request_id: str | None
+    web_search: bool
+    usage: PollUsage | None
+    latency_ms: int | None
+    cooldown_until: (
+        Annotated[
+            str,
+            Meta(
+                pattern=TIME_PATTERN,
+                description="Present if the model is left alone until this time.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    withheld: Annotated[
+        bool | UnsetType, Meta(description="Present and true when the texts are not shown.")
+    ] = UNSET
+    crc: Annotated[str, Meta(description="CRC-32 of the line without this member, in hex.")]
+
+
+class PollHistory(JsonObject, frozen=True, kw_only=True):
+    """The newest polls of a category."""
+
+    slug: str
+    model: str | None
+    total: int
+    next_before: str | None
+    polls: list[PollRecord]
+
+
+class CategoryPage(JsonObject, frozen=True, kw_only=True):
+    """A part of the list of ranked categories."""
+
+    total: int
+    next_offset: int | None
+    categories: list[CategoryItem]
+
+
+Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches, from 0 to 1.")]
+
+
+Match = Annotated[
+    MatchLabel,
+    Meta(
+        description="How sure the hit is: exact or likely may be acted on, related is worth asking "
+        "back. Of first hits on 243 queries that nobody had searched for before, 53 of 53 called "
+        "exact and 44 of 46 called likely were right; see the methodology page."
+    ),
+]
+
+
+class TopEntry(JsonObject, frozen=True, kw_only=True):
+    """One of the first five places of a category."""
+
+    rank: int
+    product: str
+    slug: str
+    score: float
+
+
+class CategoryHit(JsonObject, frozen=True, kw_only=True):
+    """A category that fits a search."""
 
     slug: str
     title: str
+    question: str
+    verdict: Verdict | None
+    updated: Date
+    page: Page
+    api: Api
+    score: Score
+    level: CertaintyLevel
+    level_sentence: LevelSentence
+    match: Match
+    top: list[TopEntry]
+
+
+class RankedIn(JsonObject, frozen=True, kw_only=True):
+    """A leaderboard on which a brand appears."""
+
+    slug: str
+    title: str
+    rank: int
+    of: int
     api: Api
 
 
-class ProblemDetails(JsonObject, frozen=True, kw_only=True, omit_defaults=True):
-    """A problem detail of RFC 9457."""
+class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
+    """A product that fits a search."""
 
-    type: str
+    slug: str
+    name: str
+    domain: str | None
+    verdict: Verdict | None
+    best_rank: int
+    page: Page
+    api: Api
+    score: Score
+    match: Match
+    ranked_in: Annotated[
+        list[RankedIn],
+        Meta(description="Its leaderboards, best rank first; MCP lists the first five."),
+    ]
+    ranked_in_count: Annotated[int, Meta(ge=0, description="Number of leaderboards it is on.")]
+
+
+class RelatedCategory(JsonObject, frozen=True, kw_only=True):
+    """A category close in meaning to a search that nothing surely fits."""
+
+    slug: str
     title: str
-    status: int
-    detail: str
-    instance: str
-    errors: Annotated[
-        list[ParameterError] | None, Meta(description="Which parameters are wrong, and how.")
-    ] = None
-    suggestions: Annotated[
-        list[Suggestion] | None, Meta(description="The closest slugs to an unknown one.")
-    ] = None
+    question: str
+    page: Page
+    api: Api
+
+
+class SearchResults(JsonObject, frozen=True, kw_only=True):
+    """What fits a search, best match first; every list may be empty."""
+
+    query: str
+    categories: list[CategoryHit]
+    brands: list[BrandHit]
+    related: Annotated[
+        list[RelatedCategory],
+        Meta(
+            max_length=5,
+            description="Where nothing is exact or likely: the categories closest in meaning that "
+            "are not among the hits. What a person may have meant; ask back before using one. A "
+            "sentence model may have ordered them and the hits; while it is busy words alone do.",
+        ),
+    ]

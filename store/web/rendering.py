@@ -1,30 +1,26 @@
 """Rendering: templates and assets, what every page is given, and text made safe."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from store.records import DOMAIN_PATTERN
-from store.web.cache import EncodedBody
 from store.web.pages.answer_box import level_in_words, speaker
 from store.web.pages.words import day_in_words, number_in_words
+from store.web.view import View
 
-if TYPE_CHECKING:
-    from store.web.snapshot_view import SnapshotView
-
-STATIC = Path(__file__).parents[1] / "static"
+STATIC = Path(__file__).parent / "static"
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-TEMPLATES = Path(__file__).parents[3] / "templates"
+TEMPLATES = Path(__file__).parents[2] / "templates"
 
 _DOMAIN = re.compile(DOMAIN_PATTERN)
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
@@ -34,55 +30,43 @@ _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufff
 HTML = "text/html; charset=utf-8"
 
 
-def read_assets() -> dict[str, EncodedBody]:
-    """Every file of the static directory, by name."""
-    return {
-        path.name: EncodedBody(path.read_bytes())
-        for path in sorted(STATIC.iterdir())
-        if path.suffix in MEDIA_TYPES
-    }
+@cache
+def assets() -> dict[str, bytes]:
+    """Return every file of the static directory, by name."""
+    files = sorted(path for path in STATIC.iterdir() if path.suffix in MEDIA_TYPES)
+    return {path.name: path.read_bytes() for path in files}
 
 
-def version(asset: EncodedBody) -> str:
-    """What changes in an asset's address when it does, so that caches may keep it for good."""
-    return asset.etag[3:-1]
+@cache
+def version(name: str) -> str:
+    """Return what changes in an asset's address when it does, so that caches may keep it."""
+    return blake2b(assets()[name], digest_size=8).hexdigest()
 
 
-class PageRenderer:
-    """Makes pages from templates; names, reasons and all other data are escaped."""
+def render(template: str, view: View, /, **context: Any) -> str:
+    """Return a template filled in; names, reasons and all other data are escaped.
 
-    def __init__(self) -> None:
-        self.assets = read_assets()
-
-    def render(self, template: str, view: SnapshotView, /, **context: Any) -> bytes:
-        """A template filled in; ``root`` stands before every path of the site's own links."""
-        root = urlsplit(view.at.base).path
-        text = (
-            environment()
-            .get_template(template)
-            .render(
-                site=view.site,
-                at=view.at,
-                snapshot=view.snapshot,
-                licence=view.licence,
-                root=root,
-                asset=lambda name: f"{root}/static/{name}?v={version(self.assets[name])}",
-                **context,
-            )
+    ``root`` stands before every path of the site's own links.
+    """
+    root = urlsplit(view.at.base).path
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            site=view.site,
+            at=view.at,
+            snapshot=view.snapshot,
+            licence=view.licence,
+            root=root,
+            asset=lambda name: f"{root}/static/{name}?v={version(name)}",
+            **context,
         )
-        return _UNSHOWABLE.sub("", text).encode()
+    )
 
 
-def page_link(view: SnapshotView, resource: str | None = None) -> str:
-    """The ``Link`` header of a page: what every answer has, the API catalog, the same as JSON."""
-    at = view.at
-    found = [
-        view.service_links,
-        f'<{at.page(".well-known/api-catalog")}>; rel="api-catalog"',
-    ]
-    if resource:
-        found.append(f'<{at.page(resource)}>; rel="alternate"; type="application/json"')
-    return ", ".join(found)
+def render_page(template: str, view: View, /, **context: Any) -> bytes:
+    """Return a page of HTML, XML or SVG, without characters that nobody can see."""
+    return _UNSHOWABLE.sub("", render(template, view, **context)).encode()
 
 
 @cache

@@ -1,65 +1,79 @@
-"""A snapshot as readers see it: fills the resources, for the JSON API, MCP and pages alike."""
-
-from __future__ import annotations
+"""What one request sees: a snapshot at one base URL, and every wire shape that is made from it."""
 
 import datetime as dt
 from collections import Counter
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 
+from store.counting import LineIndex
 from store.rankings import sentences
+from store.rankings.changes import Change
+from store.rankings.experiments import Experiment
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import CountedAnswer, Entry
+from store.rankings.names import ProductId
+from store.rankings.products import ProductProfile
+from store.records import Site, WrittenExperiment
+from store.search import Hits, Kind
+from store.search.meaning import Meaning
+from store.snapshot import Snapshot
 from store.urls import LICENCES
-from store.web import resources as wire
+from store.web import shapes as wire
 from store.web.addresses import Addresses
-from store.web.as_of import is_final
 from store.web.certainty_view import PLACES, CertaintyView
-from store.web.routes import DEFAULT_HITS, MAX_CHANGES
+from store.web.errors import Suggestion
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.rankings.changes import Change
-    from store.rankings.experiments import Experiment
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.merging import CountedAnswer, Entry
-    from store.rankings.names import ProductId
-    from store.rankings.products import ProductProfile
-    from store.records import WrittenExperiment
-    from store.search import Hits, Kind
-    from store.search.meaning import Meaning
-    from store.snapshot import Snapshot
-
+TOP = 5
+"""Entries of a category that a search hit shows."""
 MOST_MENTIONED = 100
 
 
-class SnapshotView:
-    """What one request sees: a snapshot, and every resource made from it, at one base URL."""
+class View:
+    """A snapshot as readers see it, below one base URL.
 
-    def __init__(self, snapshot: Snapshot, base_url: str, meaning: Meaning | None = None) -> None:
+    ``lines`` reads lines of history, ``meaning`` orders what words leave open in a search.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        base_url: str,
+        lines: Callable[[LineIndex, Sequence[int]], list[bytes]],
+        meaning: Meaning | None = None,
+    ) -> None:
         self.snapshot = snapshot
-        self._meaning = meaning
-        self.site = snapshot.site
+        self.lines = lines
+        self.meaning = meaning
         self.at = Addresses(base_url)
 
     @property
-    def edition(self) -> str:
-        """What answers of searches are kept for, beside the snapshot's generation."""
-        return self._meaning.edition if self._meaning else ""
+    def site(self) -> Site:
+        """What site.json says."""
+        return self.snapshot.site
 
     @property
     def licence(self) -> str | None:
         """The address of the licence, if it is a well-known one."""
         return LICENCES.get(self.site.licence)
 
-    @property
+    @cached_property
     def service_links(self) -> str:
         """The part of the ``Link`` header that every answer has: licence and description."""
-        return _service_links(self.at.api("openapi.json"), self.licence)
+        description = self.at.api("openapi.json")
+        described = f'<{description}>; rel="service-desc"; type="application/json"'
+        return f'<{self.licence}>; rel="license", {described}' if self.licence else described
 
     def link(self, page: str, following: str | None = None) -> str:
-        """The ``Link`` header: the page that shows the same, and the next part of what it shows."""
+        """Return the ``Link`` header of JSON: the page with the same, and the next part of it."""
         known = f'{self.service_links}, <{page}>; rel="alternate"; type="text/html"'
         return f'{known}, <{following}>; rel="next"' if following else known
+
+    def page_link(self, resource: str | None = None) -> str:
+        """Return the ``Link`` header of a page: the API catalog, and the same as JSON."""
+        catalog = f'<{self.at.page(".well-known/api-catalog")}>; rel="api-catalog"'
+        known = f"{self.service_links}, {catalog}"
+        same = f', <{resource}>; rel="alternate"; type="application/json"'
+        return known + same if resource else known
 
     def category_verdict(
         self, board: Leaderboard, as_of: str | None = None
@@ -76,7 +90,7 @@ class SnapshotView:
             url=self.at.category_page(board.slug),
             updated=board.updated,
             as_of=as_of,
-            final=is_final(self.snapshot, as_of) if as_of else None,
+            final=as_of <= self.snapshot.ledger.closed if as_of else None,
             models=[answer.model for answer in board.counted],
             missing=list(board.missing),
             consensus=sentences.consensus(board.agreement, names),
@@ -181,19 +195,17 @@ class SnapshotView:
             for topic in self.snapshot.summary.topics
         ]
 
-    def change_list(self, start: int = 0, limit: int = MAX_CHANGES) -> wire.ChangeList:
-        """Changes of the models' #1 picks in current names, from a position, newest first."""
+    def change_list(self, shown: Sequence[Change], total: int) -> wire.ChangeList:
+        """Return changes of the models' #1 picks in current names, newest first, of so many."""
         summary = self.snapshot.summary
         titles = {aggregate.slug: aggregate.category.title for aggregate in summary.aggregates}
         names = {product.id: product.name for product in summary.mentioned}
-        asked = summary.changes[start : start + limit]
-        changes = [self._change(change, titles, names) for change in asked]
         return wire.ChangeList(
             last_checked=summary.last_poll,
             tracked=summary.tracked,
-            count=len(changes),
-            total=len(summary.changes),
-            changes=changes,
+            count=len(shown),
+            total=total,
+            changes=[self._change(change, titles, names) for change in shown],
         )
 
     def mention_list(self) -> wire.MentionList:
@@ -228,29 +240,27 @@ class SnapshotView:
         experiments.sort(key=lambda experiment: experiment.date, reverse=True)
         return wire.Labs(count=len(experiments), experiments=experiments)
 
-    def search(self, query: str, limit: int = DEFAULT_HITS, kind: Kind | None = None) -> Hits:
+    def search(self, query: str, limit: int, kind: Kind | None = None) -> Hits:
         """What fits a query, best first."""
-        compare = self._meaning.compare if self._meaning else None
+        compare = self.meaning.compare if self.meaning else None
         return self.snapshot.summary.index.search(query, limit, kind, compare)
 
-    def suggested_categories(self, text: str) -> list[wire.Suggestion]:
+    def suggested_categories(self, text: str) -> list[Suggestion]:
         """The ranked categories closest to an unknown slug."""
         hits = self.snapshot.summary.index.closest_categories(text)
         found = (self.snapshot.leaderboards.get(hit.slug) for hit in hits)
         return [
-            wire.Suggestion(slug=b.slug, title=b.category.title, api=self.at.category(b.slug))
+            Suggestion(slug=b.slug, title=b.category.title, api=self.at.category(b.slug))
             for b in found
             if b
         ]
 
-    def suggested_products(self, text: str) -> list[wire.Suggestion]:
+    def suggested_products(self, text: str) -> list[Suggestion]:
         """The products closest to an unknown slug."""
         hits = self.snapshot.summary.index.closest_brands(text)
         found = (self.snapshot.product(hit.slug) for hit in hits)
         return [
-            wire.Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug))
-            for p in found
-            if p
+            Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug)) for p in found if p
         ]
 
     def _names(self, board: Leaderboard) -> dict[ProductId, str]:
@@ -418,9 +428,3 @@ def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, int, str]:
     """The order of a product's places by which its verdict quotes: rank, most entries, slug."""
     board, entry = place
     return (entry.rank, -len(board.entries), board.slug)
-
-
-@lru_cache(maxsize=16)  # the same for every answer of a site
-def _service_links(description: str, licence: str | None) -> str:
-    described = f'<{description}>; rel="service-desc"; type="application/json"'
-    return f'<{licence}>; rel="license", {described}' if licence else described

@@ -1,0 +1,328 @@
+"""Answering: a function of a view and a query becomes an address whose bytes are kept.
+
+One cache keeps what was asked for most recently, by address, while the basis of the address is the
+same: the step of the snapshot, or of the part of it that the answer follows from.
+"""
+
+import gzip
+import sys
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from cachetools import LRUCache
+from flask import Flask, Response, request
+from msgspec import Struct
+from werkzeug.datastructures import Headers
+from werkzeug.http import parse_accept_header, parse_etags
+
+from store.web import errors
+from store.web.errors import Moved, Refused
+from store.web.lookup import check_history
+from store.web.queries import Query, from_address
+from store.web.view import View
+
+OK, BAD_REQUEST = 200, 400
+CACHE_CONTROL = "public, max-age=60, stale-while-revalidate=600"
+FOR_GOOD = "public, max-age=31536000, immutable"
+"""That of addresses that change with their content."""
+
+BUDGET = 120 << 20
+"""Bytes kept at most, as :attr:`Body.size` counts them.
+
+All JSON bodies of the shipped data (1,425 verdicts, 5,630 records) take 42 MB. Queries do no harm
+by crowding out verdicts: a search answer costs 1.9 ms and takes 11 KB, a verdict takes 16 KB and is
+made again in 0.14 ms.
+"""
+OVERHEAD = 2048
+"""Bytes that a kept body takes beside its key, itself and its compressed form: objects, headers."""
+PICTURE_SIZE = 80 << 10
+"""Bytes that a drawn picture takes: no card of the shipped data takes more than 76 KB."""
+SMALL = 1024
+"""Bodies up to this size, in bytes, are not worth compressing."""
+QUICK, THOROUGH = 1, 6
+"""Levels of compression: the first, for what a query asked for, takes a third of the time."""
+
+NOSNIFF = {"X-Content-Type-Options": "nosniff"}
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""The content security policy of pages: nothing inline, nothing from anybody else."""
+SECURITY_HEADERS = {
+    "text/html": {
+        **NOSNIFF,
+        "Content-Security-Policy": POLICY,
+        "Referrer-Policy": "strict-origin-when-cross-origin",
+    },
+    # SVG is a document when it is opened by itself; the icon has a style of its own.
+    "image/svg+xml": {
+        **NOSNIFF,
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    },
+}
+"""By media type; every other has ``NOSNIFF`` alone."""
+
+
+class Answer(Response):
+    """A response whose headers are final: Werkzeug need not look at them again."""
+
+    default_mimetype = None
+
+    def __init__(self, status: str | int, headers: Headers, body: bytes | None = None) -> None:
+        super().__init__([] if body is None else [body], status, headers, direct_passthrough=True)
+
+    def get_wsgi_headers(self, environ: Any) -> Headers:  # noqa: ARG002 - Werkzeug's
+        """Return the headers as they were given."""
+        return self.headers
+
+
+class Body:
+    """What is sent for an address: bytes and headers, plain and compressed, with their tag.
+
+    One that is not ``is_final`` may soon be better and is never kept. Tag and compressed form are
+    made when they are first sent. What ``draw`` makes of the source
+    is, too: the tag is the source's, so a reader who has the picture is answered without drawing.
+    """
+
+    def __init__(
+        self,
+        source: bytes,
+        headers: Mapping[str, str],
+        *,
+        status: int = 200,
+        level: int = THOROUGH,
+        draw: Callable[[bytes], bytes] | None = None,
+        is_final: bool = True,
+    ) -> None:
+        self.status = status
+        self.is_final = is_final
+        self._source = source
+        self._headers = headers
+        self._level = level
+        self._draw = draw
+
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes that are sent."""
+        return self._draw(self._source) if self._draw else self._source
+
+    @cached_property
+    def etag(self) -> str:
+        """What tells this body from any other of its address."""
+        return f'W/"{blake2b(self._source, digest_size=8).hexdigest()}"'
+
+    @cached_property
+    def gzipped(self) -> bytes:
+        """The content compressed; the same content always gives the same bytes."""
+        return gzip.compress(self.content, self._level, mtime=0)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it may come to take with its compressed form; gzip halves text at least."""
+        return 3 * len(self._source) // 2 + (PICTURE_SIZE if self._draw else 0)
+
+    def response(self, environ: Mapping[str, str]) -> Response:
+        """Answer a request: 304 to who has it, compressed to who accepts that."""
+        if self.status == OK and _is_current(environ, self.etag):
+            return Answer("304 NOT MODIFIED", Headers(self._unchanged))
+        if self._is_compressible and _prefers_gzip(environ.get("HTTP_ACCEPT_ENCODING", "")):
+            return Answer("200 OK", Headers(self._compressed), self.gzipped)
+        return Answer(self.status, Headers(self._plain), self.content)
+
+    @cached_property
+    def _is_compressible(self) -> bool:
+        is_worth_it = self.status == OK and self._media_type != "image/png"
+        return is_worth_it and len(self.content) > SMALL
+
+    @property
+    def _media_type(self) -> str:
+        return self._headers.get("Content-Type", "")
+
+    @cached_property
+    def _common(self) -> list[tuple[str, str]]:
+        """The headers of every form but the type; only what is found has a tag."""
+        found = {"ETag": self.etag, "Vary": "Accept-Encoding"} if self.status == OK else {}
+        common = {"Cache-Control": CACHE_CONTROL, **found, **self._headers}
+        return [pair for pair in common.items() if pair[0] != "Content-Type"]
+
+    @cached_property
+    def _unchanged(self) -> list[tuple[str, str]]:
+        return [*self._common, *NOSNIFF.items()]
+
+    @cached_property
+    def _plain(self) -> list[tuple[str, str]]:
+        return [*self._common, *self._of_content, ("Content-Length", str(len(self.content)))]
+
+    @cached_property
+    def _compressed(self) -> list[tuple[str, str]]:
+        packed = [("Content-Encoding", "gzip"), ("Content-Length", str(len(self.gzipped)))]
+        return [*self._common, *self._of_content, *packed]
+
+    @property
+    def _of_content(self) -> list[tuple[str, str]]:
+        type_ = [("Content-Type", self._media_type)] if self._media_type else []
+        return [*type_, *security_headers(self._media_type).items()]
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """An address and the function that answers it, given a view and a query.
+
+    ``encode`` makes the body of the function's answer. ``basis`` says, given a view and the
+    variables of the rule, until when it holds: while it is equal. A ``strict`` route refuses
+    parameters that its query does not have; what does not ``need_history`` is answered while
+    nothing of the history is known.
+    """
+
+    rule: str
+    name: str
+    function: Callable[[View, Any], Any]
+    query: type[Query]
+    encode: Callable[[View, Any, Any], Body]
+    basis: Callable[..., Hashable]
+    strict: bool = False
+    needs_history: bool = True
+
+    def __call__(self, view: View, query: Any) -> Any:
+        """Answer without HTTP."""
+        return self.function(view, query)
+
+    def body(self, view: View, query: Any) -> Body:
+        """Return the body of the answer to a query."""
+        return self.encode(view, query, self.function(view, query))
+
+
+class _Kept(Struct, frozen=True, gc=False):
+    """A body, its basis, the step of the snapshot that it was made from, and the bytes it takes."""
+
+    basis: Hashable
+    step: int
+    body: Body
+    size: int
+
+
+class Cache:
+    """The bodies asked for most recently, by address, within a budget of bytes.
+
+    It holds bytes and numbers alone, so it keeps no snapshot alive.
+    """
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self._kept: LRUCache[str, _Kept] = LRUCache(budget, getsizeof=lambda kept: kept.size)
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """Bytes kept now."""
+        return int(self._kept.currsize)
+
+    def get(self, address: str, basis: Hashable) -> Body | None:
+        """Return the body of an address if it is kept and has this basis."""
+        with self._lock:
+            try:
+                kept = self._kept[address]  # ``get`` would look twice
+            except KeyError:
+                return None
+        return kept.body if kept.basis == basis else None
+
+    def keep(self, address: str, basis: Hashable, step: int, body: Body) -> None:
+        """Keep a body, unless one of a newer snapshot is kept already."""
+        size = sys.getsizeof(address) + body.size + OVERHEAD
+        with self._lock, suppress(ValueError):  # larger than the whole budget: it is not kept
+            kept = self._kept.get(address)
+            if kept is None or kept.step <= step:
+                self._kept[address] = _Kept(basis, step, body, size)
+
+
+def register(
+    app: Flask,
+    routes: tuple[Route, ...],
+    view: Callable[[], View],
+    cache: Cache,
+    show: Callable[[Route, View, Refused], Body],
+) -> None:
+    """Serve routes, their bodies kept in a cache; ``show`` makes the body of a refusal."""
+    for route in routes:
+        respond = _view_of(route, view, cache, show)
+        app.add_url_rule(route.rule, route.name, respond, strict_slashes=route.rule[-1:] != "/")
+
+
+def _view_of(
+    route: Route,
+    view: Callable[[], View],
+    cache: Cache,
+    show: Callable[[Route, View, Refused], Body],
+) -> Callable[..., Response]:
+    """Return the Flask view of a route."""
+    basis_of = route.basis
+
+    def respond(**variables: str) -> Response:
+        environ, seen = request.environ, view()
+        query = environ.get("QUERY_STRING")
+        address = f"{environ['PATH_INFO']}?{query}" if query else environ["PATH_INFO"]
+        basis = basis_of(seen, **variables)
+        body = cache.get(address, basis)
+        if body is None:
+            body, step = _made(route, seen, variables, show), seen.snapshot.generations.newest
+            # What is refused may be there in the next snapshot, whatever the basis.
+            if body.is_final and (body.status < BAD_REQUEST or basis == step):
+                cache.keep(address, basis, step, body)
+        return body.response(environ)
+
+    return respond
+
+
+def _made(
+    route: Route,
+    view: View,
+    variables: Mapping[str, str],
+    show: Callable[[Route, View, Refused], Body],
+) -> Body:
+    """Return what a route answers to the request at hand: its body, a redirect or a refusal."""
+    try:
+        if route.needs_history:
+            check_history(view)
+        address = view.at.page(request.path.removeprefix("/"))
+        query = from_address(route.query, request.args, variables, address, strict=route.strict)
+        return route.body(view, query)
+    except Moved as moved:
+        return redirect(moved.address)
+    except Refused as refused:
+        return show(route, view, refused)
+
+
+def redirect(address: str) -> Body:
+    """Return the permanent redirect to an address."""
+    return Body(b"", {"Location": address}, status=308)
+
+
+def refusal(refused: Refused) -> Body:
+    """Return a refusal as programs read it."""
+    headers = {"Content-Type": errors.MEDIA_TYPE, "Cache-Control": "no-store"}
+    return Body(msgspec.json.encode(errors.problem(refused)), headers, status=refused.status)
+
+
+def security_headers(content_type: str) -> Mapping[str, str]:
+    """Return what a browser may make of an answer of this type."""
+    return SECURITY_HEADERS.get(content_type.partition(";")[0], NOSNIFF)
+
+
+def _is_current(environ: Mapping[str, str], etag: str) -> bool:
+    """Return whether the reader's copy is current, by its tag alone.
+
+    No date could say so: two polls may come in one second, and an edit may take a file away.
+    """
+    tags = environ.get("HTTP_IF_NONE_MATCH")
+    return tags is not None and (tags == etag or parse_etags(tags).contains_weak(etag[3:-1]))
+
+
+def _prefers_gzip(accepted: str) -> bool:
+    """Return whether an Accept-Encoding allows gzip and does not prefer the plain body."""
+    if ";" not in accepted:  # no weights, as browsers send it: a tenth of the parser's time
+        return not {"gzip", "*"}.isdisjoint(map(str.strip, accepted.lower().split(",")))
+    codings = parse_accept_header(accepted.lower())
+    return 0 < codings["gzip"] >= codings["identity"]

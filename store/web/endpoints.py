@@ -1,0 +1,126 @@
+"""Endpoints of the JSON API: routes that say of themselves what the OpenAPI document says of them.
+
+The query of a function, and what it answers, are read off its annotations; its summary and its
+description off its docstring.
+"""
+
+import inspect
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from store.web.answers import CACHE_CONTROL, THOROUGH, Body, Route
+from store.web.shapes import JsonObject
+from store.web.tables import MEDIA_TYPES, rows_as
+from store.web.view import View
+
+JSON = MEDIA_TYPES["json"]
+_encode = msgspec.json.Encoder().encode
+
+
+Value = TypeVar("Value")
+
+
+class Result(Struct, Generic[Value], frozen=True):
+    """An answer that goes on at another address, or that may soon be better and is not kept."""
+
+    value: Value
+    following: str | None = None
+    is_final: bool = True
+
+
+class Endpoint(Route, frozen=True, kw_only=True):
+    """A route of the JSON API: its group, what it answers, and the problems that are its own."""
+
+    tag: str
+    summary: str
+    description: str
+    answer: Any
+    problems: tuple[int, ...]
+    moves: bool
+    media_type: str
+
+    @property
+    def path(self) -> str:
+        """The path as OpenAPI writes it."""
+        return self.rule.replace("<", "{").replace(">", "}")
+
+
+def newest(view: View, **_: str) -> Hashable:
+    """Return the basis of what may follow from anything."""
+    return view.snapshot.generations.newest
+
+
+def endpoint(  # noqa: PLR0913 - each is a fact of its own
+    rule: str,
+    tag: str,
+    *,
+    page: Callable[[View, Any], str] = lambda view, _: view.at.page(),
+    write: Callable[[Any, Any], bytes] = lambda value, _: _encode(value),
+    problems: tuple[int, ...] = (),
+    moves: bool = False,
+    answer: Any = None,
+    media_type: str = JSON,
+    level: int = THOROUGH,
+    basis: Callable[..., Hashable] = newest,
+) -> Callable[[Callable[[View, Any], Any]], Endpoint]:
+    """Make an endpoint of a function.
+
+    ``page`` is the address of the page that shows the same, ``write`` makes the bytes of an answer
+    to a query, ``moves`` says that former slugs lead to present ones. ``answer`` is the type of the
+    body where it is not what the function returns.
+    """
+
+    def decorate(function: Callable[[View, Any], Any]) -> Endpoint:
+        hints = get_type_hints(function)
+        returned = hints["return"]
+        shape = get_args(returned)[0] if get_origin(returned) is Result else returned
+        summary, _, description = (inspect.getdoc(function) or "").partition("\n\n")
+
+        def encode(view: View, query: Any, found: Any) -> Body:
+            result = found if isinstance(found, Result) else Result(found)
+            type_ = MEDIA_TYPES.get(getattr(query, "format", "json"), JSON)
+            headers = {
+                "Content-Type": type_ if media_type == JSON else media_type,
+                "Cache-Control": CACHE_CONTROL if result.is_final else "no-store",
+                "Link": view.link(page(view, query), result.following),
+            }
+            body = write(result.value, query)
+            return Body(body, headers, level=level, is_final=result.is_final)
+
+        return Endpoint(
+            rule=rule,
+            name=_camel(function.__name__),
+            function=function,
+            query=hints["query"],
+            encode=encode,
+            basis=basis,
+            strict=True,
+            tag=tag,
+            summary=summary.rstrip("."),
+            description=" ".join(description.split()),
+            answer=answer or shape,
+            problems=problems,
+            moves=moves,
+            media_type=media_type.partition(";")[0],
+        )
+
+    return decorate
+
+
+def rows(
+    kind: type[JsonObject], of: Callable[[Any], Sequence[Any]] = lambda value: value
+) -> Callable[[Any, Any], bytes]:
+    """Return what writes an answer as JSON, or the flat objects in it as a table."""
+
+    def write(value: Any, query: Any) -> bytes:
+        return _encode(value) if query.format == "json" else rows_as(query.format, kind, of(value))
+
+    return write
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)

@@ -1,0 +1,102 @@
+"""Pages as routes: a function gives what a template is filled with."""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, get_type_hints
+
+from store.web.answers import CACHE_CONTROL, Body, Route
+from store.web.rendering import HTML, render_page
+from store.web.view import View
+
+
+def summary(view: View, **_: str) -> Hashable:
+    """Return the basis of what is over everything."""
+    return view.snapshot.generations.summary
+
+
+def newest(view: View, **_: str) -> Hashable:
+    """Return the basis of what may follow from anything."""
+    return view.snapshot.generations.newest
+
+
+def of_category(view: View, slug: str) -> Hashable:
+    """Return the basis of what follows from a ranking: not other rankings, or a page costs 8 ms.
+
+    What is not there has the snapshot's own, so that it is found as soon as it is.
+    """
+    generations = view.snapshot.generations
+    return generations.categories.get(slug, -generations.newest)
+
+
+def of_product(view: View, slug: str) -> Hashable:
+    """Return the basis of what follows from a product."""
+    generations, id_ = view.snapshot.generations, view.snapshot.product_slugs.get(slug, "")
+    return generations.products.get(id_, -generations.newest)
+
+
+def page(
+    rule: str,
+    template: str,
+    *,
+    basis: Callable[..., Hashable] = summary,
+    same: Callable[[View, Any], str] | None = None,
+    media_type: str = HTML,
+    needs_history: bool = True,
+) -> Callable[[Callable[[View, Any], Mapping[str, Any]]], Route]:
+    """Make a page of a function; ``same`` is the address of the JSON that says the same.
+
+    What the function gives may name another ``template``, and say that it is not ``is_final``.
+    """
+
+    def decorate(function: Callable[[View, Any], Mapping[str, Any]]) -> Route:
+        def encode(view: View, query: Any, context: Mapping[str, Any]) -> Body:
+            link = view.page_link(same(view, query) if same else None)
+            headers = {"Content-Type": media_type, "Cache-Control": CACHE_CONTROL, "Link": link}
+            is_final = context.get("is_final", True)
+            if not is_final:
+                headers["Cache-Control"] = "no-store"
+            body = render_page(context.get("template", template), view, **context)
+            return Body(body, headers, is_final=is_final)
+
+        return _route(rule, function, encode, basis, needs_history=needs_history)
+
+    return decorate
+
+
+def resource(
+    rule: str,
+    media_type: str,
+    *,
+    basis: Callable[..., Hashable] = summary,
+    link: Callable[[View, Any], str] = lambda view, _: view.page_link(),
+    needs_history: bool = True,
+) -> Callable[[Callable[[View, Any], bytes | Body]], Route]:
+    """Make an address of a function that gives bytes, or a whole body."""
+
+    def decorate(function: Callable[[View, Any], bytes | Body]) -> Route:
+        def encode(view: View, query: Any, found: bytes | Body) -> Body:
+            if isinstance(found, Body):
+                return found
+            return Body(found, {"Content-Type": media_type, "Link": link(view, query)})
+
+        return _route(rule, function, encode, basis, needs_history=needs_history)
+
+    return decorate
+
+
+def _route(
+    rule: str,
+    function: Callable[[View, Any], Any],
+    encode: Callable[[View, Any, Any], Body],
+    basis: Callable[..., Hashable],
+    *,
+    needs_history: bool,
+) -> Route:
+    return Route(
+        rule=rule,
+        name=rule.replace(".", "_"),
+        function=function,
+        query=get_type_hints(function)["query"],
+        encode=encode,
+        basis=basis,
+        needs_history=needs_history,
+    )
