@@ -157,10 +157,10 @@ class Reach(Struct, frozen=True):
     end: float
 
 
-def reach(name: str, place: int, likely: tuple[int, int], lowest: int) -> Reach:
+def reach(name: str, place: int, likely: tuple[int, ...], lowest: int) -> Reach:
     """Return the band of a product's likely places on an axis from 1 to ``lowest``."""
     start, x, end = (along(rank, 1, lowest) for rank in (likely[0], place, likely[1]))
-    return Reach(name, place, *likely, start, x, end)
+    return Reach(name, place, likely[0], likely[1], start, x, end)
 
 
 def along(value: float, low: float, high: float) -> float:

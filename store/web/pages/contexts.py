@@ -179,7 +179,7 @@ class Standing(Struct, frozen=True):
     place: int
     level: str
     tone: str
-    range: tuple[int, int] | None
+    range: tuple[int, ...] | None
     fixes: Sequence[Fix]
     speaker: str
 

@@ -46,7 +46,7 @@ def news(
         earlier |= {m: mark.product for m, mark in day.marks.items() if mark.product}
     changed, same = [], dict[str, list[str]]()
     for answer in board.counted:
-        was, now = earlier.get(answer.model), answer.answered.first
+        was, now = earlier.get(answer.model, ""), answer.answered.first
         if was == now:
             same.setdefault(now, []).append(answer.model)
         elif was in products:
