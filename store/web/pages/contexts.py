@@ -108,7 +108,10 @@ def category(
         "bump": charts.bump(charted, [entry.product for entry in board.entries]),
         **_reach(verdict),
         "caveats": _caveats(board),
-        "related": _related(board, snapshot),
+        "related": [
+            (other, snapshot.products[other.entries[0].product])
+            for other in snapshot.summary.related(board)
+        ],
         "structured": discovery.structured(verdict, view),
         "embedding": pictures.embedding(board, view),
         "has_card": pictures.rasteriser() is not None,
@@ -134,22 +137,6 @@ def _caveats(board: Leaderboard) -> list[tuple[str, str]]:
     first = board.entries[0].product
     own = [answer for answer in board.counted if answer.answered.first == first]
     return [(a.model, a.answered.poll.caveat) for a in own if a.answered.poll.caveat][:2]
-
-
-def _related(board: Leaderboard, snapshot: Snapshot) -> list[tuple[Leaderboard, ProductProfile]]:
-    """Return a few rankings of the same part of a topic, those with most words in common first."""
-    words = set(board.category.subject.casefold().split())
-    others = {
-        other.slug: other
-        for _, part in snapshot.summary.topics_of.get(board.slug, [])
-        for other in part.leaderboards
-        if other.slug != board.slug
-    }
-    order = sorted(
-        others.values(),
-        key=lambda other: -len(words & set(other.category.subject.casefold().split())),
-    )
-    return [(other, snapshot.products[other.entries[0].product]) for other in order[:SHORT_LIST]]
 
 
 def _events(days: Sequence[Day], snapshot: Snapshot) -> list[tuple[str, str]]:
