@@ -15,10 +15,10 @@ An import may only point down this list, and modules on one line do not import e
     files | history | rankings
     search
     data_file
-    proof
-    last_good
+    ledger
     json_positions
-    line_codec | ledger
+    chains
+    line_codec
     records | settings
     urls | cleaning | times | disk
 

@@ -24,10 +24,10 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
+    from store.chains import Entry
     from store.disk import Signature
     from store.files import Catalogue
     from store.history import History, Log, Stored
-    from store.ledger import Entry
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.names import Names
     from store.records import Category, Poll, Site, Withholding
@@ -40,8 +40,9 @@ class LineIndex(Struct, frozen=True):
     """Where a category's polls stand in its history files, oldest first.
 
     ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
-    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets. ``withheld`` says, by
-    position, why lines are withheld; ``outcomes`` counts by model and outcome.
+    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets, ``line`` counts from 1.
+    ``withheld`` says, by position, why lines are withheld; ``outcomes`` counts by model and
+    outcome.
     ``open`` are the entries by which lines of open days would be closed.
     """
 
@@ -49,6 +50,7 @@ class LineIndex(Struct, frozen=True):
     file: array[int]
     start: array[int]
     end: array[int]
+    line: array[int]
     models: tuple[str, ...]
     ids: array[int]
     withheld: Mapping[int, Withholding]
@@ -143,6 +145,7 @@ def _line_index(
         file=array("H", [files.index(stored.file) for stored in ordered]),
         start=array("Q", [stored.start for stored in ordered]),
         end=array("Q", [stored.end for stored in ordered]),
+        line=array("I", [stored.line for stored in ordered]),
         models=tuple(sys.intern(poll.model) for poll in polls),
         ids=array("Q", [int(poll.id, 16) for poll in polls]),
         withheld={i: withheld[poll.id] for i, poll in enumerate(polls) if poll.id in withheld},

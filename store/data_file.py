@@ -1,4 +1,7 @@
-"""One hand-edited file: its bytes in, a record or every mistake in it out."""
+"""One hand-edited file: its bytes in, a record or every mistake in it out.
+
+Messages are public and say where a value stands; none quotes it, in case a key was pasted there.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from store.records import (
 from store.urls import is_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from store.json_positions import JsonPath
@@ -82,9 +85,10 @@ _KINDS = {
     "null": "null",
 }
 _PRIVATE = ("site.json", "models.json")
-"""Files into which a key may be pasted by mistake: messages, which are public, quote none of it."""
+"""Files whose keys are not repeated either: what was pasted there may be one, too."""
 
-_SHOWN = 60
+_BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most"}
+
 _PATH = re.compile(r" - at `(?:key in )?\$(.*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 
@@ -203,11 +207,11 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
         )
         return
     parsed = json_positions.parse(text)
-    found = {(issue.offset, issue.message) for issue in parsed.issues}
+    mistakes = {(issue.offset, issue.message) for issue in parsed.issues}
     quoted = name not in _PRIVATE
     if parsed.complete:
-        found.update(_schema_errors(parsed, kind, quoted=quoted))
-    for offset, message in sorted(found or {_as_the_reader_said(parsed, error, quoted=quoted)}):
+        mistakes.update(_schema_errors(parsed, kind, quoted=quoted))
+    for offset, message in sorted(mistakes or {_as_the_reader_said(parsed, error, quoted=quoted)}):
         yield Problem(name, *json_positions.line_and_column(text, offset), message)
 
 
@@ -240,9 +244,12 @@ def _told(parsed: json_positions.Parsed, error: Any, *, quoted: bool) -> Iterato
         known = list(error.schema["properties"])
         for key in error.instance:
             if key not in known:
-                yield parsed.offsets[(*path, key)], _unknown_key(key, known, quoted=quoted)
+                close = process.extractOne(key, known, score_cutoff=60)
+                hint = f'did you mean "{close[0]}"?' if close else f"allowed are {_listed(known)}"
+                named = f'unknown key "{key}"' if quoted else "an unknown key"
+                yield parsed.offsets[(*path, key)], f"{named}: {hint}"
     elif "propertyNames" in error.absolute_schema_path:
-        message = f"{_shown(error.instance)} must be {error.schema['description']}"
+        message = f"this key must be {error.schema['description']}"
         yield parsed.offsets[(*path, error.instance)], message
     elif error.validator == "anyOf" and (
         closer := [each for each in error.context if each.validator != "type"]
@@ -250,62 +257,35 @@ def _told(parsed: json_positions.Parsed, error: Any, *, quoted: bool) -> Iterato
         for each in closer:
             yield from _told(parsed, each, quoted=quoted)
     else:
-        message = f"{_where(path)} {_fault(error, quoted=quoted)}"
-        yield parsed.offsets.get(path, 0), message
+        yield parsed.offsets.get(path, 0), f"{_where(path)} {_fault(error)}"
 
 
-def _unknown_key(key: str, known: list[str], *, quoted: bool) -> str:
-    close = process.extractOne(key, known, score_cutoff=60)
-    hint = f'did you mean "{close[0]}"?' if close else f"allowed are {', '.join(sorted(known))}"
-    return f'unknown key "{key}": {hint}' if quoted else f"an unknown key: {hint}"
-
-
-def _fault(error: Any, *, quoted: bool) -> str:
-    """What a value should have been, as the rest of a sentence that begins with its place."""
+def _fault(error: Any) -> str:
+    """What is wrong with a value, as the rest of a sentence that begins with its place."""
     limit, value = error.validator_value, error.instance
-    shown, wanted = _shown(value), _wanted(error)
     match error.validator:
         case "required":
-            missing = (f'"{key}"' for key in limit if key not in value)
-            fault = f"lacks {', '.join(missing)}"
+            return f"lacks {_listed([key for key in limit if key not in value])}"
         case "enum" if error.path and error.path[-1] == "version":
-            unknown = f"{shown} is unknown" if quoted else "is unknown"
-            fault = f"{unknown}; this program reads version {limit[0]}"
+            return f"is unknown; this program reads version {limit[0]}"
         case "maxLength":
-            fault = f"has {len(value):,} characters; at most {limit:,} are allowed"
+            return f"has {len(value):,} characters; at most {limit:,} are allowed"
         case "minItems":
             entries = "1 entry" if limit == 1 else f"{limit} entries"
-            fault = f"needs at least {entries}, not {len(value)}"
-        case _ if not quoted:
-            fault = f"must be {wanted}"
-        case "type" | "anyOf":
-            fault = f"must be {wanted}, not {shown}"
-        case _:
-            fault = f"is {shown}; it must be {wanted}"
-    return fault
-
-
-def _wanted(error: Any) -> str:
-    """What a value should have been, with nothing of what it is."""
-    limit = error.validator_value
-    match error.validator:
+            return f"needs at least {entries}, not {len(value)}"
         case "type":
             wanted = _KINDS[limit]
         case "anyOf":
             wanted = " or ".join(_KINDS[option["type"]] for option in limit)
         case "enum":
-            wanted = f"one of {', '.join(map(_shown, limit))}"
-        case "minimum":
-            wanted = f"at least {limit:,}"
-        case "exclusiveMinimum":
-            wanted = f"more than {limit:,}"
-        case "maximum":
-            wanted = f"at most {limit:,}"
+            wanted = f"one of {_listed(limit)}"
+        case "minimum" | "exclusiveMinimum" | "maximum":
+            wanted = f"{_BOUNDS[error.validator]} {limit:,}"
         case "format" if limit == "date":
             wanted = "a date such as 2026-11-20"
         case _:
             wanted = error.schema.get("description", "what the schema allows")
-    return wanted
+    return f"must be {wanted}"
 
 
 def _as_the_reader_said(
@@ -316,10 +296,11 @@ def _as_the_reader_said(
     match = _PATH.search(message)
     steps = _STEP.finditer(match.group(1)) if match else ()
     path = tuple(int(s.group(2)) if s.group(2) else s.group(1) for s in steps)
-    offset = parsed.offsets.get(path, 0)
-    if not quoted:
-        return offset, f"{_where(path)} is not what the schema allows"
-    return offset, f"{_where(path)}: {message[: match.start()]}" if match else message
+    if quoted:
+        told = f"{_where(path)}: {message[: match.start()]}" if match else message
+    else:
+        told = f"{_where(path)} is not what the schema allows"
+    return parsed.offsets.get(path, 0), told
 
 
 def _where(path: JsonPath) -> str:
@@ -328,6 +309,5 @@ def _where(path: JsonPath) -> str:
     return steps.lstrip(".") or "the file"
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(json.dumps(value, ensure_ascii=False) for value in values)

@@ -8,6 +8,7 @@ import os
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import disk_usage
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,19 @@ def real_path(path: Path, directory: Path) -> Path:
     return target
 
 
+def is_in_place(path: Path, handle: int) -> bool:
+    """Return whether an open file is still the one of that name.
+
+    Raises:
+        OSError: it is not a regular file, or nobody may look.
+    """
+    check_regular(handle, path)
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
 def check_regular(handle: int, path: Path) -> None:
     """Raise ``OSError`` unless an open file is a regular one."""
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -103,30 +117,54 @@ def drafted(path: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
     """A file beside ``path`` with its new bytes, safe on the disk, to be put in its place.
 
     It has the mode of the file that is there, and its owner where we may give it away; else
-    ``mode``, and the folder's owner. It is gone at the end of the block.
+    ``mode``, and the folder's owner. It is gone at the end of the block, in which no other thread
+    or process has a draft of the same file.
 
     Raises:
         OSError: it could not be written.
     """
     draft = path.with_name(f".{path.name}.draft")
-    is_there = path.is_file() and not path.is_symlink()
-    draft.unlink(missing_ok=True)
+    handle = _opened_alone(draft)
     try:
-        with draft.open("xb") as file:  # never through a link that somebody has laid there
-            os.fchmod(file.fileno(), path.stat().st_mode & 0o777 if is_there else mode)
-            give(file.fileno(), path if is_there else path.parent)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk names none
-        draft.unlink(missing_ok=True)
-        raise
-    try:
+        is_there = path.is_file() and not path.is_symlink()
+        try:
+            with open(handle, "wb", closefd=False) as file:
+                os.fchmod(handle, path.stat().st_mode & 0o777 if is_there else mode)
+                give(handle, path if is_there else path.parent)
+                file.write(data)
+                file.flush()
+                os.fsync(handle)
+        except OSError as error:
+            error.filename = error.filename or str(path)  # a full disk names none
+            raise
         yield draft
     finally:
         with suppress(OSError):
-            draft.unlink(missing_ok=True)
+            if is_in_place(draft, handle):  # another may have begun one where ours was
+                draft.unlink()
+        os.close(handle)
+
+
+def _opened_alone(draft: Path) -> int:
+    """Open a new file under a lock, in the place of what a killed process left of it."""
+    while True:
+        try:
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            draft.unlink(missing_ok=True)  # never through a link that somebody has laid there
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if is_in_place(draft, handle):
+                if not os.fstat(handle).st_size:
+                    return handle
+                draft.unlink()  # it may be another file's second name: nothing is written into it
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
 
 
 def atomic_write(path: Path, data: bytes, mode: int = 0o644) -> None:
@@ -144,6 +182,11 @@ def give(handle: int, like: Path) -> None:
     owner = like.stat()
     with suppress(PermissionError):
         os.fchown(handle, owner.st_uid, owner.st_gid)
+
+
+def is_full(folder: Path) -> bool:
+    """Return whether a folder's disk has less than ``ROOM`` bytes for who is not root."""
+    return disk_usage(folder).free < ROOM
 
 
 def check_room(folder: Path) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from store.rankings import curation
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from store.files import Files
     from store.json_positions import JsonPath
-    from store.rankings.names import NameClaim, Names
+    from store.rankings.names import NameClaim, Names, Spelling
     from store.records import Problem
     from store.snapshot import Snapshot
 
@@ -23,17 +21,28 @@ def tell_edits(before: Snapshot, after: Snapshot) -> None:
     """Log what an edit made of names and questions: warnings, which no server leaves out."""
     for message in reworded(before, after):
         log.warning("%s", message)
-    held = [
-        curation.addressed(
-            {slug: aggregate.resolved for slug, aggregate in each.aggregates.items()},
-            each.products,
-            each.catalogue.products,
-        )
-        for each in (before, after)
-    ]
-    if count := len(curation.moves(*held)):
+    if count := len(_moved(_addresses(before), _addresses(after))):
         names = "1 name" if count == 1 else f"{count:,} names"
         log.warning("an edit moved %s to other products; see `flask check`", names)
+
+
+def _addresses(snapshot: Snapshot) -> dict[tuple[str, Spelling], str]:
+    """Return category and spelling → address of the product that it stands for, if it has one."""
+    slugs = {id_: profile.slug for id_, profile in snapshot.products.items()}
+    slugs |= {slug: slug for slug in snapshot.catalogue.products}
+    return {
+        (category, spelling): slugs[id_]
+        for category, aggregate in snapshot.aggregates.items()
+        for spelling, id_ in aggregate.resolved.items()
+        if id_ in slugs
+    }
+
+
+def _moved(
+    before: Mapping[tuple[str, Spelling], str], after: Mapping[tuple[str, Spelling], str]
+) -> set[str]:
+    """Return the names that stand for a product at another address than before."""
+    return {place[1][0] for place, old in before.items() if after.get(place, old) != old}
 
 
 def claimed_at(claim: NameClaim, names: Names) -> JsonPath:

@@ -46,7 +46,7 @@ from store.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from store.json_positions import JsonPath
@@ -133,25 +133,24 @@ class Files:
         self._loaded: dict[str, Loaded] = {}
         self._listing = Listing({}, (), ())
         self._bad_from_the_start: frozenset[str] = frozenset()
+        self._seen: Mapping[str, Signature] = {}
         self._catalogue: Catalogue | None = None
 
-    def scan(self, debounce: Callable[[], object] | None = None) -> Catalogue:
+    def scan(self, *, settled: bool = False) -> Catalogue:
         """Look at every file; the same object comes back when nothing changed.
 
-        With ``debounce``, which waits a moment, a file that changed is believed only when it looks
-        the same before and after: editors empty files, rename them and write them in pieces. One
-        that does not is taken as it was, until the next scan.
+        With ``settled``, a file that changed is believed only when the scan before saw the same of
+        it: editors empty files, rename them and write them in pieces. Until then it is as it was.
 
         Raises:
             DataDirectoryError: the directory is not there, or holds none of our files.
         """
         listing = self._list()
-        before = {name: file.signature for name, file in self._loaded.items()}
-        if debounce and listing.files != before:
-            debounce()
-            listing = _settled(listing, self._list(), before)
+        seen, self._seen = self._seen, listing.files
+        if settled:
+            listing = self._believed(listing, seen)
         files = {
-            name: self._look(name, signature, calm=debounce is not None)
+            name: self._look(name, signature, calm=settled)
             for name, signature in sorted(listing.files.items())
         }
         loaded = {name: file for name, file in files.items() if file}
@@ -171,7 +170,7 @@ class Files:
         """What is there now; a folder that cannot be looked into counts as it was."""
         listing = _look_into(self._directory)
         if all(signature == MISSING for signature in listing.files.values()):
-            raise DataDirectoryError(nothing_in(self._directory))
+            raise DataDirectoryError(_nothing_in(self._directory))
         if "" in listing.unlisted and self._catalogue is None:
             raise DataDirectoryError(f"{self._directory}: {listing.problems[0].message}")
         problems = [*listing.problems]
@@ -183,6 +182,16 @@ class Files:
                 message = "the folder is missing; put it back, or an empty one if that is meant"
                 problems.append(Problem(folder, 1, 1, message))
         return Listing(listing.files, tuple(sorted(problems)), listing.unlisted)
+
+    def _believed(self, listing: Listing, seen: Mapping[str, Signature]) -> Listing:
+        """Return a listing in which what differs from the one seen before is as it is loaded."""
+        files = listing.files
+        differing = {
+            name for name in files.keys() | seen.keys() if files.get(name) != seen.get(name)
+        }
+        loaded = {n: file.signature for n, file in self._loaded.items() if n in differing}
+        settled = {name: files[name] for name in files.keys() - differing}
+        return replace(listing, files={**settled, **loaded})
 
     def _look(self, name: str, signature: Signature, *, calm: bool) -> Loaded | None:
         """A file as it is now; with ``calm``, as it was if it is just being written."""
@@ -280,14 +289,23 @@ class Files:
             yield self.problem_at(name, place, message)
 
 
+def check_data_in(directory: Path) -> None:
+    """See that a directory holds data files of ours, however bad they are.
+
+    Raises:
+        DataDirectoryError: it does not, or nobody may look.
+    """
+    if not any(os.path.lexists(directory / name) for name in (*SINGLE, *FOLDERS)):
+        raise DataDirectoryError(_nothing_in(directory))
+
+
 def check_start(directory: Path) -> None:
     """See that a server could start, from the governing files of its data directory alone.
 
     Raises:
         DataDirectoryError: it could not.
     """
-    if not any((directory / name).exists() for name in (*SINGLE, *FOLDERS)):
-        raise DataDirectoryError(nothing_in(directory))
+    check_data_in(directory)
     files = {name: load(directory, name) for name in GOVERNING}
     _refuse({name: file.problems[0] for name, file in files.items() if file and not file.record})
 
@@ -299,7 +317,7 @@ def _refuse(unusable: Mapping[str, Problem]) -> None:
             raise DataDirectoryError(f"{unusable[name]} ({why})")
 
 
-def nothing_in(directory: Path) -> str:
+def _nothing_in(directory: Path) -> str:
     """What is wrong with a directory in which no data is found, and what to do."""
     if directory.is_dir():
         readable = os.access(directory, os.R_OK | os.X_OK)
@@ -338,17 +356,6 @@ class Listing(Struct, frozen=True):
     files: dict[str, Signature]
     problems: tuple[Problem, ...]
     unlisted: tuple[str, ...]
-
-
-def _settled(first: Listing, second: Listing, before: Mapping[str, Signature]) -> Listing:
-    """Return the files that two listings agree on, and of the others those of before."""
-    settled: dict[str, Signature] = {}
-    for name in first.files.keys() | second.files.keys():
-        now = second.files.get(name)
-        believed = now if first.files.get(name) == now else before.get(name)
-        if believed is not None:
-            settled[name] = believed
-    return Listing(settled, second.problems, second.unlisted)
 
 
 def _look_into(directory: Path) -> Listing:

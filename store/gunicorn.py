@@ -17,7 +17,6 @@ from typing import Any
 
 from flask.cli import load_dotenv
 from flask.helpers import get_load_dotenv
-from gunicorn.errors import AppImportError
 from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 
@@ -85,26 +84,18 @@ def on_starting(server: Any) -> None:
     Where a worker could not start, end at once with the sentence: it would leave a stack trace.
     """
     server.notify_socket = os.environ.pop("NOTIFY_SOCKET", None)
-    environ = os.environ.copy()
     try:
-        if "DATA_DIR" not in environ:
-            _read_dotenv(server)
+        _read_dotenv(server)
         check_start(Settings.from_env().data_dir)
-    except (AppImportError, DataDirectoryError, SettingsError) as error:
+    except (DataDirectoryError, SettingsError) as error:
         server.log.critical("%s", error)
         sys.exit(1)
-    os.environ.clear()  # each worker reads .env anew
-    os.environ.update(environ)
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Let the application know its settings: those of ``.env``, and where it listens.
-
-    The address is for links when BASE_URL is not set.
-    """
+    """Let the application know where it listens: for links when BASE_URL is not set."""
     if server.notify_socket:
         os.environ["NOTIFY_SOCKET"] = server.notify_socket
-    _read_dotenv(server)
     listener = worker.sockets[0].getsockname()
     if isinstance(listener, tuple):
         scheme = "https" if server.cfg.is_ssl else "http"
@@ -114,10 +105,8 @@ def post_fork(server: Any, worker: Any) -> None:
 def _read_dotenv(server: Any) -> None:
     """Read ``.env`` as the ``flask`` command does; the environment's own values stand.
 
-    It is read in each worker, so that a reload finds what has changed.
-
     Raises:
-        AppImportError: it cannot be read, and nothing else says which data to serve; gunicorn
+        SettingsError: it cannot be read, and nothing else says which data to serve; gunicorn
             prints the sentence and ends.
     """
     if not get_load_dotenv():
@@ -127,7 +116,7 @@ def _read_dotenv(server: Any) -> None:
     except (OSError, ValueError) as error:
         if not os.environ.get("DATA_DIR"):
             message = f".env cannot be read, and may say which data to serve: {error}"
-            raise AppImportError(message) from None
+            raise SettingsError(message) from None
         server.log.warning(".env cannot be read and is left out: %s", error)
 
 

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.chains import FOLDER, HEADS, LEDGER, LedgerError
 from store.disk import (
     Signature,
-    check_regular,
     check_room,
+    is_in_place,
     opened,
     read_regular,
     signature_at,
     signature_of,
     sync_directory,
 )
-from store.ledger import FOLDER, HEADS, LEDGER, Ledger, LedgerError
-from store.line_codec import decode_line, encode_line, has_valid_checksum
-from store.proof import Proof
+from store.ledger import Ledger, Proof
+from store.line_codec import decode_line, encode_line, has_valid_checksum, stamp, whole_lines
 from store.records import Problem
 from store.times import rfc3339
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from store.ledger import Entry
+    from store.chains import Entry
     from store.records import Poll
 
 _LONGEST = 200
@@ -93,6 +93,7 @@ class History:
 
     decode = staticmethod(decode_line)
     is_intact = staticmethod(has_valid_checksum)
+    stamp = staticmethod(stamp)
 
     def __init__(self, directory: Path) -> None:
         self.ledger = Ledger()
@@ -161,8 +162,8 @@ class History:
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
-        tail = data[self.ledger.last(slug).bytes :]
-        entries = tuple(self.ledger.open_entries(slug, tail))
+        tail = whole_lines(data)[self.ledger.last(slug).lines :]
+        entries = tuple(self.ledger.open_entries(slug, map(self.stamp, tail)))
         return Log(slug, tuple(polls), tuple(problems), signature_of(found), entries)
 
     def remembered(self) -> list[str]:
@@ -326,7 +327,7 @@ class History:
             handle = os.open(path, _APPENDING, 0o640)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
-                if _is_in_place(path, handle):
+                if is_in_place(path, handle):  # some editors put another in its place
                     yield handle
                     return
             finally:
@@ -376,15 +377,6 @@ def _too_late(time: str, closed: str) -> str:
         f"a poll of {time} cannot be added: {closed} and all days before are closed; mend this "
         f'machine\'s clock, or, if it was wrong then, flask check --reopen {time[:10]} --reason "…"'
     )
-
-
-def _is_in_place(path: Path, handle: int) -> bool:
-    """Whether an open file is still the one of that name; some editors put another in its place."""
-    check_regular(handle, path)
-    try:
-        return os.path.samestat(path.lstat(), os.fstat(handle))
-    except FileNotFoundError:
-        return False
 
 
 def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:

@@ -11,7 +11,7 @@ import hashlib
 import re
 import zlib
 from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 
 import msgspec
@@ -28,6 +28,8 @@ POLL_DECODER = msgspec.json.Decoder(Poll)
 _DOMAIN = re.compile(DOMAIN_PATTERN)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII)
 _TIME_MEMBER = re.compile(rb'"polledAt":"(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\dZ"')
+Stamp = tuple[bytes, int, str]
+"""What the ledger needs to know of a line: SHA-256, size in bytes, and the UTC day it bears."""
 _REDACTED = re.compile(
     rb'"withheld":true(?:,"crc":"[0-9a-f]{8}")?,"sha256":"([0-9a-f]{64})","bytes":(\d{1,12})\}\Z'
 )
@@ -35,6 +37,28 @@ _BEFORE_ID = b'{"v":1,'
 _ID_SIZE = 16
 CRC_SIZE = len(b',"crc":"01234567"}')
 _SHOWN = 40
+
+
+def whole(data: bytes) -> bytes:
+    """Return what a file holds up to its last line: no torn tail, no empty lines at the end.
+
+    The next append takes away what a crash or an editor left there.
+    """
+    text = data[: data.rfind(b"\n") + 1].rstrip(b"\n")
+    return text + b"\n" if text else b""
+
+
+def whole_lines(data: bytes) -> list[bytes]:
+    """Return the lines of what is whole, without their newlines."""
+    return whole(data).split(b"\n")[:-1]
+
+
+def stamp(line: bytes) -> Stamp:
+    """Return what the ledger needs to know of a line; its day is empty where it bears none."""
+    match, day = _TIME_MEMBER.search(line), ""
+    with suppress(ValueError):
+        day = date.fromisoformat(match[1].decode()).isoformat() if match else ""
+    return hashlib.sha256(line).digest(), len(line), day
 
 
 def encode_line(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
@@ -131,7 +155,7 @@ def _without_texts(poll: Poll, withholding: Withholding) -> bytes:
             missed=(),
             caveat=None,
             error=f"Withheld since {withholding.date}: {withholding.reason}",
-            failure=None,
+            failure="withheld",
             notes=(),
             withheld=True,
         )
@@ -166,7 +190,7 @@ def _check_answer(poll: Poll) -> None:
     failed = (poll.error is not None, poll.failure is not None)
     if failed != (poll.pick is None,) * 2:
         raise ValueError("it must be an answer with a pick, or a failure with an error, not both")
-    if poll.withheld is not UNSET:
+    if poll.withheld is not UNSET or poll.failure == "withheld":
         raise ValueError("it says that it is withheld, which only withheld.json can say")
 
 

@@ -21,7 +21,7 @@ from store.records import Problem
 from store.snapshot import Histories, derive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -81,11 +81,10 @@ class Store:
         faults = [fault for fault in found if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
-    def reload(self, debounce: Callable[[], object] | None = None) -> None:
+    def reload(self, *, settled: bool = False) -> None:
         """Look at every file, derive what follows from them, and swap.
 
-        One look at a time; recording waits for none. ``debounce`` is handed to
-        :meth:`Files.scan`.
+        One look at a time; recording waits for none. See :meth:`Files.scan` for ``settled``.
 
         Raises:
             DataDirectoryError: there is no data directory that can be used, and never was since
@@ -95,7 +94,7 @@ class Store:
         with self._looking:
             first = self._snapshot is None
             try:
-                catalogue = self._files.scan(debounce)
+                catalogue = self._files.scan(settled=settled)
                 if first:
                     catalogue.check_governing()
                 self._follow(catalogue)
@@ -115,16 +114,14 @@ class Store:
                 self.exported_at = (self.directory / EXPORTED).lstat().st_mtime
             self._tell()
 
-    def keep_current(
-        self, debounce: Callable[[], object] | None = None, *, prepare: bool = False
-    ) -> None:
+    def keep_current(self, *, settled: bool = False, prepare: bool = False) -> None:
         """Reload, come what may: a fault is logged once, is a problem, and is tried again.
 
         With ``prepare`` no search waits for its index, now or after any later change.
         """
         before = self._fault
         try:
-            self.reload(debounce)
+            self.reload(settled=settled)
             if prepare:
                 self.snapshot.summary.prepare()
         except Exception as error:  # else one odd file would end all watching, unseen

@@ -95,6 +95,8 @@ FailureKind = Literal[
     "network", "timeout", "http", "rate_limited", "quota", "auth",
     "refusal", "empty", "truncated", "parse", "schema", "interrupted",
 ]  # fmt: skip
+ServedFailure = Literal[FailureKind, "withheld"]
+"""Why a poll has no answer to show; a line of history never says that it is withheld."""
 
 
 class DataFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -145,7 +147,8 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``maker`` is the company behind it, as product files name it.
     ``key_env`` names the environment variable that holds the key; a key itself never stands in a
     file. ``rpm`` is requests per minute; prices are US dollars. With ``batch`` it is asked through
-    its provider's queue for batches, at ``batch_price_factor`` times the prices.
+    its provider's queue for batches, with ``tier`` in requests that may take a quarter of an hour,
+    both at ``batch_price_factor`` times the prices.
     """
 
     name: Line
@@ -165,6 +168,7 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     web_search: bool = False
     batch: bool = False
     batch_price_factor: Annotated[float, Meta(gt=0, le=1)] = 0.5
+    tier: Literal["flex"] | None = None
     extra: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
@@ -368,7 +372,7 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     missed: tuple[NearMiss, ...] = ()
     caveat: str | None = None
     error: str | None = None
-    failure: FailureKind | None = None
+    failure: ServedFailure | None = None
     notes: tuple[str, ...] = ()
     served_model: str | None = None
     request_id: str | None = None

@@ -20,9 +20,9 @@ class Watcher:
     It never runs in a command, and ends with its store. Times are in seconds.
     """
 
-    def __init__(self, store: Store, every: float = 1.0, debounce: float = 0.2) -> None:
+    def __init__(self, store: Store, every: float = 0.5, rest: float = 0.2) -> None:
         self._store = store
-        self._times = (every, debounce)
+        self._times = (every, rest)
         self._process: int | None = None
         self._lock = threading.Lock()
 
@@ -38,11 +38,12 @@ class Watcher:
                 threading.Thread(target=_watch, args=watched, name="watcher", daemon=True).start()
 
 
-def _watch(store: weakref.ref[Store], every: float, debounce: float) -> None:
+def _watch(store: weakref.ref[Store], every: float, rest: float) -> None:
     """Look again and again, until nobody holds the store any more."""
     while held := store():
         appended = held.appended
         appended.clear()
-        held.keep_current(lambda: time.sleep(debounce), prepare=True)
+        held.keep_current(settled=True, prepare=True)
         del held
-        appended.wait(every)
+        time.sleep(rest)  # what is appended meanwhile is one derivation, and editors finish
+        appended.wait(every - rest)

@@ -12,7 +12,6 @@ In a test's own process ``broken`` makes every answer a 503, and ``dated`` is th
     create     "drop" (made, then the line is dropped), "lose" (not made, dropped),
                "500" (made), "void" (not made), or a status with which it is refused
     why        what is said to that
-    lag        how often the list of batches is read before a new one is on it (0)
     unknown    how often a new batch is answered with 404 (0)
     end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled),
                "stuck", "revert" (hangs; once cancelled it says so for a look, then is answered)
@@ -23,11 +22,10 @@ In a test's own process ``broken`` makes every answer a 503, and ``dated`` is th
     elsewhere  a results_url at another host
     pause      seconds before any reply of a named step: {"create": 0.5}
 
-``{"clock": {"at": seconds}}`` sets its clock, ``{"list": {"endless": true}}`` gives every page of
-a list another one behind it. Batches end though nobody looks at them: a list of
-them counts as a look.
+``{"clock": {"at": seconds}}`` sets its clock.
 
-``GET /told`` says what it knows: bills by question, batches, and every request so far.
+``GET /finish`` lets every batch end as if it had been looked at, ``GET /told`` says what it
+knows: bills by question, batches, and every request so far.
 """
 
 from __future__ import annotations
@@ -122,6 +120,11 @@ class Handler(DirectHandler):
         with self.server_.lock:
             if path == "/told":
                 return self._json(200, self.book)
+            if path == "/finish":
+                for batch in self.book["batches"].values():
+                    self._pass_time(batch)
+                self.server_.keep()
+                return self._json(200, {})
             self._note("GET")
             if self.server_.broken:
                 return self._json(503, {"error": {"message": "broken"}})
@@ -131,8 +134,6 @@ class Handler(DirectHandler):
                 return self._results(found[1], query)
             if found := re.search(r"/batches/([^/:]+)$", path):
                 return self._look(unquote(found[1]))
-            if path.endswith("/batches"):
-                return self._list(query)
         return super().do_GET()
 
     def do_POST(self) -> None:  # noqa: N802 - likewise
@@ -203,7 +204,6 @@ class Handler(DirectHandler):
             "label": label,
             "items": items,
             "looks": told.get("looks", 0),
-            "lag": told.get("lag", 0),
             "unknown": told.get("unknown", 0),
             "end": told.get("end", "completed"),
             "status": "in_progress",
@@ -249,41 +249,6 @@ class Handler(DirectHandler):
             self._json(500, {"error": {"message": "oops"}})
         else:
             self._json(200, self._seen(batch))
-
-    def _list(self, query: dict[str, list[str]]) -> None:
-        there = []
-        for batch in reversed(list(self.book["batches"].values())):
-            self._pass_time(batch)
-            if batch["lag"]:
-                batch["lag"] -= 1
-            elif batch["api"] == self._api(batch):
-                there.append(batch)
-        self.server_.keep()
-        seen = [self._seen(batch) for batch in there]
-        after = next(iter(query.get("after", query.get("after_id", ["0"]))), "0")
-        ids = [one.get("id") for one in seen]
-        start = ids.index(after) + 1 if after in ids else 0
-        endless = self.step_of("list").get("endless", False)
-        page = seen[:2] if endless else seen[start : start + 2]
-        more = endless or start + 2 < len(seen)
-        if "pageSize" in self.path:
-            token = int(query.get("pageToken", ["0"])[0])
-            page = seen[token : token + 2]
-            follows = {"nextPageToken": str(token + 2)} if token + 2 < len(seen) else {}
-            self._json(200, {"operations": page, **follows})
-        elif "x.ai" in self.path:
-            self._json(200, {"batches": seen, "pagination_token": None})
-        else:
-            self._json(200, {"data": page, "has_more": more})
-
-    def _api(self, batch: Told) -> str:
-        """The format of a batch, if this is a list for it."""
-        kinds = {"gemini": "pageSize", "messages": "messages/"}
-        wanted = kinds.get(batch["api"])
-        if wanted is None:
-            is_other = "pageSize" in self.path or "messages/" in self.path
-            return "" if is_other else cast("str", batch["api"])
-        return cast("str", batch["api"]) if wanted in self.path else ""
 
     def _look(self, known: str) -> None:
         batch = self.book["batches"].get(known)

@@ -16,8 +16,8 @@ from app import create_app
 from store.counting import states_of
 from store.files import Catalogue
 from store.history import History
+from store.ledger import Proof
 from store.line_codec import encode_line
-from store.proof import Proof
 from store.records import Category, NearMiss, Pick, Poll, Site
 from store.settings import Settings
 from store.web import api

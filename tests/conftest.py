@@ -130,7 +130,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Flask:
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the shipped data that no test changes."""
     directory = tmp_path_factory.mktemp("shipped") / "data"
-    shutil.copytree(SHIPPED_DATA, directory, ignore=shutil.ignore_patterns(".locks", ".last-good"))
+    shutil.copytree(SHIPPED_DATA, directory, ignore=shutil.ignore_patterns(".locks"))
     return directory
 
 

@@ -27,7 +27,6 @@ COMMANDS = {
     "deploy": "",
     "export": "tree",
     "meaning": "",
-    "names accept": "X",
     "names explain": "X",
     "names merge": "X Y",
     "names queue": "",

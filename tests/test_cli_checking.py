@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from store.data_file import GOVERNING
 from store.files import Files
-from store.proof import Proof
-from store.records import Problem
+from store.ledger import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,12 +53,9 @@ def test_an_alias_claimed_twice_is_named_in_both_places(directory: Path) -> None
     done = check(directory)
     assert done.exit_code == 1
     belongs = "until one gives it up it belongs to neither, and ranks as a product of its own"
-    ranks = '"Zoho" (2 polls in crm-software and vpn) ranks as a product of its own, at zoho'
     pipe_, zoho = "products/pipe.json", "products/zoho-crm.json"
     assert done.stdout.splitlines() == [
         f'{pipe_}:6:5: "ZOHO\u2122" is also claimed by {zoho}; {belongs}',
-        f"{pipe_}:6:5: notice: {ranks}, as long as several files claim it",
-        f"{zoho}:5:5: notice: {ranks}, as long as several files claim it",
         f'{zoho}:5:5: "Zoho" is also claimed by {pipe_}; {belongs}',
     ]
 
@@ -186,7 +182,11 @@ def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:
             "history:1:1: notice: 1 slug (vpn-service) has never been polled; "
             "`flask poll --due` asks for what is due"
         ),
-        'models.json:1:1: notice: "A" is retired: its 2 polls count in no ranking',
+        (
+            'models.json:1:1: warning: "A" is retired: its 2 polls count in no ranking; if it was '
+            'renamed, list it in former_names of "C", whose new round is else 2 polls for at most '
+            "0.00 USD"
+        ),
         'topics.json:13:13: warning: no category has the slug "vpn"; take it out',
     ]
 
@@ -311,44 +311,26 @@ def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> No
     assert "categories/" not in check(directory).stdout
 
 
-class TestFormats:
-    """The same problems for programs."""
+def test_categories_without_situations_are_counted(directory: Path) -> None:
+    """One line says how many of a larger catalogue have none, and what that costs."""
+    vpn = (directory / "categories/vpn.json").read_bytes()
+    for i in range(9):
+        (directory / f"categories/a{i}.json").write_bytes(vpn.replace(b"VPN", b"VPN %d" % i))
+    output = check(directory).output
+    assert "11 of 11 categories have no situations (a0, a1, a2, a3, a4, \u2026)" in output
+    for slug in ("a0", "vpn"):
+        set_key(directory / f"categories/{slug}.json", situations=["somebody needs this"])
+    assert "have no situations" not in check(directory).output
 
-    @pytest.fixture(autouse=True)
-    def two_problems(self, directory: Path) -> None:
-        """An error and a warning."""
-        set_key(directory / "categories" / "vpn.json", titel="100 %", topic="VPN?")
-        set_key(directory / "site.json", poll_every_days=8)
 
-    def test_json(self, directory: Path) -> None:
-        """One list of objects, with the severity of each."""
-        done = check(directory, "--format", "json")
-        assert done.exit_code == 1
-        first, second = json.loads(done.stdout)
-        assert first == {
-            "file": "categories/vpn.json",
-            "line": 5,
-            "column": 3,
-            "message": 'unknown key "titel": did you mean "title"?',
-            "severity": "error",
-        }
-        assert second["severity"] == "warning"
-
-    def test_github(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Annotations whose paths start where the workflow runs."""
-        monkeypatch.chdir(directory.parent)
-        lines = check(directory, "--format", "github").stdout.splitlines()
-        assert lines[0] == (
-            "::error file=data/categories/vpn.json,line=5,col=3::"
-            'unknown key "titel": did you mean "title"?'
-        )
-        assert lines[1].startswith("::warning file=data/site.json,line=5,col=3::poll_every_days")
-
-    def test_unknown(self, directory: Path) -> None:
-        """Another format is refused with those there are."""
-        done = check(directory, "--format", "xml")
-        assert done.exit_code == 2
-        assert "'text', 'json', 'github'" in done.output
+def test_an_alias_that_is_another_title_is_warned_of(directory: Path) -> None:
+    """Who searches for that other category would be sent to this one."""
+    title = json.loads((directory / "categories/crm-software.json").read_bytes())["title"]
+    set_key(directory / "categories/vpn.json", aliases=["hide my address", title.upper()])
+    done = check(directory)
+    assert done.exit_code == 0
+    assert f'warning: "{title.upper()}" is the title of crm-software' in done.stdout
+    assert "hide my address" not in done.stdout
 
 
 def test_the_shipped_data_is_good(runner: FlaskCliRunner) -> None:
@@ -391,9 +373,9 @@ def test_check_accepts_exactly_what_a_server_loads(
     end = data.draw(st.integers(start, min(start + 12, len(text))))
     mangled = text[:start] + data.draw(JUNK) + text[end:]
     (directory / kind).write_text(mangled, encoding="utf-8")
-    done = command(directory, "check", "--format", "json")
-    said = [Problem(**each) for each in json.loads(done.stdout)]
-    wrong = [str(problem) for problem in said if problem.severity == "error"]
+    done = command(directory, "check")
+    lines = done.stdout.splitlines()
+    wrong = [line for line in lines if not re.match(r"\S+: (warning|notice): ", line)]
     if wrong and kind in GOVERNING and kind in Files(directory).scan().unusable:
         with pytest.raises(click.ClickException, match=re.escape(wrong[0])):
             app_over(directory)

@@ -343,9 +343,7 @@ class TestMonitoring:
         app.extensions["store"].exported_at = 0.0
         registry = CollectorRegistry()
         registry.register(Collector(app))
-        requests = Requests(app.wsgi_app)
-        registry.register(requests)
-        app.wsgi_app = requests  # type: ignore[method-assign]
+        app.wsgi_app = Requests(app.wsgi_app, registry)  # type: ignore[method-assign]
         app.test_client().get("/")
         served = {sample.name for family in registry.collect() for sample in family.samples}
         served.add("consensus_budget_usd")  # where site.json sets one

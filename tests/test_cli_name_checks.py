@@ -92,20 +92,3 @@ def test_many_names_are_counted(directory: Path) -> None:
     )
     [notice] = said(directory, name="Nimbrel")
     assert ") and 27 more by the rule" in notice
-
-
-def test_a_former_slug_that_is_the_address_of_anothers_name_is_a_warning(directory: Path) -> None:
-    """It leads where its file says; whoever wrote it learns whose name it takes the address of."""
-    other = {"version": 1, "name": "Other", "aliases": ["Nimbrel Billing"]}
-    write_json(directory / "products/other.json", other)
-    slug = "nimbrel-billing"
-    fields = {"name": "Nimbrel", "not_same_as": ["nimbrel-crm", "nimbrel-podcasts"]}
-    assert said(directory, **fields) == []
-    [warning] = said(directory, **fields, former_slugs=["nimble", slug])
-    assert warning == (
-        'products/nimbrel.json:10:5: warning: "nimbrel-billing" leads here, although it is the '
-        "address of a name of products/other.json; take it out if it is meant to lead there"
-    )
-    client = app_over(directory).test_client()
-    moved = client.get(f"/api/v1/product/{slug}.json")
-    assert moved.headers["Location"].endswith("/product/nimbrel.json")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from broken import KINDS, SLIPS, Broken, write_one_of_each
+from builders import command, contents, write_data
 from jsonschema import Draft202012Validator, FormatChecker
 
-from store.cli.schemas import documents, schema_of
+from store.cli.schemas import DRAFT, documents, schema_of
 from store.data_file import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
@@ -49,6 +50,57 @@ def test_what_an_editor_can_see_it_shows(tmp_path: Path, kind: str, slip: Broken
     path = write_one_of_each(tmp_path / "data") / kind
     slip.write(path)
     assert list(_validator(kind).iter_errors(json.loads(path.read_text(encoding="utf-8"))))
+
+
+def test_schemas_are_written_anew_over_older_ones(tmp_path: Path) -> None:
+    """After an update the command replaces what it wrote before, and nothing else."""
+    data = write_data(tmp_path / "data")
+    assert command(data, "schema").exit_code == 0
+    path = data / "schemas/site.json"
+    path.write_text(path.read_text().replace("licence", "license"))
+    assert command(data, "schema").exit_code == 0
+    assert path.read_text() == documents()["site.json"]
+
+
+@pytest.mark.parametrize("text", ["mine", f'{{\n  "$schema": "{DRAFT}",\n  "$ref": "#/$defs/Shop"'])
+def test_a_schema_of_somebody_else_is_left_alone(tmp_path: Path, text: str) -> None:
+    """It is named, and no other is written beside it."""
+    data = write_data(tmp_path / "data")
+    (data / "schemas").mkdir()
+    (data / "schemas/site.json").write_text(text)
+    before = contents(data)
+    done = command(data, "schema")
+    assert (done.exit_code, contents(data)) == (1, before)
+    assert "schemas/site.json is not a schema that this command wrote: nothing" in done.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("schema",),
+        ("check", "--accept-history", "--all", "--reason", "r"),
+        ("check", "--reopen", "2026-01-01", "--reason", "r"),
+        ("withhold", "0123456789abcdef", "--reason", "r"),
+        ("names", "merge", "a", "b"),
+        ("meaning",),
+        ("dataset", "--close-days"),
+        ("export", "site", "--close-days"),
+        ("poll", "--all"),
+    ],
+    ids=" ".join,
+)
+def test_a_directory_of_something_else_is_left_alone(
+    tmp_path: Path, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DATA_DIR may name somebody's project, which has folders of the same names."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("schemas/site.json", "history/vpn.jsonl", "proof/heads.jsonl", "dataset/a.csv"):
+        (tmp_path / "shop" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "shop" / name).write_text("mine")
+    before = contents(tmp_path)
+    done = command(tmp_path / "shop", *arguments)
+    assert (done.exit_code, contents(tmp_path)) == (1, before)
+    assert "shop holds no data files; " in done.output
 
 
 def _validator(kind: str) -> Draft202012Validator:

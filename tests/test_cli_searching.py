@@ -1,4 +1,4 @@
-"""``flask search`` says what a search finds, and why."""
+"""``flask search`` says what a search finds."""
 
 from __future__ import annotations
 
@@ -38,14 +38,3 @@ def test_hits_are_told_with_their_score_and_label(world: Flask) -> None:
     assert said(world, "zoho") == "brands      zoho: 1.000, exact\n"
     assert said(world, "dry air") == "related     humidifier\n"
     assert said(world, "qwzrtpk") == "Nothing fits.\n"
-
-
-def test_an_explanation_names_the_words_that_counted(world: Flask) -> None:
-    """What each word was taken for and how much it weighs, and what it adds to the meaning."""
-    told = said(world, "crm for dry air", "--explain")
-    assert '"crm" for "crm": likeness 1.00, weight 1.00' in told
-    assert told.splitlines()[-1].startswith("nearest in meaning: crm-software, ")
-    nearest = next(line for line in told.splitlines() if "meaning: humidifier" in line)
-    assert "dry " in nearest
-    assert "air " in nearest
-    assert "for" not in nearest

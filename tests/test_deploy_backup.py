@@ -23,7 +23,7 @@ from builders import answered, append
 from deployed import Unit, printed
 from processes import flask, polls, provider, started, until, write_real
 
-from store.proof import Proof
+from store.ledger import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,6 +122,20 @@ def test_a_restored_backup_has_every_acknowledged_answer(polled: Path, tmp_path:
         shutil.copy(write_real(tmp_path / "other", imitation.url, []) / "models.json", restored)
         assert flask(restored, "poll", QUIET).returncode == 0
     assert before < {(poll.slug, poll.id) for poll in polls(restored)}
+
+
+@needs_restic
+def test_backups_of_others_in_the_repository_are_kept(polled: Path, tmp_path: Path) -> None:
+    """The same repository may hold other machines' backups, which are pruned by other rules."""
+    restic(tmp_path, "init")
+    (tmp_path / "letter").write_text("Dear")
+    for minute in range(3):
+        time = f"--time=2020-01-01 10:0{minute}:00"
+        restic(tmp_path, "backup", "--host=other", time, str(tmp_path / "letter"))
+    for job in ("backup", "prune"):
+        code, output = backup_unit(polled, tmp_path, job).run()
+        assert code == 0, output
+    assert len(json.loads(restic(tmp_path, "snapshots", "--json", "--host=other"))) == 3
 
 
 @needs_restic
@@ -235,6 +249,24 @@ def test_a_replica_has_the_history_before_its_proof(tmp_path: Path) -> None:
     assert unit.run()[0] == 0
     assert (replica / "history" / f"{SLUGS[0]}.jsonl").exists()
     assert not (replica / "categories" / f"{QUIET}.json").exists()
+
+
+@needs_rclone
+@pytest.mark.parametrize("name", ["letter", "history/vpn.jsonl"])
+def test_a_replica_empties_no_directory_of_something_else(tmp_path: Path, name: str) -> None:
+    """REPLICA may be wrong: what is there stays, and the unit fails; history alone was begun."""
+    data = write_real(tmp_path / "data", "http://127.0.0.1", [QUIET])
+    (data / "proof" / ".lock").touch()
+    other = tmp_path / "replica" / name
+    other.parent.mkdir(parents=True)
+    other.write_text("Dear")
+    unit = Unit(printed(data, "rankings-replica.service"), REPLICA=str(tmp_path / "replica"))
+    code, output = unit.run()
+    assert other.read_text() == "Dear"
+    assert (code, "holds something else" in output) == (
+        (1, True) if name == "letter" else (0, False)
+    )
+    assert unit.run()[0] == code
 
 
 @needs_rclone

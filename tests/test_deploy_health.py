@@ -15,7 +15,7 @@ from builders import answered, write_data
 from deployed import Unit, printed
 from processes import until
 
-from store.proof import Proof
+from store.ledger import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

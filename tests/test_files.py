@@ -17,7 +17,6 @@ from store.files import DataDirectoryError, Files
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -107,9 +106,11 @@ def test_a_file_that_goes_between_listing_and_reading_is_no_problem(
     assert catalogue.problems == ()
 
 
-@pytest.mark.parametrize("debounce", [None, lambda: None], ids=["at once", "settled"])
+@pytest.mark.parametrize("settled", [False, True])
 def test_a_file_that_could_not_be_read_is_tried_again(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, debounce: Callable[[], None] | None
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settled: bool,  # noqa: FBT001
 ) -> None:
     """A passing fault leaves the last good version in use, changes nothing twice, and passes."""
     fresh, seasoned = Files(directory), Files(directory)
@@ -118,13 +119,14 @@ def test_a_file_that_could_not_be_read_is_tried_again(
         with monkeypatch.context() as patched:
             _refuse_to_open(patched, "vpn.json", OSError(24, "Too many open files"))
             os.utime(directory / "categories/vpn.json")
-            faulty = files.scan(debounce)
+            files.scan(settled=settled)
+            faulty = files.scan(settled=settled)
             found = [str(problem) for problem in faulty.problems]
             assert found == ["categories/vpn.json:1:1: cannot be read: Too many open files"]
             assert faulty.categories.keys() == held
-            assert files.scan(debounce) is faulty
-        assert files.scan(debounce).categories == good.categories
-        assert files.scan(debounce).problems == ()
+            assert files.scan(settled=settled) is faulty
+        assert files.scan(settled=settled).categories == good.categories
+        assert files.scan(settled=settled).problems == ()
 
 
 def _refuse_to_open(patch: pytest.MonkeyPatch, name: str, error: OSError) -> None:
@@ -401,19 +403,22 @@ class TestSettling:
         """What an editor has half written is neither used nor reported."""
         files, path = Files(directory), directory / "categories" / "vpn.json"
         before, text = files.scan(), path.read_text(encoding="utf-8")
-        path.write_text("", encoding="utf-8")
-        assert files.scan(lambda: path.write_text(text[:20], encoding="utf-8")) == before
-        path.write_text(text.replace("VPN", "VPNs"), encoding="utf-8")
-        assert files.scan(lambda: None).categories["vpn"].title == "Best VPNs"
+        for half in ("", text[:20], text.replace("VPN", "VPNs")):
+            path.write_text(half, encoding="utf-8")
+            assert files.scan(settled=True) == before
+        assert files.scan(settled=True).categories["vpn"].title == "Best VPNs"
 
     def test_a_file_that_is_away_for_a_moment_stays(self, directory: Path) -> None:
         """Editors that rename the old file and write a new one never make a category vanish."""
         files, path = Files(directory), directory / "categories" / "vpn.json"
         before, text = files.scan(), path.read_text(encoding="utf-8")
         path.rename(path.with_suffix(".json~"))
-        assert files.scan(lambda: path.write_text(text, encoding="utf-8")) == before
+        assert files.scan(settled=True) == before
+        path.write_text(text, encoding="utf-8")
+        assert [files.scan(settled=True) == before for _ in range(2)] == [True, True]
         path.unlink()
-        assert list(files.scan(lambda: None).categories) == ["crm-software"]
+        assert files.scan(settled=True) == before
+        assert list(files.scan(settled=True).categories) == ["crm-software"]
 
     def test_a_busy_file_does_not_hold_up_another(self, directory: Path) -> None:
         """While one file is being written, an edit of another is taken in."""
@@ -422,17 +427,11 @@ class TestSettling:
         text = (folder / "vpn.json").read_text(encoding="utf-8")
         (folder / "vpn.json").write_text(text.replace("VPN", "VPNs"), encoding="utf-8")
         (folder / "new.json").write_text("{", encoding="utf-8")
-        after = files.scan(lambda: (folder / "new.json").write_text(text, encoding="utf-8"))
+        files.scan(settled=True)
+        (folder / "new.json").write_text(text, encoding="utf-8")
+        after = files.scan(settled=True)
         assert after.categories["vpn"].title == "Best VPNs"
         assert list(after.categories) == ["crm-software", "vpn"]
-
-    def test_nothing_is_waited_for_when_nothing_changed(self, directory: Path) -> None:
-        """A quiet directory is looked at once."""
-        files = Files(directory)
-        files.scan()
-        waits: list[None] = []
-        files.scan(lambda: waits.append(None))
-        assert waits == []
 
 
 def test_an_api_key_in_the_wrong_place_is_not_repeated(directory: Path) -> None:

@@ -66,8 +66,6 @@ PAGES = (
 )
 COMMANDS = (
     ("check",),
-    ("check", "--format", "json"),
-    ("check", "--format", "github"),
     ("poll", "--status"),
     ("poll", "--all", "--dry-run"),
     ("names", "queue"),

@@ -21,10 +21,11 @@ from faults import FAULTS, FailingCalls, replace_os
 from hypothesis import given
 from hypothesis import strategies as st
 
+from store.chains import Entry, Head, LedgerError, Present
 from store.history import History, HistoryError
-from store.ledger import Entry, Head, Ledger, LedgerError, Present, day_of, parse
+from store.ledger import Ledger, Proof, parse
+from store.line_codec import stamp, whole_lines
 from store.memory import Store
-from store.proof import Proof
 from store.times import rfc3339
 
 if TYPE_CHECKING:
@@ -127,12 +128,12 @@ def test_no_order_of_times_leaves_a_day_open_or_a_line_unclosed(days: list[str],
     """Whatever times lines bear, closed sizes grow by day and end in lines of those days."""
     lines = [line(f"2026-01-{day}" if day else "") + b"\n" for day in days]
     ledger = Ledger()
-    for entry in ledger.open_entries("x", b"".join(lines[:cut])):
+    for entry in ledger.open_entries("x", map(stamp, whole_lines(b"".join(lines[:cut])))):
         ledger.add(entry)
         ledger.close(ledger.head(entry.day))
     data = b"".join(lines)
     closed, size = ledger.closed, ledger.last("x").bytes
-    entries = ledger.open_entries("x", data[size:])
+    entries = ledger.open_entries("x", map(stamp, whole_lines(data[size:])))
     assert [e.day for e in entries] == sorted({e.day for e in entries})
     assert all(e.day > closed for e in entries)
     ends = [size, *(e.bytes for e in entries)]
@@ -166,8 +167,8 @@ def test_a_past_day_keeps_what_was_there_when_it_closed(tmp_path: Path) -> None:
         file.write(line("2026-01-01", "backdated") + b"\n")
     proof.close("2026-01-05")
     ledger = proof.load()
-    sizes = {day: ledger.end_of("vpn", f"2026-01-{day}") for day in ("01", "02", "03")}
-    assert sizes == {"01": 0, "02": 42, "03": (data / "history/vpn.jsonl").stat().st_size}
+    lines = {day: ledger.lines_on("vpn", f"2026-01-{day}") for day in ("01", "02", "03")}
+    assert lines == {"01": 0, "02": 1, "03": 2}
     assert ledger.last("vpn").day == "2026-01-03"
 
 
@@ -291,13 +292,12 @@ def test_appending_at_midnight_while_the_day_closes(tmp_path: Path, report: Repo
                 refused += 1
         closing.join()
     Proof(data).close("2030-01-01")
-    ledger, size = Proof(data).load(), 0
-    lines = (data / f"history/{SLUG}.jsonl").read_bytes()
+    ledger, first = Proof(data).load(), 0
+    lines = (data / f"history/{SLUG}.jsonl").read_bytes().splitlines()
     for closed, end in ledger.ends[SLUG]:
-        assert {day_of(text) for text in lines[size:end].splitlines()} == {closed}
-        size = end
-    assert size == len(lines)
-    assert len(lines.splitlines()) == 2000 - refused
+        assert {stamp(text)[2] for text in lines[first:end]} == {closed}
+        first = end
+    assert first == len(lines) == 2000 - refused
     report(f"{refused} of 2,000 polls came after their day was closed and were refused")
 
 
@@ -324,7 +324,7 @@ def test_a_day_that_was_closed_too_early_can_be_opened_again(tmp_path: Path) -> 
     history.append([answered("A", ["Y"])], "2026-01-02T23:00:00Z")
     assert [head.day for head in proof.close("2026-01-02")] == ["2026-01-02"]
     ledger = proof.load()
-    assert ledger.end_of(SLUG, "2026-01-02") == (data / f"history/{SLUG}.jsonl").stat().st_size
+    assert ledger.lines_on(SLUG, "2026-01-02") == 3
     assert b'"reopened":true,"reason":"the clock was a day ahead"' in written(data)[1]
     with pytest.raises(LedgerError, match="2026-01-09 is not a closed day"):
         proof.reopen("2026-01-09", "no")
@@ -375,6 +375,18 @@ def test_a_ledger_that_is_gone_is_never_made_anew_silently(tmp_path: Path, name:
     history.accept([SLUG], "the folder was not copied", "2026-01-09")
     assert len(History(data / "history").read(SLUG).polls) == 1
     assert list((data / "proof").glob("heads.jsonl.*.damaged"))
+
+
+def test_every_ledger_that_could_not_be_read_is_kept(tmp_path: Path) -> None:
+    """A second one set aside on one day does not take the first one's place."""
+    data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-01T10:00:00Z")])
+    for text in (b"first\n", b"second\n"):
+        (data / "proof/ledger.jsonl").write_bytes(text)
+        History(data / "history").accept([SLUG], "it is damaged", "2026-01-09")
+    assert {path.read_bytes() for path in (data / "proof").glob("*.damaged")} == {
+        b"first\n",
+        b"second\n",
+    }
 
 
 def test_appends_of_others_are_seen_by_the_next_closing(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from builders import (
 )
 from small_world import write_small_world
 
-from store.proof import Proof
+from store.ledger import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Callable

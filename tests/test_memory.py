@@ -7,11 +7,23 @@ import json
 import os
 import shutil
 import tempfile
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, append, documents, failed, prepared, write_data, write_json
+from builders import (
+    answered,
+    app_over,
+    append,
+    close_days,
+    documents,
+    failed,
+    prepared,
+    write_data,
+    write_json,
+)
 from faults import FailingCalls, UnreadableFiles, replace_os
 from hypothesis import HealthCheck, Phase, assume, settings
 from hypothesis import strategies as st
@@ -143,15 +155,22 @@ class Edits(RuleBasedStateMachine):
 
     @rule(data=st.data(), slug=st.sampled_from(SLUGS), at=st.sampled_from(TIMES))
     def record(self, data: st.DataObject, slug: str, at: str) -> None:
-        """This process polls."""
+        """This process polls, unless the day is closed."""
         batch = data.draw(st.lists(polls(slug), min_size=1, max_size=3))
-        self.ids += [poll.id for poll in self.store.record(batch, at)]
+        with suppress(HistoryError):
+            self.ids += [poll.id for poll in self.store.record(batch, at)]
 
     @rule(data=st.data(), slug=st.sampled_from(SLUGS), at=st.sampled_from(TIMES))
     def another_process_polls(self, data: st.DataObject, slug: str, at: str) -> None:
         """Another process appends; this one sees it when it looks."""
         batch = data.draw(st.lists(polls(slug), min_size=1, max_size=3))
-        self.ids += [poll.id for poll in History(self.data / "history").append(batch, at)]
+        with suppress(HistoryError):
+            self.ids += [poll.id for poll in History(self.data / "history").append(batch, at)]
+
+    @rule(day=st.sampled_from([time[:10] for time in TIMES]))
+    def close(self, day: str) -> None:
+        """The days up to one are closed."""
+        close_days(self.data, day)
 
     @rule(fields=site_files())
     def edit_site(self, fields: dict[str, Any]) -> None:
@@ -219,6 +238,11 @@ class Edits(RuleBasedStateMachine):
     def edit_synonyms(self, groups: list[list[str]]) -> None:
         """Search learns or forgets a synonym."""
         self.write("synonyms.json", {"version": 1, "synonyms": groups})
+
+    @rule(words=st.lists(st.sampled_from(["desk", "mail"]), max_size=2, unique=True))
+    def edit_words(self, words: list[str]) -> None:
+        """Search learns or forgets plain English."""
+        self.write("words.json", {"version": 1, "source": "Ours.", "words": words})
 
     @rule(slugs=st.sets(st.sampled_from([*SLUGS, "no-such"]), min_size=1))
     def edit_topics(self, slugs: set[str]) -> None:
@@ -307,6 +331,7 @@ def picture(store: Store) -> dict[str, Any]:
         },
         "read": {slug: (r.last_poll, r.states) for slug, r in snapshot.aggregates.items()},
         "polled": snapshot.polled,
+        "present": snapshot.present,
         "search": [summary.index.search(q, 10) for q in ("crm", "Zoho", "help desk", "mail")],
     }
 
@@ -417,6 +442,23 @@ def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
             store.reload()
     store.reload()
     assert "C" in verdict(store)["answers"]
+
+
+def test_while_nothing_can_be_derived_nobody_is_asked_twice(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked is known from history, however long the snapshot lags behind it."""
+
+    def broken(*_: Any) -> None:
+        raise MemoryError
+
+    catalogue, now = store.snapshot.catalogue, datetime.fromisoformat(TIMES[-1])
+    monkeypatch.setattr("store.memory.derive", broken)
+    [recorded] = store.record([answered("C", ["Pipedrive"])], TIMES[-1])
+    store.keep_current()
+    assert "C" not in store.snapshot.polled["crm-software"].ever
+    states = store.poll_states("crm-software", catalogue, now)
+    assert states.ever["C"].answered_at == recorded.polled_at
 
 
 def test_a_lost_data_directory_is_a_problem_and_the_last_picture_stays(store: Store) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,13 +13,14 @@ import pytest
 from builders import category
 from replaying import Replaying, answer_text, envelope
 
-from store.polls.asking import PASTED, PROVIDERS, Asked, Unready, ask, asked_in_batch, key_of
-from store.polls.batches.files import Asking
+from store.polls.asking import Outcome, ask, ask_sample, charge_for, outcome_of_result
+from store.polls.assistant_checks import PASTED, Unready, key_of
 from store.polls.due import Pair
 from store.polls.providers import Response
+from store.polls.providers.registry import PROVIDERS
 from store.polls.secrets import SHORTEST, poll_without
-from store.polls.sending import Limits, Sender, Skipped
-from store.polls.spending import Budget, RunAccount
+from store.polls.sending import Limits, Sender, Unsent
+from store.polls.spending import Budget
 from store.records import Assistant, Poll, Usage
 
 if TYPE_CHECKING:
@@ -42,28 +44,29 @@ def provider() -> Iterator[Replaying]:
 
 
 def asked(
-    server: Replaying, *steps: dict[str, Any], account: RunAccount | None = None, **fields: Any
-) -> Asked | Skipped:
+    server: Replaying, *steps: dict[str, Any], account: Budget | None = None, **fields: Any
+) -> Outcome | Unsent:
     """One question to an assistant whose provider follows these steps."""
     server.follow({"m": list(steps)})
     server.seen.clear()
     priced = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
-    base = {"name": "A", "api": "chat", "base_url": f"{server.url}/v1", "model": "m"}
+    base = {"name": "A", "api": "chat", "base_url": f"{server.url}/v1", "model": "m", "rpm": 10**6}
     who = Assistant(**{**base, **priced, **fields})
-    sender = Sender(
-        threading.Event(),
-        rpm=1_000_000,
-        concurrency=4,
-        secret=CANARY,
-        limits=Limits(attempts=1),
-    )
-    budget = Budget([account] if account else [])
-    return ask(Pair("crm-software", category(), who), NOW, sender, budget)
+    sender = Sender(who, threading.Event(), secret=CANARY, limits=Limits(attempts=1))
+    purse = account or budget()
+    pair = Pair("crm-software", category(), who)
+    charge = charge_for(who, pair.category.question, purse)
+    return ask(pair, sender, purse, charge) if charge.reserve() else Unsent("too little")
 
 
-def poll(came: Asked | Skipped) -> Poll:
+def budget(run_usd: float | None = None) -> Budget:
+    """The ledger of one run, with a limit or without."""
+    return Budget(Path(), lambda: "2026-11-24", lambda _: 0, run_usd=run_usd)
+
+
+def poll(came: Outcome | Unsent) -> Poll:
     """The poll of a question that was asked."""
-    assert isinstance(came, Asked)
+    assert isinstance(came, Outcome)
     return came.poll
 
 
@@ -172,21 +175,17 @@ def test_twice_truncated_is_truncated(provider: Replaying) -> None:
 def test_a_second_try_that_fails_says_why(provider: Replaying) -> None:
     """The record is of the last thing that happened, the first answer's cost in it."""
     came = asked(provider, truncated(), {"status": 401})
-    assert isinstance(came, Asked)
-    assert (came.poll.failure, came.rest) == ("auth", 21_600)
+    assert isinstance(came, Outcome)
+    assert (came.poll.failure, came.pause) == ("auth", 21_600)
     assert came.poll.usage == Usage(700, 300, 0.0044)
 
 
 def test_no_second_try_beyond_the_cap(provider: Replaying) -> None:
     """When twice the budget is too much for the cap, the answer stays truncated."""
-    account = RunAccount(0.05)
+    account = budget(0.05)
     got = poll(asked(provider, truncated(), {"picks": ["Alpha"]}, account=account))
     assert got.failure == "truncated"
-    assert account.spent == 4400
-    assert asked(provider, {"picks": ["Alpha"]}, account=RunAccount(0.01)) == Skipped(
-        "--max-usd 0.01 leaves too little for another poll"
-    )
-    assert provider.seen == []
+    assert account.run_spent == 4400
 
 
 def test_a_truncated_reply_without_usage(provider: Replaying) -> None:
@@ -245,10 +244,8 @@ def test_placeholders_are_no_secrets() -> None:
 
 def test_a_sample_assistant_is_asked_without_a_provider() -> None:
     """Sample answers are made up on the spot, free and unsent."""
-    sender = Sender(threading.Event(), rpm=1, concurrency=1)
     who = Assistant(name="Model A", api="sample")
-    came = ask(Pair("crm-software", category(), who), NOW, sender, Budget())
-    assert poll(came).served_model == "sample-1"
+    assert ask_sample(Pair("crm-software", category(), who), NOW, 0).poll.served_model == "sample-1"
 
 
 def test_an_answer_of_a_batch_that_costs_far_too_much_pauses_too() -> None:
@@ -265,8 +262,8 @@ def test_an_answer_of_a_batch_that_costs_far_too_much_pauses_too() -> None:
         body = envelope("chat", answer_text(["Alpha"]), "m")
         body["usage"] = {"prompt_tokens": 700, "completion_tokens": made}
         response = Response(200, {}, json.dumps(body).encode())
-        came = asked_in_batch(who, Asking("crm-software", "Which?"), response, "batch x-0", None)
-        assert (came.poll.succeeded, came.rest) == (True, rest)
+        came = outcome_of_result(who, "crm-software", "Which?", response, "batch x-0")
+        assert (came.poll.succeeded, came.pause) == (True, rest)
         assert "it cost" in came.poll.notes[1]
 
 
@@ -293,7 +290,7 @@ def test_a_key_is_looked_up_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("environ", "fields", "sentence"),
     [
-        ({}, {"key_env": "KEY"}, "A: the environment variable that its key_env names is not set"),
+        ({}, {"key_env": "KEY"}, "A: the environment variable KEY is not set"),
         (
             {},
             {"base_url": None},
@@ -307,17 +304,17 @@ def test_a_key_is_looked_up_by_its_name() -> None:
         (
             {"KEY": "a b"},
             {"key_env": "KEY"},
-            "A: the variable that its key_env names holds no API key: ",
+            "A: the environment variable KEY does not hold an API key: ",
         ),
         (
             {"KEY": "a\nb"},
             {"key_env": "KEY"},
-            "A: the variable that its key_env names holds no API key: ",
+            "A: the environment variable KEY does not hold an API key: ",
         ),
         (
             {"KEY": "schlüssel"},
             {"key_env": "KEY"},
-            "A: the variable that its key_env names holds no API key: ",
+            "A: the environment variable KEY does not hold an API key: ",
         ),
         (
             {},

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from store.polls.assistant_checks import doubtful_key
-from store.polls.spending import missing_prices
+from store.polls.prices import missing_prices
 from store.records import Assistant, Models
 
 

@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from batch_desk import Desk
 from batching import Batching, serving
+from polling_desk import PollingDesk
 from processes import free_port, reached, until
 
-from store.polls.asking import PROVIDERS, request_for
+from store.polls.asking import request_for
+from store.polls.batches import Batching as Work
 from store.polls.providers import Response
-from store.polls.providers.batches import Item, Remote, opened
-from store.polls.providers.batches.queues import QUEUES, queue_of
+from store.polls.providers.batches import Item, Remote, read_object
+from store.polls.providers.registry import PROVIDERS, queue_of
+from store.records import Assistant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,11 +36,7 @@ AIMOCK = os.environ.get("AIMOCK")
 EXTRA = "pip install '.[sdk]'"
 
 
-class Stranger:
-    """A server that is not ours."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
+NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "chat": "Grok"}
 
 
 @contextmanager
@@ -53,15 +51,28 @@ def running(command: list[str], port: int, look: str) -> Iterator[str]:
             process.kill()
 
 
-def through(tmp_path: Path, url: str, api: str) -> Desk:
+def begin(data: PollingDesk, api: str) -> None:
+    """Send all questions in a batch."""
+    desk = data.desk()
+    work = Work(desk, data.files, NAMES[api])
+    assert work.begin(list(data.pairs(desk, NAMES[api])))[0] == len(data.slugs)
+
+
+def follow(data: PollingDesk, api: str) -> list[str]:
+    """Look after it; what is wrong."""
+    work = Work(data.desk(), data.files, NAMES[api])
+    work.follow()
+    return work.summary.wrong
+
+
+def through(tmp_path: Path, url: str, api: str) -> PollingDesk:
     """Three questions sent in a batch and collected."""
-    desk = Desk(tmp_path / "data", Stranger(url))
-    desk.now = datetime.now(UTC)
-    assert desk.submit(desk.calls(3, api), proxy=None).asked == 3
-    until(lambda: not desk.follow(api, proxy=None).wrong and desk.states() == ["collected"], 20)
-    assert len(desk.polls()) == 3
-    assert {poll.notes[0] for poll in desk.polls()} == {f"batch {1:016x}-{n}" for n in range(3)}
-    return desk
+    data = PollingDesk(tmp_path / "data", url, batch=True)
+    data.now = datetime.now(UTC)
+    begin(data, api)
+    until(lambda: not follow(data, api) and not data.batches(), 20)
+    assert len(data.polls()) == 3
+    return data
 
 
 @pytest.mark.slow
@@ -96,23 +107,28 @@ def sdk(module: str, install: str = EXTRA) -> Any:
     return pytest.importorskip(module, reason=f"{module} is not installed: {install}")
 
 
-def items(desk: Desk, api: str) -> list[Item]:
+def assistant_of(api: Any) -> Assistant:
+    """An assistant that is asked in batches."""
+    host = "api.x.ai" if api == "xai" else "127.0.0.1:9"
+    base: dict[str, Any] = {"name": "A", "model": "m", "base_url": f"http://{host}/v1"}
+    return Assistant(**base, api="chat" if api == "xai" else api)
+
+
+def items(assistant: Assistant) -> list[Item]:
     """Items of a batch."""
-    pairs = desk.calls(2, api)
-    bodies = (request_for(p.assistant, p.category.question).body for p in pairs)
+    bodies = (request_for(assistant, question).body for question in ("Which?", "What?"))
     return [Item(f"{1:016x}-{n}", body) for n, body in enumerate(bodies)]
 
 
-def test_openai_sdk_reads_our_lines_and_we_its_batches(tmp_path: Path) -> None:
+def test_openai_sdk_reads_our_lines_and_we_its_batches() -> None:
     """Requests fit its parameter types; a batch that it made reads as the right one."""
     types = sdk("openai.types")
     params, fits = types.batch_create_params.BatchCreateParams, sdk("pydantic").TypeAdapter
 
-    desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
-    assistant = desk.assistant()
-    queue = QUEUES["responses"](assistant, "key")
+    assistant = assistant_of("responses")
+    queue = queue_of(assistant)(assistant, "key")
     question = types.responses.response_create_params.ResponseCreateParamsNonStreaming
-    given = items(desk, "responses")
+    given = items(assistant)
     upload = queue.build_upload(given)
     assert upload
     for line in (upload.file or b"").splitlines():
@@ -129,9 +145,6 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches(tmp_path: Path) -> None:
     assert remote == Remote(
         id="batch_1",
         state="ended",
-        label="label",
-        created=1_700_000_000,
-        asked=0,
         done=0,
         files=("file-2",),
     )
@@ -153,15 +166,14 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches(tmp_path: Path) -> None:
     assert PROVIDERS[assistant.api].read_reply(came).outcome == "hello"
 
 
-def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> None:
+def test_anthropic_sdk_reads_our_batch_and_we_its_results() -> None:
     """The request fits its parameter types; results that it made read as the right records."""
     types, batch_types = sdk("anthropic.types"), sdk("anthropic.types.messages")
     params, fits = batch_types.batch_create_params.BatchCreateParams, sdk("pydantic").TypeAdapter
 
-    desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
-    assistant = desk.assistant("messages")
-    queue = QUEUES["messages"](assistant, "key")
-    made = queue.build_batch(items(desk, "messages"), "", None)
+    assistant = assistant_of("messages")
+    queue = queue_of(assistant)(assistant, "key")
+    made = queue.build_batch(items(assistant), "", None)
     fits(params).validate_python(made.body)
     counts = {"processing": 1, "succeeded": 1, "errored": 0, "canceled": 0, "expired": 0}
     sample = batch_types.MessageBatch.model_validate({
@@ -171,7 +183,7 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> Non
     })  # fmt: skip
     remote = queue.read_batch(sample.model_dump(mode="json"))
     assert remote
-    assert (remote.id, remote.state, remote.asked, remote.done) == ("msgbatch_1", "open", 2, 1)
+    assert (remote.id, remote.state, remote.done) == ("msgbatch_1", "open", 1)
     message = types.Message.model_validate({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
         "stop_reason": "end_turn", "content": [{"type": "text", "text": "hello"}],
@@ -202,13 +214,12 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("api", ["chat", "xai"])
-def test_openai_sdk_reads_our_lines_of_chat(tmp_path: Path, api: str) -> None:
+def test_openai_sdk_reads_our_lines_of_chat(api: str) -> None:
     """They fit its parameter types; xAI takes the same, its own SDK has no such lines."""
     completions = sdk("openai.types.chat.completion_create_params")
     fits = sdk("pydantic").TypeAdapter(completions.CompletionCreateParamsNonStreaming)
-    desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
-    assistant = desk.assistant(api)
-    upload = queue_of(assistant)(assistant, "key").build_upload(items(desk, api))
+    assistant = assistant_of(api)
+    upload = queue_of(assistant)(assistant, "key").build_upload(items(assistant))
     assert upload
     lines = [msgspec.json.decode(line) for line in (upload.file or b"").splitlines()]
     assert [line["url"] for line in lines] == ["/v1/chat/completions"] * 2
@@ -232,8 +243,8 @@ def test_google_sdk_sends_our_batch_and_reads_our_provider(
     options = types.HttpOptions(base_url=served.url, api_version="v1")
     client = genai.Client(api_key="key", http_options=options)
     batches = client.batches
-    desk = Desk(tmp_path / "data", served)
-    desk.submit(desk.calls(2, "gemini"))
+    desk = PollingDesk(tmp_path / "data", served.url, 2, batch=True)
+    begin(desk, "gemini")
     (ours,) = served.book["batches"].values()
     requests = [
         types.InlinedRequest(
@@ -252,17 +263,14 @@ def test_google_sdk_sends_our_batch_and_reads_our_provider(
     assert made.name == "batches/b2"
     read = batches.get(name="batches/b1")
     assert read.state.name == "JOB_STATE_SUCCEEDED"
-    assert [one.name for one in batches.list(config={"page_size": 100})] == [
-        "batches/b2", "batches/b1",
-    ]  # fmt: skip
-    desk.follow("gemini")
+    follow(desk, "gemini")
     picks = {poll.notes[0]: poll.pick for poll in desk.polls()}
     for one in read.dest.inlined_responses:
         answer = msgspec.json.decode(one.response.text)
         assert picks[f"batch {one.metadata['key']}"] == answer["picks"][0]["name"]
 
 
-def test_xai_sdk_takes_our_batch_and_we_read_its_own(tmp_path: Path) -> None:
+def test_xai_sdk_takes_our_batch_and_we_read_its_own() -> None:
     """By the types of its gRPC, which name the same members; REST has the results one deeper."""
     types = sdk("xai_sdk.proto", "pip install xai-sdk").batch_pb2
     shapes, status = sdk("google.protobuf.json_format"), sdk("google.rpc.status_pb2")
@@ -271,20 +279,14 @@ def test_xai_sdk_takes_our_batch_and_we_read_its_own(tmp_path: Path) -> None:
         text: str = shapes.MessageToJson(message, preserving_proto_field_name=True)
         return text.encode()
 
-    desk = Desk(tmp_path / "data", Stranger("http://127.0.0.1:9"))
-    assistant = desk.assistant("xai")
+    assistant = assistant_of("xai")
     queue = queue_of(assistant)(assistant, "key")
     made = queue.build_batch([], "label", "file-1")
     shapes.ParseDict(made.body, types.CreateBatchRequest())
     state = types.BatchState(num_requests=3, num_pending=1, num_success=2)
     batch = types.Batch(batch_id="b1", name="label", state=state)
-    assert queue.read_batch(opened(shown(batch))) == Remote(
-        id="b1", state="open", label="label", asked=3, done=2
-    )
+    assert queue.read_batch(read_object(shown(batch))) == Remote(id="b1", state="open", done=2)
     more = {"pagination_token": "t"}
-    page = queue.read_list(shown(types.ListBatchesResponse(batches=[batch], **more)))
-    assert page
-    assert ([one.id for one in page.batches], page.following) == (["b1"], "t")
     failed = types.BatchResult(batch_request_id="x", error=status.Status(code=8, message="slow"))
     results = shown(types.ListBatchResultsResponse(results=[failed], **more))
     ((identifier, came),) = queue.read_results(results)

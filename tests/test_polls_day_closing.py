@@ -10,9 +10,9 @@ from builders import answered, append
 from datasets import DAYS, small_data
 
 from store.files import Files
+from store.ledger import Proof
 from store.polls.clocks import Clock, confirmed_time
 from store.polls.day_closing import DayClosing
-from store.proof import Proof
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -189,6 +189,7 @@ def test_a_state_tells_the_last_poll_and_the_last_success() -> None:
             "until": "2026-11-03T13:00:00Z",
             "why": "It failed: auth.",
             "stated": False,
+            "kind": "auth",
         },
         "failed_at": (at(days=1, hours=1),),
         "answers": (at(), at(days=1)),

@@ -18,7 +18,6 @@ import requests
 from processes import Provider, call, flask, polls, provider, served, started, until, write_real
 
 from store.gunicorn import graceful_timeout
-from store.polls.runner import THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,7 +181,7 @@ def test_killed_fifty_times_nothing_is_lost_or_doubled(tmp_path: Path, asked: Pr
     assert set(pairs_of(data).values()) == {1}
     repeats = len(asked.seen()) - before - 2400
     print(f"{repeats} requests were repeated after 50 kills")  # noqa: T201 - the figure
-    at_once = THREADS * 2 * len(MODELS)
+    at_once = 4 * len(MODELS)
     assert repeats <= 50 * at_once, "only what was asked and not yet recorded is asked again"
 
 

@@ -6,33 +6,39 @@ import gzip
 import itertools
 import json
 import threading
+from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import category, states_in
+from builders import category
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 from raw_provider import RawProvider, raw_provider
 from replaying import answer_text, envelope
 
+from store.files import Catalogue
 from store.history import History
-from store.polls.asking import PROVIDERS, UNEXPECTED
+from store.polls.asking import UNEXPECTED
+from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock
 from store.polls.due import Pair, Rounds
-from store.polls.leases import Leases
-from store.polls.runner import Dependencies, run
+from store.polls.poller import Desk as PollingDesk
+from store.polls.poller import PollLog
+from store.polls.prices import micros
+from store.polls.providers.registry import PROVIDERS
 from store.polls.sending import Limits
-from store.polls.spending import RunAccount, micros
+from store.polls.spending import Budget
+from store.polls.turns import Plan, take_turn
 from store.rankings.poll_states import poll_states
-from store.records import Assistant
+from store.records import Assistant, Category, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from random import Random
 
-    from store.polls.runner import RunSummary
     from store.records import Poll
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
@@ -50,7 +56,7 @@ class Desk:
         self.history = History(directory / "history")
         self._numbers = itertools.count()
 
-    def poll(self, api: str, reply: bytes) -> tuple[Poll, RunSummary]:
+    def poll(self, api: str, reply: bytes) -> tuple[Poll, float | None]:
         """What one poll is recorded as; it is exactly one, sealed, and can be read back."""
         self.provider.reply = reply
         slug = f"c-{next(self._numbers)}"
@@ -58,31 +64,58 @@ class Desk:
         line = {"api": api, "base_url": self.provider.url, "model": "m", "key_env": "KEY"}
         fields: dict[str, Any] = {"rpm": 1_000_000, **line, **prices}
         who = Assistant(name="A", **fields)
-        account = RunAccount(100)
-        deps = Dependencies(
+        budget = Budget(self.directory, lambda: "2026-11-20", lambda _: 0, run_usd=100)
+        clock = Clock(lambda: NOW)
+        asked = category()
+        desk = PollingDesk(
             record=self.history.append,
-            check_appendable=self.history.check_appendable,
-            states_of=lambda slug: states_in(self.history, slug, NOW),
-            leases=Leases(self.directory / ".locks"),
+            log=PollLog(self.history, clock),
+            catalogue=catalogue_of(slug, asked, who),
+            locks=self.directory / ".locks",
             secret=lambda _: CANARY,
             stop=threading.Event(),
-            clock=Clock(lambda: NOW),
-            accounts=[account],
+            clock=clock,
+            budget=budget,
             limits=Limits(total=TOTAL, attempts=1),
         )
-        summary = run([Pair(slug, category(), who)], deps, Rounds(7))["A"]
+        plan = Plan(rounds=Rounds(7), waiting=deque([Pair(slug, asked, who)]))
+        take_turn(desk, BatchFiles(self.directory), "A", plan)
         log = self.history.read(slug)
         assert not log.problems
         [stored] = log.polls
         assert CANARY.encode() not in self.history.path(slug).read_bytes()
         if stored.poll.usage:
-            assert account.spent >= micros(stored.poll.usage.usd or 0)
+            assert budget.run_spent >= micros(stored.poll.usage.usd or 0)
         else:
-            assert 0 <= account.spent <= 10 * 1e6
+            assert 0 <= budget.run_spent <= 10 * 1e6
         assert stored.poll.latency_ms is None or stored.poll.latency_ms < 1000 * (TOTAL + 5)
         assert stored.poll.failure != "interrupted"
         Rounds(7).due_at(poll_states([stored.poll])["A"])
-        return stored.poll, summary
+        return stored.poll, pause_in(stored.poll)
+
+
+def catalogue_of(slug: str, asked: Category, who: Assistant) -> Catalogue:
+    """What the files of a directory with one category and one assistant say."""
+    return Catalogue(
+        site=Site(version=1, name="X"),
+        assistants=(who,),
+        categories={slug: asked},
+        products={},
+        labs={},
+        synonyms=(),
+        words=(),
+        withheld={},
+        files=frozenset(),
+        problems=(),
+    )
+
+
+def pause_in(poll: Poll) -> float | None:
+    """For how many seconds a poll has its assistant paused."""
+    if poll.cooldown_until is UNSET:
+        return None
+    until = datetime.fromisoformat(poll.cooldown_until)
+    return (until - datetime.fromisoformat(poll.polled_at)).total_seconds()
 
 
 @pytest.fixture(scope="module")
@@ -134,10 +167,10 @@ def test_reasoning_beside_the_answer_is_paid_too(desk: Desk, total: Any, made: i
 
 def test_a_year_that_no_calendar_has(desk: Desk) -> None:
     """A Retry-After beyond all dates is no hint, and no exception."""
-    poll, summary = desk.poll(
+    poll, pause = desk.poll(
         "chat", http(b"{}", 429, Retry_After="Sat, 21 Nov 99999999999 10:00:30 GMT")
     )
-    assert (poll.failure, summary.rest) == ("rate_limited", None)
+    assert (poll.failure, pause) == ("rate_limited", None)
 
 
 @pytest.mark.parametrize("unit", [1, 1000])
@@ -145,18 +178,17 @@ def test_a_reset_that_is_a_time_is_no_weeks_pause(desk: Desk, unit: int) -> None
     """A limit fresh again at a time in Unix seconds or milliseconds is a wait of five minutes."""
     reset = str((int(NOW.timestamp()) + 300) * unit)
     headers = {"x_ratelimit_remaining_tokens": "0", "x_ratelimit_reset_tokens": reset}
-    _, summary = desk.poll("chat", http(b"{}", 429, **headers))
-    assert summary.rest == 300
+    _, pause = desk.poll("chat", http(b"{}", 429, **headers))
+    assert pause == 300
 
 
 @pytest.mark.parametrize(("digits", "usd"), [(9, 11_999.999988), (15, 1e9), (400, 1e9)])
 def test_counts_that_are_far_too_large_are_charged(desk: Desk, digits: int, usd: float) -> None:
     """The record says what it cost, a billion dollars at most, and its assistant is paused."""
     body = http(spent(7, 7).replace(b"7", b"9" * digits))
-    poll, summary = desk.poll("chat", body)
-    assert (poll.usage and poll.usage.usd, poll.failure, summary.rest) == (usd, None, 21_600)
-    assert summary.paused is not None
-    assert summary.paused.endswith("are the prices and limits in models.json right?")
+    poll, pause = desk.poll("chat", body)
+    assert (poll.usage and poll.usage.usd, poll.failure, pause) == (usd, None, 21_600)
+    assert poll.notes[-1].endswith("are the prices and limits in models.json right?")
 
 
 def test_a_count_without_end_is_no_answer(desk: Desk) -> None:
@@ -167,11 +199,11 @@ def test_a_count_without_end_is_no_answer(desk: Desk) -> None:
 
 def test_what_cost_more_than_was_reserved_is_noted(desk: Desk) -> None:
     """A count that can be true is paid, and the record says that it was not foreseen."""
-    poll, summary = desk.poll("chat", http(spent(5000, 4000)))
+    poll, pause = desk.poll("chat", http(spent(5000, 4000)))
     assert poll.usage is not None
     assert poll.usage.usd == 0.05
     assert [note.partition(" USD; ")[0] for note in poll.notes] == ["it cost 0.05"]
-    assert summary.paused is None
+    assert pause is None
 
 
 @pytest.mark.parametrize("depth", [340, 900, 5000])
@@ -267,13 +299,12 @@ def hostile_reply(draw: Random) -> tuple[str, bytes]:
 def is_one_record(desk: Desk, draw: Random) -> None:
     """Poll once; what was thought of is no fault of the program, and nothing is out of bounds."""
     api, reply = hostile_reply(draw)
-    poll, summary = desk.poll(api, reply)
-    assert summary.polled == 1
-    assert summary.rest is None or 0 <= summary.rest <= 7 * 86_400
+    poll, pause = desk.poll(api, reply)
+    assert pause is None or 0 <= pause <= 7 * 86_400
     assert (poll.pick is None) == (poll.failure is not None) == (poll.error is not None)
     assert poll.error != UNEXPECTED.error, reply
     usd = poll.usage.usd or 0 if poll.usage else 0
-    assert usd < 0.1 or summary.rest is not None, "what costs over twice the reserve pauses"
+    assert usd < 0.1 or pause is not None, "what costs over twice the reserve pauses"
 
 
 DRAWS = st.randoms(use_true_random=True)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from apscheduler.schedulers.background import BackgroundScheduler
 from builders import answered, app_over, append, command, write_json
 from faults import FailingCalls, needs_root, replace_os
 from processes import (
@@ -36,7 +35,7 @@ from processes import (
 from replaying import Replaying
 
 from store.history import History, HistoryError
-from store.polls.leases import held, leased
+from store.polls.locks import is_held, lock
 from store.polls.schedule import Schedule
 from store.settings import Settings, SettingsError
 
@@ -189,7 +188,7 @@ def test_a_paused_assistant_is_one_line_and_one_poll(
     assert len(paused) == 1
     assert paused[0].endswith('The provider answered HTTP 401: "bad [redacted]"')
     assert "GPT: 3 of 4 due" in status
-    assert "paused until 20" in status
+    assert "GPT is paused until 20" in status
     assert CANARY not in status + caplog.text
 
 
@@ -197,9 +196,10 @@ def test_a_spent_day_pauses_the_schedule(
     tmp_path: Path, asked: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What daily_usd does not cover is not sent, by any assistant, and the log says so."""
+    caplog.set_level("INFO")
     data = data_of(tmp_path, asked, 4, daily_usd=0.05)
     with scheduled(data):
-        until(lambda: caplog.text.count("leaves too little for another poll") >= 4)
+        until(lambda: caplog.text.count("daily_usd 0.05 of site.json is reached until 00:00") >= 4)
     spent = sum(poll.usage.usd or 0 for poll in polls(data) if poll.usage)
     assert 0 < spent <= 0.05
     assert "of 0.05 USD." in flask_here(data, "poll", "--status").stdout
@@ -220,9 +220,8 @@ def test_killed_between_repeats_nothing_is_lost_or_asked_twice(
     asked.follow({"gpt": [{"picks": ["Z"]}]})
     status = flask_here(data, "poll", "--status").stdout
     assert "Spent today: 0.05 of 1 USD." in status, "what was on its way stays reserved"
-    assert flask_here(data, "poll", "--due", "--samples", "4").output.endswith(
-        "GPT: 2 answered, 0.0088 USD\n"
-    )
+    done = flask_here(data, "poll", "--due", "--samples", "4").output
+    assert "GPT: 2 answered, 0.0088 USD\n" in done
     assert [poll.pick for poll in polls(data)] == ["X", "Y", "Z", "Z"]
     assert len(asked.seen()) - before == 5
     assert flask_here(data, "poll", "--due", "--samples", "4").stdout == "Nothing is due.\n"
@@ -237,7 +236,7 @@ def test_a_missing_key_stops_nobody_else(
     (data / "models.json").write_text(text)
     with scheduled(data):
         until(lambda: len(polls(data)) == 3)
-        until(lambda: "the environment variable that its key_env names is not set" in caplog.text)
+        until(lambda: "the environment variable POLL_OTHER_KEY is not set" in caplog.text)
 
 
 def test_assistants_come_and_go_while_it_runs(tmp_path: Path, asked: Provider) -> None:
@@ -349,7 +348,7 @@ def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
     until(lambda: len(polls(data)) == 2)
     schedule.stop()
     schedule.stop()
-    assert not held(data / ".locks" / "schedule.lock")
+    assert not is_held(data / ".locks" / "schedule.lock")
 
 
 def test_a_schedule_fills_rounds(here: Here) -> None:
@@ -389,9 +388,8 @@ def stands(schedule: Schedule) -> tuple[bool, bool]:
 def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
     """While one holds the lock the other stands by; it takes over when the lock falls free."""
     schedule, data, server = here
-    assert stands(schedule) == (False, False)
     (data / ".locks").mkdir()
-    with leased(data / ".locks" / "schedule.lock"):
+    with lock(data / ".locks" / "schedule.lock"):
         schedule.start()
         time.sleep(0.3)
         assert not server.seen
@@ -409,11 +407,9 @@ def test_a_locks_folder_that_cannot_be_made_is_logged(
     schedule, data, _ = here
     (data / ".locks").write_text("in the way")
     schedule.start()
-    until(lambda: "cannot be locked" in caplog.text)
-    time.sleep(0.4)
-    assert caplog.text.count("cannot be locked") == 1
-    reason = "Nothing is polled on schedule, for the folder .locks cannot be locked: File exists."
-    assert schedule.status().reasons == (reason,)
+    reason = "Polling on schedule has a fault (File exists); the log says more."
+    until(lambda: schedule.status().reasons == (reason,))
+    assert caplog.text.count("polling on schedule has a fault") == 1
     (data / ".locks").unlink()
     until(lambda: len(polls(data)) == 2)
     assert schedule.status().reasons == ()
@@ -425,10 +421,9 @@ def test_a_locks_folder_that_goes_while_it_polls_is_told(
     """Nothing is asked that another process could ask as well; health and log say why."""
     schedule, data, server = here
     (data / ".locks").write_text("in the way")
-    schedule._poll("GPT")  # noqa: SLF001 - one job by hand
-    (reason,) = schedule.status().reasons[:1]
-    assert reason.startswith("GPT is paused until 20")
-    assert reason.endswith(": history or .locks cannot be written; see the log")
+    schedule._job("GPT")  # noqa: SLF001 - one job by hand
+    reason = "GPT is not asked: history or .locks cannot be used; see the log."
+    assert schedule.status().reasons[0] == reason
     assert "File exists" in caplog.text
     assert server.seen == []
 
@@ -445,8 +440,8 @@ def test_each_round_with_work_is_one_line(here: Here, caplog: pytest.LogCaptureF
     lines = [message for message in caplog.messages if message.startswith("GPT: ")]
     said = 'The answer is text, not the JSON object asked for. It begins: "no"'
     assert lines == [
-        f"GPT: 1 asked, 1 parse, 0.0044 USD; parse: {said}",
-        "GPT: 1 asked, 1 answered, 0.0044 USD",
+        f"GPT: 1 parse, 0.0044 USD; parse: {said}",
+        "GPT: 1 answered, 0.0044 USD",
     ]
     levels = [record.levelname for record in caplog.records if record.message in lines]
     assert levels == ["WARNING", "INFO"]
@@ -461,14 +456,15 @@ def test_a_pause_is_part_of_the_state(here: Here) -> None:
     until(lambda: schedule.status().reasons)
     [reason] = schedule.status().reasons
     assert reason.startswith("GPT is paused until 20")
-    assert reason.endswith(": The provider answered HTTP 401")
+    assert reason.endswith(": its key is refused.")
     replace_assistant(data)
     until(lambda: not schedule.status().reasons)
 
 
 def test_a_schedule_that_ended_says_so(here: Here) -> None:
-    """A thread that is gone polls nothing."""
+    """One that looks no more polls nothing."""
     schedule, _, _ = here
+    schedule.stop()
     assert schedule.status().reasons == ("The schedule does not run; restart the server.",)
 
 
@@ -483,11 +479,12 @@ def test_what_nobody_thought_of_pauses_too(
 
     monkeypatch.setattr(History, "append", break_down)
     schedule.start()
-    until(lambda: "GPT is paused until" in caplog.text)
-    time.sleep(0.4)
-    assert len(server.seen) == 1
+    until(lambda: schedule.status().reasons)
     assert caplog.text.count("polling GPT failed unexpectedly") == 1
-    assert "a fault of the program; the log has its trace" in schedule.status().reasons[0]
+    public = "GPT is not asked for an hour after a fault of the program; see the log."
+    assert schedule.status().reasons == (public,)
+    schedule._job("GPT")  # noqa: SLF001 - as at the next tick
+    assert len(server.seen) == 1
 
 
 def test_what_is_no_business_of_readers_is_only_in_the_log(
@@ -498,28 +495,26 @@ def test_what_is_no_business_of_readers_is_only_in_the_log(
     bare = msgspec.structs.replace(schedule._settings, environ={})  # noqa: SLF001 - without a key
     keyless = Schedule(schedule._store, bare)  # noqa: SLF001 - likewise
     keyless.start()
-    until(lambda: "that its key_env names is not set" in caplog.text)
+    until(lambda: "the environment variable POLL_TEST_KEY is not set" in caplog.text)
     until(lambda: keyless.status().reasons)
     keyless.stop()
-    assert "it lacks what it needs; see the log" in keyless.status().reasons[0]
+    assert "GPT lacks what it needs to be asked; see the log." in keyless.status().reasons
     assert "POLL_TEST_KEY" not in "".join(keyless.status().reasons)
 
 
-def test_a_poll_that_cannot_be_recorded_pauses(
-    here: Here, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_poll_that_cannot_be_recorded_is_told(
+    here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What cannot be written is not asked again and again; one line tells why."""
-    schedule, _, server = here
+    """Health says what was lost, and why."""
+    schedule, _, _ = here
 
     def refuse(self: History, polls: Sequence[Poll], now: str, **_: object) -> None:
         raise HistoryError("c-0.jsonl cannot be written: No space left on device")
 
     monkeypatch.setattr(History, "append", refuse)
     schedule.start()
-    until(lambda: "GPT is paused until" in caplog.text)
-    time.sleep(0.4)
-    assert len(server.seen) == 1
-    assert caplog.text.count("cannot be written") == 1
+    until(lambda: schedule.status().reasons)
+    assert "an answer could not be recorded: c-0.jsonl cannot" in schedule.status().reasons[0]
 
 
 def test_a_file_whose_fsync_failed_is_paid_for_once(
@@ -529,25 +524,21 @@ def test_a_file_whose_fsync_failed_is_paid_for_once(
     schedule, data, server = here
     for slug in ("c-0", "c-1"):
         append(data, [answered("GPT", ["X"], "2026-01-05T06:00:00Z", slug=slug)])
-    catalogue = schedule._store.snapshot.catalogue  # noqa: SLF001 - one job by hand
     replace_os(monkeypatch, FailingCalls("fsync", 1, errno.EIO))
-    with pytest.raises(HistoryError, match="cannot be written: Input/output error"):
-        schedule._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
-    for _ in range(3):
-        schedule._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
+    for _ in range(4):
+        schedule._job("GPT")  # noqa: SLF001 - one job by hand
     why = "c-0.jsonl: an earlier write failed; restart after a disk check"
     assert [one["question"] for one in server.seen] == [f"What is the best c-{n}?" for n in (0, 1)]
     assert schedule.status().reasons[0] == f"Some of what is due is not asked: {why}."
-    assert caplog.text.count(why) == 1
+    assert "cannot be written: Input/output error" in caplog.text
 
 
 def test_a_history_that_cannot_be_read_is_not_added_to(here: Here) -> None:
     """What may have been asked before is not paid for again; the other categories are polled."""
     schedule, data, server = here
     (data / "history" / "c-0.jsonl").mkdir()
-    catalogue = schedule._store.snapshot.catalogue  # noqa: SLF001 - one job by hand
     for _ in range(2):
-        schedule._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
+        schedule._job("GPT")  # noqa: SLF001 - one job by hand
     assert [one["question"] for one in server.seen] == ["What is the best c-1?"]
 
 
@@ -563,7 +554,7 @@ def test_nothing_is_polled_while_it_is_open_whom_to_ask_and_at_what_cost(
     schedule.start()
     told = f"nothing is polled until this is mended: {name}:1:2: "
     until(lambda: told in caplog.text)
-    schedule._poll("GPT")  # noqa: SLF001 - one job by hand
+    schedule._job("GPT")  # noqa: SLF001 - one job by hand
     assert (server.seen, polls(data)) == ([], [])
     (data / name).write_text(text, encoding="utf-8")
     until(lambda: len(polls(data)) == 2)
@@ -581,60 +572,26 @@ def test_a_look_that_fails_does_not_end_the_schedule(
     until(lambda: len(polls(data)) == 2)
 
 
-REAL_START = threading.Thread.start
-
-
-@pytest.fixture
-def no_threads(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """While it is set, no thread of the scheduler can be started."""
-    used_up = threading.Event()
-
-    def start(thread: threading.Thread) -> None:
-        if used_up.is_set() and thread.name.startswith(("APScheduler", "ThreadPoolExecutor")):
-            raise RuntimeError("can't start new thread")
-        REAL_START(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", start)
-    return used_up
-
-
-FAULT = "Polling on schedule has a fault (RuntimeError); the log says more."
-
-
 def test_a_machine_out_of_threads_is_waited_for(
-    here: Here, no_threads: threading.Event, caplog: pytest.LogCaptureFixture
+    here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The schedule goes on when one can be started; until then health and one trace say why."""
-    caplog.set_level("INFO")
-    schedule, data, _ = here
-    no_threads.set()
+    """Nothing is polled until one can be started, and health says so; then all goes on."""
+    schedule, data, server = here
+    start, used_up = threading.Thread.start, threading.Event()
+
+    def start_if_there_are_threads(thread: threading.Thread) -> None:
+        if used_up.is_set() and thread.name.startswith("ThreadPoolExecutor"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_if_there_are_threads)
+    used_up.set()
     schedule.start()
-    until(lambda: FAULT in schedule.status().reasons)
-    until(lambda: caplog.text.count("this process polls on schedule") > 2)
-    assert caplog.text.count("RuntimeError: can't start new thread") == 1
-    assert stands(schedule) == (True, False)
-    no_threads.clear()
-    until(lambda: len(polls(data)) == 2)
-    until(lambda: schedule.status().reasons == ())
-
-
-def test_a_job_that_cannot_begin_is_told(
-    here: Here, no_threads: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The scheduler runs and no job does: after a while health says of whom nothing is asked."""
-    schedule, data, _ = here
-    start = BackgroundScheduler.start
-
-    def start_and_run_out(scheduler: BackgroundScheduler) -> None:
-        start(scheduler)
-        no_threads.set()
-
-    monkeypatch.setattr(BackgroundScheduler, "start", start_and_run_out)
-    monkeypatch.setattr(schedule, "_late", 0.3)
-    schedule.start()
-    why = "What is due of GPT is not looked at; see the log."
-    until(lambda: why in schedule.status().reasons)
-    no_threads.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(schedule, "_late", 0.3)
+        until(lambda: "The schedule does not run; restart the server." in schedule.status().reasons)
+    assert not server.seen
+    used_up.clear()
     until(lambda: len(polls(data)) == 2)
     until(lambda: schedule.status().reasons == ())
 
@@ -663,32 +620,10 @@ def test_a_fault_between_two_looks_ends_no_job(
     assert caplog.text.count("Traceback") == 1
 
 
-@contextmanager
-def paused_scheduler() -> Iterator[BackgroundScheduler]:
-    """A scheduler that keeps jobs and runs none."""
-    scheduler = BackgroundScheduler(timezone=UTC)
-    scheduler.start(paused=True)
-    try:
-        yield scheduler
-    finally:
-        scheduler.shutdown()
-
-
-def test_a_clock_that_is_set_back_stops_no_job(here: Here) -> None:
-    """What was to run tomorrow by the clock of then runs now."""
-    schedule, _, _ = here
-    with paused_scheduler() as scheduler:
-        schedule._keep_jobs(scheduler)  # noqa: SLF001 - one look by hand
-        (job,) = scheduler.get_jobs()
-        job.modify(next_run_time=datetime.now(UTC) + timedelta(days=1))
-        schedule._keep_jobs(scheduler)  # noqa: SLF001 - likewise
-        assert scheduler.get_jobs()[0].next_run_time <= datetime.now(UTC)
-
-
 def test_an_assistant_that_left_is_polled_no_more(
     here: Here, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A job whose assistant left models.json is taken away, also while it is being paused."""
+    """A job whose assistant left models.json is taken away; what was on its way is recorded."""
     caplog.set_level("INFO")
     schedule, data, server = here
     server.follow({"gpt": [{"gate": "shut", "status": 401}]})
@@ -697,29 +632,18 @@ def test_an_assistant_that_left_is_polled_no_more(
     replace_assistant(data)
     until(lambda: {poll.model for poll in polls(data)} == {"New"})
     server.gate("shut").set()
-    until(lambda: "GPT is paused until" in caplog.text)
+    until(lambda: {poll.model for poll in polls(data)} == {"GPT", "New"})
     until(lambda: not schedule.status().reasons)
 
 
 def test_a_job_of_an_assistant_that_is_gone_does_nothing(here: Here) -> None:
     """A job that fires once more after its assistant left asks nobody; nor does one that stops."""
     schedule, data, server = here
-    schedule._poll("Gone")  # noqa: SLF001 - the race cannot be staged
+    schedule._job("Gone")  # noqa: SLF001 - the race cannot be staged
     schedule._stop.set()  # noqa: SLF001 - likewise
-    schedule._poll("GPT")  # noqa: SLF001 - likewise
+    schedule._job("GPT")  # noqa: SLF001 - likewise
     assert not server.seen
     assert polls(data) == []
-
-
-def test_a_schedule_ends_with_the_main_thread(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However the main thread came to its end, the schedule sees it and stops."""
-    schedule, _, server = here
-    server.follow({"gpt": [{"gate": "shut"}]})
-    schedule.start()
-    until(lambda: server.seen)
-    ended = threading.Thread()
-    monkeypatch.setattr(threading, "main_thread", lambda: ended)
-    until(lambda: not schedule._thread.is_alive())  # noqa: SLF001 - what is to end
 
 
 @pytest.mark.parametrize("before", ["callable", "default"])
@@ -748,35 +672,38 @@ def test_a_signal_stops_and_is_passed_on(
 def test_a_round_is_spread_over_a_day(here: Here) -> None:
     """Each look polls no more than its share of a day: a few at a time, not everything at once."""
     schedule, data, server = here
-    catalogue = schedule._store.snapshot.catalogue  # noqa: SLF001 - one job by hand
-    summary = schedule._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
-    assert summary is not None
-    assert summary.polled == len(server.seen) == 1
-    hour = msgspec.structs.replace(schedule._settings, poll_tick=86_400.0)  # noqa: SLF001 - likewise
-    whole = Schedule(schedule._store, hour)  # noqa: SLF001 - likewise
-    summary = whole._run(catalogue, catalogue.assistants[0])  # noqa: SLF001 - likewise
-    assert summary is not None
-    assert summary.polled == 1
-    assert len(polls(data)) == 2
-    assert whole._run(catalogue, catalogue.assistants[0]) is None  # noqa: SLF001 - likewise
+    for asked in (1, 2, 2):
+        schedule._job("GPT")  # noqa: SLF001 - one job by hand
+        assert len(polls(data)) == len(server.seen) == asked
 
 
-def test_a_spent_cap_pauses_for_an_hour(here: Here, caplog: pytest.LogCaptureFixture) -> None:
-    """When the day's money is spent, the assistant rests an hour and one line says so."""
+def test_a_clock_that_is_set_back_stops_no_job(here: Here) -> None:
+    """What was to run tomorrow by the clock of then runs now."""
+    schedule, data, server = here
+    server.follow({"gpt": [{"gate": "shut"}]})
+    schedule.start()
+    until(lambda: server.seen)
+    scheduler = schedule._scheduler  # noqa: SLF001 - the clock cannot be set
+    scheduler.get_job("GPT").modify(next_run_time=datetime.now(UTC) + timedelta(days=1))
+    until(lambda: scheduler.get_job("GPT").next_run_time <= datetime.now(UTC) + timedelta(hours=1))
+    server.follow({})
+    server.gate("shut").set()
+    until(lambda: len(polls(data)) == 2)
+
+
+def test_a_limit_is_a_state_and_not_a_fault(here: Here) -> None:
+    """Health is well and says until when; a raised limit counts at the next tick."""
     schedule, data, server = here
     site = json.loads((data / "site.json").read_text())
     write_json(data / "site.json", {**site, "daily_usd": 0.01})
     schedule.start()
-    until(lambda: "GPT is paused until" in caplog.text)
-    assert "daily_usd 0.01 of site.json leaves too little for another poll" in caplog.text
+    until(lambda: schedule.status().pauses)
+    state = schedule.status()
+    assert state.reasons == ()
+    assert str(state.pauses["GPT"]).endswith(
+        "daily_usd 0.01 of site.json is reached until 00:00 UTC"
+    )
     assert not server.seen
-
-
-def test_a_schedule_looks_no_more_often_than_told(here: Here) -> None:
-    """An assistant's job runs once a tick, whoever looks how often at what jobs there are."""
-    schedule, _, _ = here
-    with paused_scheduler() as scheduler:
-        for _ in range(2):
-            schedule._keep_jobs(scheduler)  # noqa: SLF001 - one look by hand
-        (job,) = scheduler.get_jobs()
-        assert job.trigger.interval == timedelta(seconds=schedule._settings.poll_tick)  # noqa: SLF001
+    write_json(data / "site.json", {**site, "daily_usd": 5})
+    until(lambda: len(polls(data)) == 2)
+    until(lambda: not schedule.status().pauses)

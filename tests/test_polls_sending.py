@@ -8,24 +8,26 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 import requests
-from processes import until
 from replaying import Replaying, answer_text
 
 from store.polls import secrets
-from store.polls.providers import Prompt, Reply, Request, chat
-from store.polls.sending import Limits, RateLimiter, Sender, Sent, Skipped
-from store.polls.spending import Budget, Meter, RunAccount
+from store.polls.prices import at_most, micros, usd
+from store.polls.providers import Prompt, Request
+from store.polls.providers.registry import PROVIDERS
+from store.polls.sending import Limits, RateLimiter, Sender, Sent, Unsent
+from store.polls.spending import Budget, Charge
 from store.records import Assistant, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+CHAT = PROVIDERS["chat"]
 GOOD = {"picks": ["Alpha"]}
 RATE = {"error": {"message": "Slow down", "code": "rate_limit_exceeded"}}
 
@@ -80,21 +82,31 @@ def assistant(server: Replaying, **fields: Any) -> Assistant:
     return Assistant(name="A", api="chat", base_url=f"{server.url}/v1", model="m", **fields)
 
 
-def sender(stop: threading.Event, **options: Any) -> Sender:
+def sender(stop: threading.Event, *, rpm: int = 1_000_000, **options: Any) -> Sender:
     """A sender in which chance takes the upper end and waits take no time."""
     if isinstance(stop, Waits):
         options = {"elapsed": Elapsed(stop), **options}
-    return Sender(stop, **{"rpm": 1_000_000, "concurrency": 4, "random": Steady(), **options})
+    who = Assistant(name="A", api="chat", base_url="http://127.0.0.1", model="m", rpm=rpm)
+    return Sender(who, stop, **{"random": Steady(), **options})
 
 
-def send(to: Replaying, by: Sender, *accounts: RunAccount, **fields: Any) -> Sent | Skipped:
-    """Send one question."""
-    who = assistant(to, **fields)
-    request = chat.build_request(who, Prompt("s", "u"), "sk-canary")
-    return by.send(request, chat.read_reply, Meter(who, request.body, Budget(accounts)))
+def budget(run_usd: float | None = None) -> Budget:
+    """The ledger of one run, with a limit or without."""
+    return Budget(Path(), lambda: "2026-11-24", lambda _: 0, run_usd=run_usd)
 
 
-def outcome(sent: Sent | Skipped) -> tuple[str, int]:
+def send(
+    to: Replaying, by: Sender, purse: Budget | None = None, **fields: Any
+) -> Sent | Unsent | None:
+    """Send one question; nothing when its cost does not fit."""
+    who = by.assistant = assistant(to, **fields)
+    request = CHAT.build_request(who, Prompt("s", "u"), "sk-canary")
+    most = micros(usd(who, at_most(who, request.body)) or 0)
+    charge = Charge(purse or budget(), most)
+    return by.send(request, CHAT.read_reply, charge) if charge.reserve() else None
+
+
+def outcome(sent: Sent | Unsent | None) -> tuple[str, int]:
     """The failure kind, or "answered", and the number of attempts."""
     assert isinstance(sent, Sent), sent
     held = sent.reply.outcome
@@ -106,7 +118,7 @@ def test_a_good_answer_is_sent_once(provider: Replaying) -> None:
     sent = send(provider, sender(Waits()))
     assert isinstance(sent, Sent)
     assert sent.reply.outcome == answer_text(["Alpha", "Beta", "Gamma"])
-    assert (sent.attempts, sent.rest) == (1, None)
+    assert (sent.attempts, sent.pause) == (1, None)
     assert 0 <= sent.latency_ms < 60_000
     assert len(provider.seen) == 1
     assert provider.seen[0]["headers"]["authorization"] == "Bearer sk-canary"
@@ -161,7 +173,7 @@ def test_what_will_not_pass_is_sent_once(
     sent = send(provider, sender(stop))
     assert outcome(sent) == (kind, 1)
     assert isinstance(sent, Sent)
-    assert sent.rest == rest
+    assert sent.pause == rest
     assert stop.seconds == []
 
 
@@ -170,7 +182,7 @@ def test_a_resting_assistant_is_not_asked_by_its_other_threads(provider: Replayi
     provider.follow({"m": [{"status": 401}]})
     by = sender(Waits())
     send(provider, by)
-    assert send(provider, by) == Skipped()
+    assert send(provider, by) == Unsent()
     assert len(provider.seen) == 1
 
 
@@ -248,21 +260,6 @@ def test_jitter_is_full(provider: Replaying) -> None:
         assert sum(stop.seconds) == pytest.approx(asked, abs=0.5)
 
 
-def test_a_hint_holds_the_line_before_it_is_free(provider: Replaying) -> None:
-    """Of many threads none slips through between the reply and the wait it asks for."""
-    steps: list[dict[str, Any]] = [{"status": 503, "headers": {"retry-after": "0.3"}}, GOOD]
-    provider.follow({"m": steps})
-    by = Sender(threading.Event(), rpm=1_000_000, concurrency=1)
-    threads = [threading.Thread(target=send, args=(provider, by)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    times = [one["at"] for one in provider.seen]
-    assert len(times) == 5
-    assert times[1] - times[0] >= 0.3
-
-
 def test_hints_do_not_prolong_the_last_attempt(provider: Replaying) -> None:
     """Four attempts and three waits, with a hint as without."""
     provider.follow({"m": [{"status": 429, "headers": {"retry-after": "7"}}]})
@@ -296,7 +293,7 @@ def test_a_long_hint_rests_the_assistant(provider: Replaying, attempt: int) -> N
     sent = send(provider, sender(Waits()))
     assert outcome(sent) == ("rate_limited", attempt)
     assert isinstance(sent, Sent)
-    assert sent.rest == 121
+    assert sent.pause == 121
 
 
 def test_a_held_line_holds_for_every_thread(provider: Replaying) -> None:
@@ -359,15 +356,14 @@ def test_a_broken_line_is_tried_again(provider: Replaying, fault: str) -> None:
     assert "127.0.0.1" not in sent.reply.outcome.error
 
 
-def test_an_unreachable_provider_is_network(provider: Replaying) -> None:
+def test_an_unreachable_provider_is_network() -> None:
     """Nobody listening is ``network`` after four attempts, and surely cost nothing."""
-    who = assistant(provider, usd_per_million_input=1e6, usd_per_million_output=1e6)
     request = Request("http://127.0.0.1:9/v1/chat/completions", {}, {})
-    account = RunAccount(1e9)
-    meter = Meter(who, request.body, Budget([account]))
-    sent = sender(Waits()).send(request, chat.read_reply, meter)
-    assert outcome(sent) == ("network", 4)
-    assert account.spent == 0
+    account = budget(1e9)
+    charge = Charge(account, 1000)
+    assert charge.reserve()
+    assert outcome(sender(Waits()).send(request, CHAT.read_reply, charge)) == ("network", 4)
+    assert account.run_spent == 0
 
 
 @pytest.mark.parametrize(
@@ -375,8 +371,8 @@ def test_an_unreachable_provider_is_network(provider: Replaying) -> None:
 )
 def test_an_impossible_address_is_network(url: str) -> None:
     """An address that is none is a failure with a kind, not a crash."""
-    who = Assistant(name="A", api="chat")
-    sent = sender(Waits()).send(Request(url, {}, {}), chat.read_reply, Meter(who, {}, Budget()))
+    charge = Charge(budget(), 0)
+    sent = sender(Waits()).send(Request(url, {}, {}), CHAT.read_reply, charge)
     assert outcome(sent) == ("network", 4)
 
 
@@ -390,7 +386,7 @@ def test_a_timeout_after_another_failure_is_retried_once(
     provider: Replaying, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What counts is how often the provider was silent, not how often it was asked."""
-    exchange = Sender._exchange  # noqa: SLF001 - the line, which is to fall silent
+    exchange = Sender._response  # noqa: SLF001 - the line, which is to fall silent
     silent = iter([False, True, True])
 
     def answer(by: Sender, *arguments: Any) -> Any:
@@ -398,27 +394,9 @@ def test_a_timeout_after_another_failure_is_retried_once(
             raise requests.ReadTimeout
         return exchange(by, *arguments)
 
-    monkeypatch.setattr(Sender, "_exchange", answer)
+    monkeypatch.setattr(Sender, "_response", answer)
     provider.follow({"m": [{"status": 500}, GOOD]})
     assert outcome(send(provider, sender(Waits()))) == ("timeout", 3)
-
-
-def test_a_reply_that_drips_is_cut_at_the_total_deadline(provider: Replaying) -> None:
-    """Bytes that trickle in keep no poll alive beyond its total time."""
-    provider.follow({"m": [{"fault": "drip"}]})
-    by = sender(threading.Event(), limits=Limits(total=0.2))
-    sent = send(provider, by)
-    assert outcome(sent) == ("timeout", 1)
-    assert isinstance(sent, Sent)
-    assert isinstance(sent.reply.outcome, Failure)
-    assert sent.reply.outcome.error == "The poll took over 0.2 seconds."
-
-
-def test_a_silent_head_is_cut_at_the_total_deadline(provider: Replaying) -> None:
-    """So does a provider that never begins to answer, long before the read time-out."""
-    provider.follow({"m": [{"fault": "silence"}]})
-    by = sender(threading.Event(), limits=Limits(total=0.1))
-    assert outcome(send(provider, by)) == ("timeout", 1)
 
 
 def test_a_reply_at_the_deadline_counts(provider: Replaying) -> None:
@@ -459,28 +437,6 @@ def test_a_reply_may_be_as_large_as_the_limit(
     assert ("larger than" in repr(sent)) is refused
 
 
-def test_stop_ends_a_request_that_is_on_its_way(provider: Replaying) -> None:
-    """A request in flight ends as ``interrupted`` at once, whenever the provider would answer."""
-    provider.follow({"m": [{"gate": "never"}]})
-    stop = threading.Event()
-
-    def stop_when_seen() -> None:
-        _until_seen(provider, 1)
-        stop.set()
-
-    threading.Thread(target=stop_when_seen, daemon=True).start()
-    sent = send(provider, sender(stop))
-    assert outcome(sent) == ("interrupted", 1)
-    assert isinstance(sent, Sent)
-    assert sent.reply.outcome == Failure(
-        "interrupted", "The poll was stopped while it was on its way."
-    )
-    left = [thread for thread in threading.enumerate() if thread.name == "request"]
-    assert left
-    assert all(thread.daemon for thread in left), "what was left behind keeps no process alive"
-    provider.gate("never").set()
-
-
 class Stopped(threading.Event):
     """A stop event that is set the moment somebody waits for it."""
 
@@ -515,7 +471,7 @@ def test_what_was_not_sent_is_no_poll(provider: Replaying) -> None:
     """A stop before the first attempt leaves nothing behind."""
     stop = threading.Event()
     stop.set()
-    assert send(provider, sender(stop)) == Skipped()
+    assert send(provider, sender(stop)) == Unsent()
     assert provider.seen == []
 
 
@@ -591,16 +547,17 @@ def test_the_environment_cannot_redirect_a_key(
 def test_a_configured_proxy_is_used(provider: Replaying) -> None:
     """POLL_PROXY gets the request, with the full address in its request line."""
     who = Assistant(name="A", api="chat", base_url="http://provider.example/v1", model="m")
-    request = chat.build_request(who, Prompt("s", "u"), None)
+    request = CHAT.build_request(who, Prompt("s", "u"), None)
     by = sender(Waits(), proxy=provider.url)
-    assert outcome(by.send(request, chat.read_reply, Meter(who, {}, Budget()))) == ("answered", 1)
+    sent = by.send(request, CHAT.read_reply, Charge(budget(), 0))
+    assert outcome(sent) == ("answered", 1)
     assert provider.seen[0]["path"] == "http://provider.example/v1/chat/completions"
 
 
 def test_a_configured_proxy_is_used_for_https_too() -> None:
     """It is asked for a tunnel to the provider."""
     who = Assistant(name="A", api="chat", base_url="https://provider.example/v1", model="m")
-    request = chat.build_request(who, Prompt("s", "u"), None)
+    request = CHAT.build_request(who, Prompt("s", "u"), None)
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         proxy.settimeout(60)
         by = sender(
@@ -608,8 +565,8 @@ def test_a_configured_proxy_is_used_for_https_too() -> None:
             proxy=f"http://127.0.0.1:{proxy.getsockname()[1]}",
             limits=Limits(connect=0.05, attempts=1),
         )
-        meter = Meter(who, {}, Budget())
-        assert outcome(by.send(request, chat.read_reply, meter)) == ("timeout", 1)
+        sent = by.send(request, CHAT.read_reply, Charge(budget(), 0))
+        assert outcome(sent) == ("timeout", 1)
         line, _ = proxy.accept()
         with line:
             assert line.recv(99).startswith(b"CONNECT provider.example:443 ")
@@ -667,85 +624,31 @@ def test_each_request_has_a_connection_of_its_own(provider: Replaying) -> None:
     assert len(ports) == 2
 
 
-def test_a_fault_of_our_own_is_not_swallowed(provider: Replaying) -> None:
-    """A mistake in the code surfaces in the thread that asked, and never hangs it."""
-    by = sender(Waits())
-    broken = Request(provider.url, {}, {"body": object()})
-    who = assistant(provider)
-    account = RunAccount(0.006)
-    budget = Budget([account])
-    priced = msgspec.structs.replace(who, usd_per_million_input=1.0, usd_per_million_output=1.0)
-    with pytest.raises(TypeError, match="not JSON serializable"):
-        by.send(broken, lambda _: Reply(outcome=""), Meter(priced, {}, budget))
-    assert account.spent == 4001, "it may have been paid"
-    got: list[str | None] = []
-    take = Meter(priced, {}, budget).reserve
-    threading.Thread(target=lambda: got.append(take()), daemon=True).start()
-    assert until(lambda: got) != [None], "and nobody waits for it"
-
-
 def test_a_cap_forbids_an_attempt_and_ends_retrying(provider: Replaying) -> None:
     """What does not fit under the cap is not sent; a retry that does not fit leaves its failure."""
     prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
-    nothing = RunAccount(0)
-    assert send(provider, sender(Waits()), nothing, **prices) == Skipped(
-        "--max-usd 0 leaves too little for another poll"
-    )
+    assert send(provider, sender(Waits()), budget(0), **prices) is None
     assert provider.seen == []
     provider.follow({"m": [{"fault": "cut"}]})
-    account = RunAccount(0.006)
+    account = budget(0.006)
     assert outcome(send(provider, sender(Waits()), account, **prices)) == ("network", 1)
-    assert 4000 <= account.spent <= 6000, "an attempt of unknown cost counts as what it could cost"
+    assert 4000 <= account.run_spent <= 6000, (
+        "an attempt of unknown cost counts as what it could cost"
+    )
 
 
 def test_what_is_not_sent_costs_nothing(provider: Replaying) -> None:
     """Stopped before it left, or left out since its assistant rests: the reservation is back."""
     prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
-    stopped, account = threading.Event(), RunAccount(1)
+    stopped, account = threading.Event(), budget(1)
     stopped.set()
-    assert send(provider, sender(stopped), account, **prices) == Skipped()
-    assert account.spent == 0
+    assert send(provider, sender(stopped), account, **prices) == Unsent()
+    assert account.run_spent == 0
     provider.follow({"m": [{"status": 401}]})
     resting = sender(Waits())
     assert outcome(send(provider, resting, account, **prices)) == ("auth", 1)
-    assert send(provider, resting, account, **prices) == Skipped()
-    assert account.spent == 0
-
-
-class Between(Meter):
-    """A meter that lets something happen before an attempt of its choice is reserved."""
-
-    def __init__(self, attempt: int, what: Callable[[], object], who: Assistant) -> None:
-        super().__init__(who, {}, Budget())
-        self._before = [lambda: None] * (attempt - 1) + [what]
-
-    def reserve(self) -> str | None:
-        """Reserve, after what is to happen before this attempt."""
-        if self._before:
-            self._before.pop(0)()
-        return super().reserve()
-
-
-def test_what_happens_while_money_is_waited_for_is_heeded(provider: Replaying) -> None:
-    """A stop, a pause of the assistant, the deadline: nothing is sent after it."""
-    who = assistant(provider)
-    request = chat.build_request(who, Prompt("s", "u"), "sk-canary")
-    stop = threading.Event()
-    stopped = Between(1, stop.set, who)
-    assert sender(stop).send(request, chat.read_reply, stopped) == Skipped()
-    assert provider.seen == []
-
-    provider.follow({"m": [{"status": 500}, {"status": 401}]})
-    by = sender(Waits())
-    paused = Between(2, lambda: send(provider, by), who)
-    assert outcome(by.send(request, chat.read_reply, paused)) == ("http", 1)
-    assert len(provider.seen) == 2
-
-    provider.follow({"m": [{"status": 500}]})
-    waits = Waits()
-    late = Between(2, lambda: waits.wait(1000), who)
-    assert outcome(sender(waits).send(request, chat.read_reply, late)) == ("http", 1)
-    assert len(provider.seen) == 3
+    assert send(provider, resting, account, **prices) == Unsent()
+    assert account.run_spent == 0
 
 
 def test_the_whole_poll_has_one_deadline_from_its_first_attempt(provider: Replaying) -> None:
@@ -760,10 +663,10 @@ def test_the_whole_poll_has_one_deadline_from_its_first_attempt(provider: Replay
 def test_what_failed_with_a_status_costs_nothing(provider: Replaying) -> None:
     """A provider bills no error status, so the whole reservation is given back."""
     provider.follow({"m": [{"status": 500}]})
-    account = RunAccount(1)
+    account = budget(1)
     prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
     assert outcome(send(provider, sender(Waits()), account, **prices)) == ("http", 4)
-    assert account.spent == 0
+    assert account.run_spent == 0
 
 
 @pytest.mark.parametrize(
@@ -775,16 +678,16 @@ def test_what_may_have_been_paid_counts(
 ) -> None:
     """From status 400 up nothing was paid; what came but could not be read may have been."""
     provider.follow({"m": [step]})
-    account = RunAccount(1)
+    account = budget(1)
     prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
     by = sender(Waits(), limits=Limits(size=100_000))
     assert outcome(send(provider, by, account, **prices)) == ("http", 1)
-    assert (account.spent == 0) is free
+    assert (account.run_spent == 0) is free
 
 
 def test_an_answer_is_settled_by_its_tokens(provider: Replaying) -> None:
     """What an answer cost follows from the provider's own count."""
-    account = RunAccount(1)
+    account = budget(1)
     prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
     send(provider, sender(Waits()), account, **prices)
-    assert account.spent == 700 * 2 + 300 * 10
+    assert account.run_spent == 700 * 2 + 300 * 10

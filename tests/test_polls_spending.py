@@ -1,33 +1,22 @@
-"""Money is reserved before sending and settled after it, and no cap is ever exceeded."""
+"""Money is reserved before sending and settled after it, and no limit is ever passed."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import threading
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from processes import ROOT, until
+from processes import ROOT
 
+from store.polls.prices import UNCOUNTED, at_most, check_cost, missing_prices, price_of, usd
 from store.polls.providers import Reply, Tokens
-from store.polls.spending import (
-    UNCOUNTED,
-    Budget,
-    DailyAccount,
-    Meter,
-    RunAccount,
-    at_most,
-    missing_prices,
-    usd,
-)
+from store.polls.spending import Budget, Charge, DamagedSumError
 from store.records import MOST_USD, Assistant
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def assistant(**fields: Any) -> Assistant:
@@ -79,72 +68,27 @@ def test_which_prices_are_missing(member: str, *, web_search: bool) -> None:
     assert missing_prices(Assistant(name="A", api="sample", web_search=True)) == []
 
 
-def test_a_run_stops_before_its_cap() -> None:
-    """What fits exactly is taken, a micro-dollar more is not."""
-    account = RunAccount(0.000010)
-    assert account.reserve(10) == "this run"
-    assert account.reserve(1) is None
-    account.settle("this run", 10, 4)
-    assert account.spent == 4
-    assert account.reserve(7) is None
-    assert account.reserve(6) is not None
-    assert account.name == "--max-usd 1e-05"
-
-
-BODY: dict[str, Any] = {}
-MOST = 1 * 2 + 100 * 10  # micro-dollars: {} is two bytes, one token
-
-
-def meter(*accounts: RunAccount | DailyAccount) -> Meter:
-    """A meter of a small request, which may cost ``MOST``."""
-    return Meter(assistant(max_output_tokens=100), BODY, Budget(accounts))
-
-
-def test_an_attempt_is_settled_by_its_tokens_or_kept_or_given_back() -> None:
-    """Counted tokens replace the reservation; unknown cost keeps it; an error status frees it."""
-    account = RunAccount(1)
-    assert meter(account).reserve() is None
-    assert account.spent == MOST
-    for tokens, free, left in ((Tokens(1, 1), False, 12), (None, False, MOST), (None, True, 0)):
-        account = RunAccount(1)
-        one = meter(account)
-        one.reserve()
-        one.settle(tokens, free=free)
-        assert account.spent == left
-
-
-def test_all_accounts_or_none() -> None:
-    """When one account is too low, the others get back what they gave, and it is named."""
-    rich, poor = RunAccount(1), RunAccount(0.001)
-    assert meter(rich, poor).reserve() == "--max-usd 0.001 leaves too little for another poll"
-    assert (rich.spent, poor.spent) == (0, 0)
-    one = meter(rich, poor)
-    one.reserve()
-    one.settle(None, free=False)
-    assert rich.spent == 0, "an attempt that was not made is not settled"
-
-
-def test_an_assistant_without_prices_reserves_nothing() -> None:
-    """Without a cap nobody needs prices."""
-    account = RunAccount(0)
-    free = Meter(assistant(usd_per_million_input=None), BODY, Budget([account]))
-    assert free.reserve() is None
-    free.settle(Tokens(9, 9), free=False)
-    assert account.spent == 0
+def test_the_flex_tier_is_cheap_only_where_the_reply_says_so() -> None:
+    """OpenAI answers some such requests in its ordinary tier, and bills them so."""
+    flex, tokens = assistant(tier="flex"), Tokens(1000, 100)
+    for tier, cost in (("flex", 0.0015), ("default", 0.003), (None, 0.003)):
+        assert price_of(flex, Reply(outcome="", tokens=tokens, tier=tier)) == cost
+    assert price_of(assistant(), Reply(outcome="", tokens=tokens, tier="flex")) == 0.003
 
 
 def test_no_price_is_beyond_counting() -> None:
-    """The highest price that can be written is a finite sum, which no usual cap covers."""
+    """The highest price that can be written is a finite sum, which no usual limit covers."""
     dear = assistant(usd_per_million_input=1e308, usd_per_million_output=1e308)
     assert usd(dear, Tokens(10**9, 10**9)) == MOST_USD
-    assert Meter(dear, BODY, Budget([RunAccount(1e6)])).reserve() is not None
-    assert RunAccount(1e308).reserve(1) is not None
+
+
+RESERVED = 1002
 
 
 def counted(given: int, made: int, searches: int = 0) -> Reply:
-    """What becomes of counts in the reply to a request that may use one token and 100."""
+    """A reply with these counts, checked against what was reserved."""
     reply = Reply(outcome="", tokens=Tokens(given, made, searches), notes=("as before",))
-    return meter(RunAccount(1)).checked(reply)
+    return check_cost(assistant(max_output_tokens=100), RESERVED, reply)
 
 
 def test_what_is_stated_is_charged_however_large() -> None:
@@ -160,7 +104,6 @@ def test_what_is_stated_is_charged_however_large() -> None:
         (10**15, 10**15, 0, "1e+09"),
     ):
         reply = counted(read, made, searches)
-        assert reply.tokens == Tokens(read, made, searches)
         assert reply.lasting
         why = f"it cost {cost} USD; {over}; are the prices and limits in models.json right?"
         assert reply.notes == ("as before", why)
@@ -170,94 +113,6 @@ def test_counts_without_input_are_none() -> None:
     """A request has input: what was reserved is charged, as where nothing is stated."""
     reply = counted(0, 7)
     assert (reply.tokens, reply.notes) == (None, ("as before", UNCOUNTED))
-    silent = Reply(outcome="")
-    assert meter(RunAccount(1)).checked(silent) is silent
-
-
-class LineIndex(RunAccount):
-    """An account that notes how much was asked of it."""
-
-    def __init__(self, cap_usd: float) -> None:
-        super().__init__(cap_usd)
-        self.asked: list[int] = []
-
-    def reserve(self, micros: int) -> str | None:
-        """Take so much, and note it."""
-        self.asked.append(micros)
-        return super().reserve(micros)
-
-
-def reserving(one: Meter) -> list[str | None]:
-    """Where the outcome of a reservation will stand once its thread has it."""
-    got: list[str | None] = []
-    threading.Thread(target=lambda: got.append(one.reserve()), daemon=True).start()
-    return got
-
-
-def one_waits() -> tuple[LineIndex, Budget, Meter, list[str | None]]:
-    """Room for one attempt, the one that has it, and what comes of another that waits."""
-    account = LineIndex(1.5 * MOST / 1e6)
-    budget = Budget([account])
-    who = assistant(max_output_tokens=100)
-    first = Meter(who, BODY, budget)
-    assert first.reserve() is None
-    got = reserving(Meter(who, BODY, budget))
-    until(lambda: len(account.asked) == 2)
-    return account, budget, first, got
-
-
-@pytest.mark.parametrize(("tokens", "comes"), [(Tokens(1, 1), True), (None, False)])
-def test_what_does_not_fit_waits_for_those_under_way(tokens: Tokens | None, *, comes: bool) -> None:
-    """A reservation is far more than most attempts cost: while one is open, nothing is refused."""
-    _, _, first, got = one_waits()
-    assert not got
-    first.settle(tokens, free=False)
-    assert [why is None for why in until(lambda: got)] == [comes]
-
-
-def test_nobody_overtakes_what_waits() -> None:
-    """Else small attempts without end would keep a large one waiting."""
-    account, budget, first, large = one_waits()
-    small = reserving(Meter(assistant(max_output_tokens=1), BODY, budget))
-    first.settle(None, free=False)
-    until(lambda: large and small)
-    assert account.asked == [MOST, MOST, MOST, 12]
-
-
-def test_nobody_waits_for_an_attempt_that_failed_in_an_unknown_way() -> None:
-    """It may have been paid, so it stays taken, and the next one is refused at once."""
-    account = RunAccount(1.5 * MOST / 1e6)
-    budget = Budget([account])
-    who = assistant(max_output_tokens=100)
-    with suppress(RuntimeError), Meter(who, BODY, budget):
-        raise RuntimeError
-    assert account.spent == MOST
-    got = reserving(Meter(who, BODY, budget))
-    assert until(lambda: got) != [None]
-
-
-@given(
-    cap=st.integers(0, 5_000),
-    calls=st.lists(st.tuples(st.integers(0, 100), st.booleans(), st.booleans()), max_size=40),
-)
-def test_the_sum_never_exceeds_the_cap(cap: int, calls: list[tuple[int, bool, bool]]) -> None:
-    """Whatever calls cost, up to what they may cost, reserved and settled sums stay below."""
-    account = RunAccount(cap / 1e6)
-    open_meters: list[Meter] = []
-    for output, counted, together in calls:
-        one = meter(account)
-        if one.reserve() is not None:
-            continue
-        assert account.spent <= cap
-        open_meters.append(one)
-        if not together:
-            for waiting in open_meters:
-                waiting.settle(Tokens(1, output) if counted else None, free=False)
-            open_meters.clear()
-        assert account.spent <= cap
-
-
-# ------------------------------------------------------------------ the day's sum
 
 
 class Day:
@@ -267,87 +122,97 @@ class Day:
         self.today = "2026-11-21"
         self.spent = 0.0
 
-    def account(self, directory: Path, cap: float = 0.001) -> DailyAccount:
-        """An account over a directory."""
-        return DailyAccount(cap, directory, lambda: self.today, lambda _: self.spent)
+    def budget(
+        self, directory: Path, usd: float | None = 0.001, run: float | None = None
+    ) -> Budget:
+        """A ledger over a directory."""
+        return Budget(directory, lambda: self.today, lambda _: self.spent, usd, run)
+
+
+def test_a_run_stops_before_its_limit() -> None:
+    """What fits exactly is taken, a micro-dollar more is not; nothing is written."""
+    budget = Day().budget(Path("/nowhere"), None, 0.000010)
+    reserve = budget.reserve(10)
+    assert reserve
+    assert budget.reserve(1) is None
+    assert budget.reached(1) == "--max-usd 1e-05 is reached"
+    budget.settle(reserve, 4)
+    assert budget.run_spent == 4
+    assert budget.reserve(7) is None
+    assert budget.reserve(6)
 
 
 def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
-    """Two accounts on one directory draw on one sum; settling gives back to both."""
+    """Two ledgers on one directory draw on one sum; settling gives back to both."""
     day = Day()
-    one, two = day.account(tmp_path / "locks"), day.account(tmp_path / "locks")
-    assert one.name == "daily_usd 0.001 of site.json"
-    assert one.reserve(600) == "2026-11-21"
+    one, two = day.budget(tmp_path / "locks"), day.budget(tmp_path / "locks")
+    reserve = one.reserve(600)
+    assert reserve
     assert two.reserve(600) is None
-    assert two.reserve(400) is not None
-    one.settle("2026-11-21", 600, 100)
+    assert two.reached(600) == "daily_usd 0.001 of site.json is reached until 00:00 UTC"
+    assert two.reserve(400)
+    one.settle(reserve, 100)
     assert two.reserve(501) is None
-    assert two.reserve(500) is not None
+    assert two.reserve(500)
+
+
+def test_what_was_stated_is_charged_beyond_the_limit(tmp_path: Path) -> None:
+    """An answer that cost more than its reserve leaves nothing for others."""
+    budget = Day().budget(tmp_path)
+    reserve = budget.reserve(500)
+    assert reserve
+    budget.settle(reserve, 5000)
+    assert (budget.usd_today(), budget.reserve(1)) == (0.005, None)
+
+
+def test_both_limits_or_none(tmp_path: Path) -> None:
+    """What passes one of them takes nothing from the other."""
+    budget = Day().budget(tmp_path, 1, 0.0005)
+    assert budget.reserve(501) is None
+    assert (budget.run_spent, budget.usd_today()) == (0, 0)
 
 
 def test_a_new_day_starts_from_history(tmp_path: Path) -> None:
     """With no sum for the day, what history has for it counts."""
     day = Day()
-    account = day.account(tmp_path)
-    assert account.reserve(1000) is not None
+    budget = day.budget(tmp_path)
+    assert budget.reserve(1000)
     day.today, day.spent = "2026-11-22", 0.0004
-    assert account.reserve(601) is None
-    assert account.reserve(600) is not None
+    assert budget.reserve(601) is None
+    assert budget.reserve(600)
 
 
 def test_settling_after_midnight_weighs_on_the_new_day(tmp_path: Path) -> None:
     """What was reserved yesterday frees nothing today, and what it cost counts today."""
     day = Day()
-    account = day.account(tmp_path)
-    taken = account.reserve(900)
-    assert taken is not None
+    budget = day.budget(tmp_path)
+    reserve = budget.reserve(1000)
+    assert reserve
     day.today = "2026-11-22"
-    account.settle(taken, 900, 300)
-    assert account.reserve(701) is None
-    assert account.reserve(700) is not None
-
-
-def test_what_was_reserved_before_midnight_and_never_counted_stays_with_its_day(
-    tmp_path: Path,
-) -> None:
-    """An attempt of unknown cost is paid from the day it was taken on, and from no other."""
-    day = Day()
-    account = day.account(tmp_path, cap=0.003)
-    one = meter(account)
-    assert one.reserve() is None
-    day.today = "2026-11-22"
-    one.settle(None, free=False)
-    assert account.reserve(3000) is not None
+    budget.settle(reserve, 300)
+    assert budget.usd_today() == 0.0003
 
 
 @pytest.mark.parametrize(
-    "found",
-    [
-        b"", b"{", b"[]", b'{"day": 5}', b'{"day": "\xff"}', b"[" * 9999,
-        b'{"day": "2026-11-21", "micros": -1}',
-        b'{"day": "2026-11-21", "micros": 1e9}',
-        b'{"day": "2026-11-21", "micros": %s}' % (b"9" * 19),
-        b'{"day": "2026-11-21", "micros": %s}' % (b"9" * 400),
-        b'{"day": "", "micros": 5}',
-    ],
+    "content",
+    [b"", b"{", b"[]", b"null", b'{"day": 5}', b'{"day": "2026-11-21", "micros": -1}',
+     b'{"day": "2026-11-21", "micros": %s}' % (b"9" * 400), b'{"day": "", "micros": 5}'],
 )  # fmt: skip
-def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, found: bytes) -> None:
-    """Nobody knows what was reserved: no poll is paid for until a person has deleted the file."""
-    path = tmp_path / "locks" / "spent.json"
-    path.parent.mkdir()
-    path.write_bytes(found)
+def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, content: bytes) -> None:
+    """Nobody knows what was reserved: nothing is paid for until a person has deleted the file."""
+    path = tmp_path / "spent.json"
+    path.write_bytes(content)
     day = Day()
     day.spent = 0.0009
-    account = day.account(path.parent)
-    why = meter(account).reserve()
-    assert why is not None
-    assert "cannot be kept: .locks/spent.json is damaged. Delete it, and what history" in why
-    assert why in (account.fault() or "")
-    assert path.read_bytes() == found
+    budget = day.budget(tmp_path)
+    with pytest.raises(DamagedSumError, match=r"is damaged\. Delete it, and what history"):
+        budget.reserve(1)
+    assert "cannot be kept: .locks/spent.json is damaged." in (budget.fault() or "")
+    assert path.read_bytes() == content
     path.unlink()
-    assert account.fault() is None
-    assert account.reserve(101) is None
-    assert account.reserve(100) is not None
+    assert budget.fault() is None
+    assert budget.reserve(101) is None
+    assert budget.reserve(100)
 
 
 @pytest.mark.parametrize("day", ["2026-11-21", "2026-11-20"])
@@ -356,22 +221,22 @@ def test_a_sum_is_never_less_than_what_history_has(tmp_path: Path, day: str) -> 
     calendar = Day()
     calendar.spent = 0.0009
     (tmp_path / "spent.json").write_text(f'{{"day": "{day}", "micros": 0}}')
-    account = calendar.account(tmp_path)
-    assert account.reserve(101) is None
-    assert account.reserve(100) is not None
+    budget = calendar.budget(tmp_path)
+    assert budget.reserve(101) is None
+    assert budget.reserve(100)
 
 
 def test_a_sum_that_vanished_gives_nothing_back_twice(tmp_path: Path) -> None:
     """What is settled was not reserved in a sum made anew, which is never less than history's."""
     day = Day()
     day.spent = 0.0005
-    account = day.account(tmp_path)
-    taken = account.reserve(400)
-    assert taken is not None
+    budget = day.budget(tmp_path)
+    reserve = budget.reserve(400)
+    assert reserve
     (tmp_path / "spent.json").unlink()
-    account.settle(taken, 400, 0)
-    assert account.reserve(501) is None
-    assert account.reserve(500) is not None
+    budget.settle(reserve, 0)
+    assert budget.reserve(501) is None
+    assert budget.reserve(500)
 
 
 def test_what_a_killed_process_had_reserved_stays_taken(tmp_path: Path) -> None:
@@ -379,29 +244,53 @@ def test_what_a_killed_process_had_reserved_stays_taken(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from store.polls.spending import DailyAccount\n"
-        "account = DailyAccount(0.001, Path(sys.argv[1]), lambda: '2026-11-21', lambda _: 0)\n"
-        "account.reserve(600)\n"
+        "from store.polls.spending import Budget\n"
+        "Budget(Path(sys.argv[1]), lambda: '2026-11-21', lambda _: 0, 0.001).reserve(600)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False, cwd=ROOT)
-    account = Day().account(tmp_path)
-    assert account.taken() == 0.0006
-    assert account.reserve(401) is None
+    budget = Day().budget(tmp_path)
+    assert budget.usd_today() == 0.0006
+    assert budget.reserve(401) is None
 
 
 def test_threads_cannot_overdraw_the_day(tmp_path: Path) -> None:
     """Twenty threads that want all of it get exactly what there is."""
     day = Day()
-    got: list[str] = []
+    taken: list[object] = []
 
     def take() -> None:
-        account = day.account(tmp_path)
-        got.extend(taken for _ in range(5) if (taken := account.reserve(30)))
+        budget = day.budget(tmp_path)
+        taken.extend(reserve for _ in range(5) if (reserve := budget.reserve(30)))
 
     threads = [threading.Thread(target=take) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(got) == 33
+    assert len(taken) == 33
+
+
+def test_a_charge_is_settled_kept_or_given_back() -> None:
+    """A known cost replaces the reserve; an unknown one keeps it."""
+    for cost, left in ((12, 12), (None, 100), (0, 0)):
+        budget = Day().budget(Path("/nowhere"), None, 1)
+        charge = Charge(budget, 100)
+        assert charge.reserve()
+        charge.settle(cost)
+        charge.settle(0)
+        assert budget.run_spent == left
+
+
+@given(
+    limit=st.integers(0, 5_000),
+    calls=st.lists(st.tuples(st.integers(0, 100), st.booleans()), max_size=40),
+)
+def test_the_sum_never_passes_the_limit(limit: int, calls: list[tuple[int, bool]]) -> None:
+    """Whatever calls cost, up to what they may cost, reserved and settled sums stay below."""
+    budget = Day().budget(Path("/nowhere"), None, limit / 1e6)
+    for cost, is_settled in calls:
+        reserve = budget.reserve(100)
+        assert budget.run_spent <= limit
+        if reserve and is_settled:
+            budget.settle(reserve, cost)

@@ -53,10 +53,10 @@ def table(data: Path, name: str) -> list[dict[str, Any]]:
     return list(csv.DictReader(io.StringIO(body.decode())))
 
 
-def parquet(data: Path, table: tables.Table) -> list[dict[str, Any]]:
+def parquet(data: Path, table: str) -> list[dict[str, Any]]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
 
-    rows = pq.read_table(data / "dataset/current" / table.parquet).to_pylist()
+    rows = pq.read_table(data / "dataset/current" / f"{table}.parquet").to_pylist()
     plain: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(rows))
     return plain
 
@@ -84,13 +84,13 @@ def test_every_line_of_history_is_in_it(data: Path) -> None:
 def test_every_poll_and_pick_is_a_row(data: Path) -> None:
     """What is read back is what was written, lists, times and empty values included."""
     written(data)
-    polls = parquet(data, tables.POLLS)
+    polls = parquet(data, "polls")
     assert len(polls) == 19
     assert [poll["failure"] for poll in polls if not poll["pick"]] == ["timeout"]
     assert polls[0]["polled_at"] == "2026-10-26T06:00:00Z"
     assert polls[0]["ranking"][0]["fixes"] == ["A would fix Product A"]
     assert polls[0]["error"] is None
-    picks = parquet(data, tables.PICKS)
+    picks = parquet(data, "picks")
     assert len(picks) == 90
     assert {pick["rank"] + pick["points"] for pick in picks} == {6}
 
@@ -103,7 +103,7 @@ def test_each_row_says_where_its_line_stands(data: Path) -> None:
     last = path.read_bytes().splitlines(keepends=True)[-1]
     path.write_bytes(path.read_bytes() + last)
     written(data)
-    polls = parquet(data, tables.POLLS)
+    polls = parquet(data, "polls")
     assert len(polls) == 19
     for poll in polls:
         line = (data / f"history/{poll['file']}.jsonl").read_bytes().splitlines()[poll["line"] - 1]
@@ -119,7 +119,7 @@ def test_rankings_by_day_are_those_of_the_closed_days(data: Path) -> None:
     """As `asOf` shows them, for each day that brought the category lines."""
     close_days(data, "2026-11-02")
     written(data)
-    rows = parquet(data, tables.BY_DAY)
+    rows = parquet(data, "rankings_by_day")
     assert {row["day"] for row in rows} == {"2026-10-26", "2026-11-02"}
     reader = app_over(data).test_client()
     for slug in SLUGS:
@@ -259,7 +259,7 @@ def test_a_withheld_poll_is_nowhere(data: Path) -> None:
     assert after.manifest.present == before.manifest.present
     assert [each.id for each in after.manifest.withheld] == [secret.id]
     if formats.has_parquet():
-        polls = parquet(data, tables.POLLS)
+        polls = parquet(data, "polls")
         assert [poll["withheld"] for poll in polls if poll["id"] == secret.id] == [True]
         for path in (data / "dataset").rglob("*.parquet"):
             assert b"Planted" not in path.read_bytes()
@@ -274,11 +274,11 @@ def test_the_card_tells_of_every_file_and_column(data: Path) -> None:
             assert re.search(
                 rf"^\| `{re.escape(name)}` \| [^|]+ \|.* {file.bytes:,} \|$", card, re.MULTILINE
             )
-    for table in tables.ALL:
-        section = card.partition(f"### {table.name}\n")[2].partition("\n#")[0]
+    for name, table in tables.ALL.items():
+        section = card.partition(f"### {name}\n")[2].partition("\n#")[0]
         assert table.about in section
-        for column in table.columns:
-            assert f"| `{column.name}` | {column.type} | {column.about} |" in section
+        for column, own in table.columns.items():
+            assert f"| `{column}` | {own.type} | {own.about} |" in section
     assert "names and answers are invented" in card
     assert f"version {made.version}, https://rankings.example/data" in card
 
@@ -288,7 +288,7 @@ def test_the_package_describes_every_table_in_csv(data: Path) -> None:
     written(data)
     package = json.loads((tree_of(data) / "datapackage.json").read_text())
     fields = {each["path"]: len(each["schema"]["fields"]) for each in package["resources"]}
-    assert fields == {table.csv: len(table.columns) for table in tables.WHOLE}
+    assert fields == {f"{name}.csv": len(tables.ALL[name].columns) for name in tables.WHOLE}
 
 
 def test_nothing_of_an_operators_own_is_published(data: Path) -> None:

@@ -144,13 +144,47 @@ def test_init_writes_nothing_where_a_name_of_its_own_is(data: Path, tmp_path: Pa
         assert f"already holds data ({name})" in done.output
 
 
+@pytest.mark.parametrize("name", ["letter", "src/app.py"])
+def test_init_fills_no_directory_of_something_else(data: Path, tmp_path: Path, name: str) -> None:
+    """A home directory or a project gets no thousand files; hidden ones are in nobody's way."""
+    home = tmp_path / "home"
+    (home / name).parent.mkdir(parents=True)
+    (home / name).write_text("Dear")
+    before = contents(home)
+    done = command(data, "init", str(home))
+    assert (done.exit_code, contents(home)) == (1, before)
+    assert f"holds {name.partition('/')[0]}: nothing was written" in done.output
+    (home / name).rename(home / ".letter")
+    if "/" in name:
+        (home / "src").rename(home / "lost+found")
+    assert command(data, "init", str(home), "--empty").exit_code == 0
+    assert (home / ".letter").read_text() == "Dear"
+
+
+@pytest.mark.parametrize("arguments", [("dataset",), ("init", "--empty")], ids=" ".join)
+@pytest.mark.parametrize("address", ["s3://bucket/prefix", "https://rankings.example/"])
+def test_an_address_is_no_directory(
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    address: str,
+) -> None:
+    """Only `export` writes to buckets; no folder called s3: is made."""
+    monkeypatch.chdir(tmp_path)
+    before = contents(tmp_path)
+    done = command(data, *arguments, address)
+    assert (done.exit_code, contents(tmp_path)) == (2, before)
+    assert "it is an address; name a directory of this machine" in done.output
+
+
 def test_init_that_fails_takes_away_only_what_it_made(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was there before, or came meanwhile from somebody else, stays."""
     home = tmp_path / "home"
     home.mkdir()
-    (home / "notes").write_text("mine")
+    (home / ".env").write_text("mine")
 
     def fail(directory: Path) -> None:
         (directory / "meanwhile").write_text("theirs")
@@ -159,4 +193,4 @@ def test_init_that_fails_takes_away_only_what_it_made(
     monkeypatch.setattr("store.cli.schemas.write", fail)
     done = command(data, "init", str(home), "--empty")
     assert (done.exit_code, done.output.count("No space left on device")) == (1, 1)
-    assert contents(home) == {"notes": b"mine", "meanwhile": b"theirs"}
+    assert contents(home) == {".env": b"mine", "meanwhile": b"theirs"}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.rankings import aggregates, curation, products
-from store.rankings.curation import Move, NameResolution
+from store.rankings.curation import NameResolution
 from store.rankings.names import NAMED, Names
 from store.records import Product
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from store.rankings.aggregates import CategoryAggregate
-    from store.rankings.names import Spelling
     from store.rankings.products import ProductProfile
 
 NIMBREL = Product(version=1, name="Nimbrel", domain="nimbrel.example")
@@ -117,47 +116,6 @@ def test_domains_are_told_where_they_decide() -> None:
     ]
     assert curation.meanings(uses[:2], names) == [
         NameResolution("Nimbrel CRM", "nimbrel", by_noun, ("crm",))
-    ]
-
-
-def test_what_an_edit_moves_is_told_by_address() -> None:
-    """A new file that is its product's own address moves nothing but what it swallows."""
-    said = {"crm": ["Nimbrel", "Nimbrel CRM"], "desks": ["Nimbrel", "Nimbrel CRM"]}
-    held = [
-        curation.addressed(
-            {slug: aggregate.resolved for slug, aggregate in read(names, said).items()},
-            described(read(names, said), names),
-            names.products,
-        )
-        for names in (
-            Names({}),
-            Names({"nimbrel": NIMBREL}),
-            Names({"nimbrel": Product(version=1, name="Nimbrel Suite")}),
-        )
-    ]
-    swallowed = curation.moves(held[0], held[1])
-    assert swallowed == [Move("Nimbrel CRM", "nimbrel-crm", "nimbrel", ("crm",))]
-    assert swallowed[0].told() == '"Nimbrel CRM" is nimbrel now, no longer nimbrel-crm, in crm'
-    assert [move.told() for move in curation.moves(held[1], held[2])] == [
-        '"Nimbrel" is nimbrel-aab1a5 now, no longer nimbrel, in crm and desks',
-        '"Nimbrel CRM" is nimbrel-crm now, no longer nimbrel, in crm',
-    ]
-
-
-def test_what_no_poll_ranked_has_no_address_to_tell() -> None:
-    """A product that was only left out is called what it is, and being ranked moves no name."""
-    unranked, ranked = ("=zoho", None), ("=zoho", "zoho")
-    file, suite = ("zoho", "zoho"), ("zoho-suite", "zoho-suite")
-    spelling: Spelling = ("Zoho", None)
-
-    def told(*states: tuple[str, str | None]) -> list[str]:
-        before, after = ({"crm": {spelling: state}} for state in states)
-        return [move.told() for move in curation.moves(before, after)]
-
-    assert told(unranked, ranked) == told(ranked, unranked) == told(ranked, file) == []
-    assert told(unranked, suite) == ['"Zoho" is zoho-suite now, in crm']
-    assert told(suite, unranked) == [
-        '"Zoho" is a product of its own now, no longer zoho-suite, in crm'
     ]
 
 

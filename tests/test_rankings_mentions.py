@@ -23,7 +23,8 @@ def cell(now: str | None, before: str | None) -> tuple[CellPoll, ...]:
 def trends(both: int = 0, only_now: int = 0, only_before: int = 0, neither: int = 0) -> Trends:
     """So many cells that list X in both windows, in one, in none."""
     cells = [cell("X", "X")] * both + [cell("X", "")] * only_now
-    return Trends(cells + [cell("", "X")] * only_before + [cell("", "")] * neither, TODAY)
+    cells += [cell("", "X")] * only_before + [cell("", "")] * neither
+    return Trends({"crm": tuple(cells)}, TODAY)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_an_earlier_time_after_a_later_one_counts_all_the_same() -> None:
     """The newest of each window is the last appended, wherever the other window's poll stands."""
     day = dt.timedelta(days=1)
     polls = [(BEFORE, "Y"), (NOW + day, "Z"), (NOW, "X"), (BEFORE - day, "X"), (NOW, "Z")]
-    found = Trends([tuple(CellPoll(day, tuple(named)) for day, named in polls)], TODAY)
+    found = Trends({"crm": (tuple(CellPoll(day, tuple(named)) for day, named in polls),)}, TODAY)
     counted = {name: found.of(name, LONG_AGO) for name in "XYZ"}
     assert [(t.mentions, t.mentions_before) for t in counted.values()] == [(1, 0), (0, 1), (0, 0)]
 
@@ -70,7 +71,9 @@ def test_cells_are_those_that_list_the_product_in_either_window() -> None:
 
 def test_a_cell_polled_in_one_window_only_counts_in_neither() -> None:
     """Only pairs of polls compare like with like."""
-    found = Trends([cell("X", None), cell(None, "X"), cell("X", "X")], TODAY).of("X", LONG_AGO)
+    found = Trends({"crm": (cell("X", None), cell(None, "X"), cell("X", "X"))}, TODAY).of(
+        "X", LONG_AGO
+    )
     assert (found.mentions, found.mentions_before, found.cells) == (1, 1, 1)
 
 
@@ -85,7 +88,9 @@ def test_windows_are_seven_days_and_the_seven_before() -> None:
         (1, 2): 0,  # both before
     }
     for (newer, older), cells in pairs.items():
-        assert Trends([(polls[newer], polls[older])], TODAY).of("X", LONG_AGO).cells == cells
+        assert (
+            Trends({"crm": ((polls[newer], polls[older]),)}, TODAY).of("X", LONG_AGO).cells == cells
+        )
 
 
 def test_a_window_is_represented_by_its_newest_poll() -> None:
@@ -96,7 +101,7 @@ def test_a_window_is_represented_by_its_newest_poll() -> None:
         CellPoll(BEFORE, tuple("Y")),
         CellPoll(BEFORE - dt.timedelta(days=1), tuple("X")),
     )
-    found = Trends([polls], TODAY)
+    found = Trends({"crm": (polls,)}, TODAY)
     assert found.of("X", LONG_AGO).mentions == 1
     assert found.of("X", LONG_AGO).mentions_before == 0
     assert found.of("Y", LONG_AGO).mentions_before == 1
@@ -107,14 +112,14 @@ def test_new_is_what_was_first_named_in_the_current_window() -> None:
     up = trends(both=2, only_now=20)
     assert up.of("X", TODAY - dt.timedelta(days=6)).direction == "new"
     assert up.of("X", TODAY - dt.timedelta(days=7)).direction == "up"
-    assert Trends([], TODAY).of("Q", TODAY).direction == "new"
+    assert Trends({}, TODAY).of("Q", TODAY).direction == "new"
 
 
 def test_a_trend_never_compares_two_questions() -> None:
     """A model's answers to another wording are another cell, so a new wording moves nothing."""
     new, old, older = (f"2026-11-{day}T06:00:00Z" for day in (20, 19, 10))
     asked = [answer("A", "X", older), answer("A", "X", old), answer("A", "Y", new, question="New?")]
-    found = Trends(recent(asked), TODAY)
+    found = Trends({"crm": recent(asked)}, TODAY)
     assert found.of("X", LONG_AGO).cells == 1
     assert found.of("Y", LONG_AGO).cells == 0
 
@@ -125,7 +130,9 @@ def test_asked_again_on_a_day_an_assistant_counts_once() -> None:
     once = [answer("A", "X", then), answer("A", "Y", now)]
     often = [*[answer("A", "Z", then)] * 4, once[0], *[answer("A", "X", now)] * 4, once[1]]
     for product in "XYZ":
-        of_once, of_often = (Trends(recent(a), TODAY).of(product, LONG_AGO) for a in (once, often))
+        of_once, of_often = (
+            Trends({"crm": recent(a)}, TODAY).of(product, LONG_AGO) for a in (once, often)
+        )
         assert of_once == of_often
 
 

@@ -99,6 +99,7 @@ def first_commands(heading: str) -> str:
     return found[1]
 
 
+@pytest.mark.slow
 def test_going_live_works_as_printed(tmp_path: Path) -> None:
     """The commands of two chapters, in order in one shell, but for what asks or serves."""
     lines = (first_commands("## Going live") + first_commands("## Production")).splitlines()

@@ -116,6 +116,7 @@ def shell(directory: Path, tmp_path: Path) -> Iterator[Shell]:
             server.terminate()
 
 
+@pytest.mark.slow
 def test_the_chapter_does_what_it_says(shell: Shell) -> None:
     """Each example, pasted in order into one shell beside a live service, does as printed."""
     assert len(steps()) >= 15

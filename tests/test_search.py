@@ -159,7 +159,7 @@ def test_nothing_is_said_when_there_is_nothing(index: Index, query: str) -> None
     [
         ("air fryer", "exact"),
         ("surfsharks", "exact"),
-        ("headphones cancelling", "likely"),
+        ("cancelling headphones", "likely"),
         ("mattress back ache", "related"),
     ],
 )
@@ -167,6 +167,66 @@ def test_a_hit_says_how_sure_it_is(index: Index, query: str, match: str) -> None
     """By its score: the title or nearly so, most of it, or only some words in common."""
     categories, brands = index.search(query)[:2]
     assert max((*categories, *brands), key=lambda hit: hit.score).match == match
+
+
+LAPTOPS = Index(
+    [
+        Document("free-website-builder", ("Best free website builder",)),
+        Document("laptop", ("Best laptop",)),
+        Document("laptop-bag", ("Best laptop bag",)),
+        Document("laptop-for-college", ("Best laptop for college",)),
+        Document("gaming-laptop", ("Best gaming laptop under $1000",)),
+        Document("over-ear-headphones", ("Best over-ear headphones",)),
+        Document("headphones-for-kids", ("Best headphones for kids",)),
+        Document("vpn-for-iphone", ("Best VPN for iPhone",)),
+        Document("website-builder", ("Best website builder",)),
+    ],
+    [Document("acme-headphones", ("Acme Headphones",)), Document("zeta", ("Zeta",))],
+    [["headphones", "cans"]],
+    ["cans"],
+)
+
+
+@pytest.mark.parametrize("query", ["headphones", "cans", "iphone", "for kids", "under 1000"])
+def test_a_part_of_titles_is_a_choice(query: str) -> None:
+    """What several titles share, or only says what one is for, leads to none of them for sure."""
+    categories, brands = LAPTOPS.search(query)[:2]
+    assert categories
+    assert {hit.match for hit in (*categories, *brands)} == {"related"}
+
+
+def test_the_thing_itself_comes_before_what_goes_with_it() -> None:
+    """Titles of which a word is the head noun, the plain one first; what has another comes last."""
+    hits = LAPTOPS.search("laptops").categories
+    assert [hit.slug for hit in hits] == [
+        "laptop", "laptop-for-college", "gaming-laptop", "laptop-bag",
+    ]  # fmt: skip
+    assert [hit.match for hit in hits] == ["exact", "related", "related", "related"]
+    assert [hit.slug for hit in LAPTOPS.search("laptop bag").categories][:1] == ["laptop-bag"]
+
+
+def test_the_general_category_comes_before_its_variants() -> None:
+    """What nobody asked for is a reason against a title."""
+    hits = LAPTOPS.search("website builder for a restaurant").categories
+    assert [hit.slug for hit in hits] == ["website-builder", "free-website-builder"]
+
+
+@pytest.mark.parametrize("query", ["laptop vs zeta", "Zeta versus laptops", "zeta VS. laptop"])
+def test_both_sides_of_a_comparison_are_found(query: str) -> None:
+    """Each as if it were asked for alone, and nothing else is offered."""
+    found = LAPTOPS.search(query)
+    assert (found.categories[0].slug, found.categories[0].match) == ("laptop", "exact")
+    assert found.brands == (Hit("zeta", 1.0),)
+    assert found.related == ()
+
+
+def test_one_word_of_one_situation_is_not_close() -> None:
+    """A lawyer is not looked for by whoever buys shoes for one; two mentions are a reason."""
+    shoes = Document("shoes", ("Best shoes",), None, ("a lawyer at court", "a day at the office"))
+    other = Document("desk", ("Best desk",), None, ("office at home", "a corner for the office"))
+    index = Index([shoes, other], [], [], [])
+    assert index.search("lawyer") == Hits((), ())
+    assert index.search("office").related == ("desk",)
 
 
 @pytest.mark.parametrize(
@@ -451,7 +511,6 @@ def test_an_index_that_follows_another_is_the_same(
         fresh = Index(*given_now)
         for query in QUERIES:
             assert followed.search(query) == fresh.search(query)
-            assert followed.explain(query) == fresh.explain(query)
             assert followed.complete(query) == fresh.complete(query)
             assert followed.closest_brands(query) == fresh.closest_brands(query)
 

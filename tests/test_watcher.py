@@ -161,29 +161,32 @@ def test_an_unforeseen_fault_is_a_problem_and_is_tried_again(
     assert same_as_fresh(store, directory)
 
 
-def test_recording_does_not_wait_for_a_file_to_settle(directory: Path, store: Store) -> None:
-    """While the watcher waits for an editor to finish, a poll is recorded; then both are shown."""
-    waiting, go_on = threading.Event(), threading.Event()
+def test_recording_waits_for_no_derivation(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a look makes a snapshot and its index, a poll is recorded; the next look shows it."""
+    deriving, go_on = threading.Event(), threading.Event()
+    prepare = Index.prepare
 
-    def debounce() -> None:
-        waiting.set()
+    def slow(index: Index) -> None:
+        deriving.set()
         assert go_on.wait(60)
+        prepare(index)
 
-    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
-    watcher = threading.Thread(target=store.reload, args=(debounce,))
-    watcher.start()
-    assert waiting.wait(60)
+    _ = store.snapshot
+    monkeypatch.setattr(Index, "prepare", slow)
+    look = threading.Thread(target=store.keep_current, kwargs={"prepare": True})
+    look.start()
+    assert deriving.wait(60)
     store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
     go_on.set()
-    watcher.join(60)
-    assert b"Best VPNs" in prepared(store)["best/vpn.json"].body
+    look.join(60)
+    assert b"Late" not in prepared(store)["best/vpn.json"].body
+    store.reload()
     assert b"Late" in prepared(store)["best/vpn.json"].body
-    assert same_as_fresh(store, directory)
 
 
 def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> None:
     """With nobody asking, an edit is served within moments, once it holds still."""
-    Watcher(store, every=0.01, debounce=0.01).ensure_running()
+    Watcher(store, every=0.01, rest=0.005).ensure_running()
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     deadline = time.monotonic() + 120
     while b"Best VPNs" not in prepared(store)["best/vpn.json"].body:
@@ -232,7 +235,7 @@ def test_a_fault_in_preparing_ends_no_watching(
         raise MemoryError
 
     monkeypatch.setattr(Index, "prepare", fail)
-    watcher = Watcher(store, every=0.01, debounce=0.01)
+    watcher = Watcher(store, every=0.01, rest=0.005)
     watcher.ensure_running()
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     deadline = time.monotonic() + 120
@@ -275,7 +278,7 @@ def test_the_watcher_ends_with_its_store() -> None:
 
     store: Any = Fleeting()
     others = set(threading.enumerate())
-    watcher = Watcher(store, every=0.01)
+    watcher = Watcher(store, every=0.01, rest=0.005)
     watcher.ensure_running()
     (thread,) = set(threading.enumerate()) - others
     gone = weakref.ref(store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -12,9 +12,9 @@ from builders import BASE_URL, answered, app_over, close_days, write_data, write
 from mcp_rankings import call
 from test_rankings_recomputed import ODD, odd_world
 
+from store.ledger import Proof
 from store.line_codec import encode_line
 from store.memory import Store
-from store.proof import Proof
 from store.rankings import leaderboards
 from store.web.as_of import cited_day
 from store.web.view import View
@@ -34,13 +34,19 @@ def snapshot_of(app: Flask) -> Snapshot:
 
 
 def truncated(directory: Path, day: str, copy: Path) -> Path:
-    """A data directory as it would be had nobody polled after a day."""
-    shutil.copytree(directory, copy, ignore=shutil.ignore_patterns(".last-good", "history"))
+    """A data directory as it was at the end of a day: of a closed one, what the ledger has."""
+    shutil.copytree(directory, copy, ignore=shutil.ignore_patterns("dataset", "history"))
     (copy / "history").mkdir()
+    ledger = Proof(directory).load()
     for file in (directory / "history").glob("*.jsonl"):
         lines = file.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if _day_of(line) <= day]
-        (copy / "history" / file.name).write_bytes(b"".join(kept))
+        own = [line for line in lines if _day_of(line) <= day]
+        if day <= ledger.closed:
+            own = lines[: ledger.lines_on(file.stem, day)]
+        (copy / "history" / file.name).write_bytes(b"".join(own))
+    for file in (copy / "proof").glob("*.jsonl"):
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join(line for line in lines if json.loads(line)["day"] <= day))
     return copy
 
 
@@ -107,31 +113,52 @@ def test_a_past_day_is_what_ranking_only_its_polls_gives(
         hold(app, days[:: -(-len(days) // steps)], tmp_path / str(steps))
 
 
+def answers_of(app: Flask, days: list[str]) -> dict[str, bytes]:
+    """Every ranking as of these days."""
+    client, slugs = app.test_client(), sorted(snapshot_of(app).leaderboards)
+    paths = [f"/api/v1/best/{slug}.json?asOf={day}" for slug in slugs for day in days]
+    answers = {path: client.get(path) for path in paths}
+    assert {answer.status_code for answer in answers.values()} <= {200, 404}
+    return {path: answer.data for path, answer in answers.items() if answer.status_code == 200}
+
+
+def keeps_closed_days(data: Path, cut: int, step: int = 1) -> None:
+    """Close all days, add lines to every file, and compare every closed day before and after.
+
+    Added are an answer, a backdated one, another between the two, and one of long after; with
+    ``cut`` the backdated ones are damaged.
+    """
+    close_days(data)
+    days = [head.day for head in Proof(data).load().heads][::step]
+    before = answers_of(app_over(data), days)
+    assert before
+    for path in (data / "history").glob("*.jsonl"):
+        times = ("2035-01-01T06:00:00Z", f"{days[0]}T23:59:59Z", f"{days[-1]}T01:00:00Z")
+        polls = [answered("A", [f"Late {t[:4]}"], t, slug=path.stem) for t in times]
+        first, *late = [encode_line(poll, poll.polled_at)[1] for poll in polls]
+        last = encode_line(polls[0], "2036-01-01T06:00:00Z")[1]
+        with path.open("ab") as file:
+            file.write(b"".join([first, *(x[: -1 - cut] + b"\n" for x in late), last]))
+    assert answers_of(app_over(data), days) == before
+
+
 @pytest.mark.parametrize("cut", [0, 9], ids=["sealed", "damaged"])
 def test_a_closed_day_keeps_what_was_there_when_it_closed(tmp_path: Path, cut: int) -> None:
     """Byte for byte, whatever is appended afterwards, backdated by hand or polled."""
-    data = odd_world(tmp_path / "data", ODD[:8], 28)
-    before = app_over(shutil.copytree(data, tmp_path / "before"))
-    close_days(data)
-    close_days(before.extensions["settings"].data_dir)
-    before.extensions["store"].reload()
-    days = days_of(snapshot_of(before), data)
-    for path in (data / "history").glob("*.jsonl"):
-        late = answered("A", ["Backdated"], f"{days[1]}T23:59:59Z", slug=path.stem)
-        later = answered("A", ["Later"], "2036-01-01T06:00:00Z", slug=path.stem)
-        lines = [encode_line(poll, poll.polled_at)[1] for poll in (late, later)]
-        with path.open("ab") as file:
-            file.write(lines[0][: -1 - cut] + b"\n" + lines[1])
-    after = app_over(data)
-    for day in days[::4]:
-        for slug in snapshot_of(before).leaderboards:
-            address = f"/api/v1/best/{slug}.json?asOf={day}"
-            answers = [app.test_client().get(address) for app in (before, after)]
-            assert answers[0].status_code == answers[1].status_code
-            if answers[0].status_code == 200:
-                shown = [json.loads(answer.data)["combined"] for answer in answers]
-                assert shown[0] == shown[1]
-                assert answers[1].get_json()["final"] is True
+    keeps_closed_days(odd_world(tmp_path / "data", ODD[:8], 28), cut, step=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["shipped", "odd names", "odd times"])
+def test_every_closed_day_keeps_what_was_there_when_it_closed(
+    world: str, shipped: Path, tmp_path: Path
+) -> None:
+    """The same for every closed day and every category."""
+    if world == "shipped":
+        data = shutil.copytree(shipped, tmp_path / "data")
+    else:
+        data = odd_world(tmp_path / "data", *((ODD, 9) if world == "odd names" else (ODD[:8], 28)))
+    keeps_closed_days(data, 0)
 
 
 @pytest.mark.slow
@@ -309,14 +336,19 @@ def test_days_before_an_accepted_loss_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_agents_get_the_same_past_day(small: Flask) -> None:
-    """The MCP argument `as_of` brings the bytes of `asOf`, and its refusals say the same."""
+    """The MCP argument `as_of` brings what `asOf` does, and its refusals say the same."""
     client = small.test_client()
 
-    def told(**arguments: str) -> str:
+    def result(**arguments: str) -> Any:
         answer = client.post("/mcp", json=call("get_best_in_category", **arguments)).get_json()
-        return str(answer["result"]["content"][0]["text"])
+        return answer["result"]
 
-    same = client.get(f"{CRM}?asOf=2026-10-12").text
-    assert told(slug="crm-software", as_of="2026-10-12", detail="full") == same
+    def told(**arguments: str) -> str:
+        return str(result(**arguments)["content"][0]["text"])
+
+    same = client.get(f"{CRM}?asOf=2026-10-12").get_json()
+    day = result(slug="crm-software", as_of="2026-10-12", detail="full")["structuredContent"]
+    assert {**day, **same} == day
+    assert [change["toDate"] for change in day["changes"] if change["toDate"] > "2026-10-12"] == []
     assert "first answer is of 2026-09-10" in told(slug="crm-software", as_of="2026-01-01")
     assert "YYYY-MM-DD" in told(slug="crm-software", as_of="soon")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import servers
 from builders import answered, app_over, write_data
 from jsonschema import Draft202012Validator
 from mcp_rankings import call, legacy, write_rankings
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import Report
     from flask import Flask
 
 BUDGET_OF_LIST, BUDGET = 12_000, 16_000
@@ -378,37 +375,3 @@ def test_what_changed_is_told_in_one_call(app: Flask) -> None:
     slug = listed[0]["slug"]
     best = used(app, "get_best_in_category", slug=slug)["structuredContent"]
     assert best["changes"][0] == next(change for change in listed if change["slug"] == slug)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("detail", ["summary", "full"])
-def test_a_call_costs_at_most_twice_a_get(
-    shipped: Path, tmp_path: Path, detail: str, report: Report
-) -> None:
-    """get_best_in_category takes at most twice the CPU of best/{slug}.json, over all categories."""
-    slugs = sorted(path.stem for path in (shipped / "categories").iterdir())
-
-    def get(slug: str) -> tuple[Any, ...]:
-        return "GET", f"/api/v1/best/{slug}.json"
-
-    def post(slug: str) -> tuple[Any, ...]:
-        body = json.dumps(call("get_best_in_category", slug=slug, detail=detail))
-        return "POST", "/mcp", body, {"Content-Type": "application/json"}
-
-    with servers.gunicorn(shipped, tmp_path / "log") as server:
-        connection = HTTPConnection("127.0.0.1", server.port)
-
-        def cost(ask: Callable[[str], tuple[Any, ...]]) -> float:
-            before = server.cpu()
-            for slug in slugs:
-                connection.request(*ask(slug))
-                answer = connection.getresponse()
-                assert (answer.status, slug in answer.read().decode()) == (200, True)
-            return server.cpu() - before
-
-        cost(get)
-        rounds = [(cost(get), cost(post)) for _ in range(3)]
-        connection.close()
-    ratio = sum(posts for _, posts in rounds) / sum(gets for gets, _ in rounds)
-    report(f"tools/call ({detail}) / best/{{slug}}.json: {ratio:.2f}")
-    assert ratio <= 2

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
 
+from store.web.errors import CODES
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -364,3 +366,14 @@ def test_a_category_page_says_how_sure_it_is(tmp_path: Path) -> None:
     home = app.test_client().get("/").get_data(as_text=True)
     assert "CRM" in home.partition('id="agree"')[2].partition("</section>")[0]
     assert 'id="differ"' not in home
+
+
+def test_the_docs_describe_every_object_and_every_code(reader: FlaskClient) -> None:
+    """What a type's name leads to is there, and so is each code that an answer can have."""
+    text = reader.get("/docs").text
+    document = reader.get("/api/v1/openapi.json").get_json()
+    for name in (*document["components"]["schemas"], *CODES):
+        assert f'id="{name}"' in text
+    for target in re.findall(r'href="#([^"]+)"', text):
+        assert f'id="{target}"' in text
+    assert "unknown-parameter" in text

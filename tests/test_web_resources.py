@@ -140,6 +140,7 @@ CATEGORY_HIT = {
     "api": "string",
     "score": "number",
     "match": "string",
+    "siblings": "object or null",
     "top": "array of object",
     "level": "string",
     "levelSentence": "string",
@@ -404,6 +405,14 @@ def test_search_hits_carry_what_the_full_records_say(client: FlaskClient) -> Non
         assert (hit["verdict"], hit["updated"]) == (verdict["verdict"], verdict["updated"])
         first = [{name: entry[name] for name in TOP} for entry in verdict["combined"][:5]]
         assert hit["top"] == first
+        if siblings := hit["siblings"]:
+            listed = client.get(siblings["api"].removeprefix(BASE)).get_json()
+            assert 1 <= siblings["count"] < len(listed)
+            assert hit["slug"] in [item["slug"] for item in listed]
+            page, part = siblings["page"].removeprefix(BASE).split("#")
+            section = client.get(page).text.split(f'<h2 id="{part}">')[1].split("</section>")[0]
+            assert section.count("/best/") == siblings["count"] + 1
+            assert f"/best/{hit['slug']}" in section
     for hit in found["brands"]:
         record = client.get(hit["api"].removeprefix(BASE)).get_json()
         for name in ("slug", "name", "domain", "verdict", "best_rank", "page"):

@@ -112,7 +112,7 @@ def test_changes_go_on_to_the_very_first(reader: FlaskClient) -> None:
         (f"{HISTORY}&format=xml", "format", "json, jsonl, csv"),
         (f"{HISTORY}&limit=501", "limit", "1 to 500"),
         ("/api/v1/changes.json?limit=1001", "limit", "1 to 1000"),
-        ("/api/v1/categories.json?format=CSV", "format", "json, jsonl, csv"),
+        ("/api/v1/categories.json?format=tsv", "format", "json, jsonl, csv"),
         ("/api/v1/mentions.json?format=", "format", "json, jsonl, csv"),
     ],
 )
@@ -126,7 +126,7 @@ def test_what_cannot_be_listed_is_refused(
     assert says in error["detail"]
 
 
-@pytest.mark.parametrize("address", [HISTORY, "/api/v1/changes.json?x"])
+@pytest.mark.parametrize("address", [HISTORY, "/api/v1/changes.json?limit=5"])
 def test_a_cursor_that_is_nowhere_is_404(reader: FlaskClient, address: str) -> None:
     """It never begins again at the top, as if there were more to come."""
     answer = reader.get(f"{address}&before=0000000000000000")
@@ -231,10 +231,10 @@ def test_agents_page_through_a_history_too(reader: FlaskClient) -> None:
             break
         before = {"before": result["nextBefore"]}
     assert seen == reader.get(HISTORY).get_json()
-    for nowhere in ("0" * 16, "the one before"):
+    for nowhere, says in (("0" * 16, "no poll of this category"), ("that", "16 hexadecimal")):
         wrong = _told(reader, before=nowhere)
         assert wrong["isError"]
-        assert "no poll of this category" in wrong["content"][0]["text"]
+        assert says in wrong["content"][0]["text"]
 
 
 def _told(client: FlaskClient, **arguments: Any) -> dict[str, Any]:

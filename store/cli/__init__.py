@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 from functools import wraps
 from pkgutil import resolve_name
@@ -12,14 +13,16 @@ import click
 from flask import Flask, current_app
 from flask.cli import AppGroup, with_appcontext
 from rapidfuzz import process
+from rapidfuzz.distance import OSA
 
-from store.files import DataDirectoryError, nothing_in
+from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
 from store.publishing.directories import Writer
 from store.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from store.settings import Settings
 
@@ -53,10 +56,8 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
     @wraps(command)
     def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         say_data(current_app)
-        data_dir = app_settings().data_dir
-        if not data_dir.is_dir():
-            raise click.ClickException(f"{nothing_in(data_dir)}.")
         try:
+            check_data_in(app_settings().data_dir)
             return command(*args, **kwargs)
         except (DataDirectoryError, HistoryError) as error:
             raise click.ClickException(f"{error}.") from None
@@ -64,6 +65,17 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
             raise click.ClickException(f"{error.filename}: {error.strerror}.") from None
 
     return with_appcontext(told)
+
+
+def local(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """Return a directory that an argument names, unless it is rather an address.
+
+    Raises:
+        click.BadParameter: it is one, such as a bucket's.
+    """
+    if path and re.match(r"[a-z][a-z0-9]+:/", str(path)):
+        raise click.BadParameter("it is an address; name a directory of this machine")
+    return path
 
 
 def app_settings() -> Settings:
@@ -85,8 +97,14 @@ def say_data(app: Flask) -> None:
 
 def unknown_category(slug: str, known: Iterable[str]) -> click.UsageError:
     """The error for a slug that no category has, with those that come close in any case."""
-    close = process.extract(slug, list(known), limit=3, score_cutoff=60, processor=str.lower)
-    hint = f" Closest: {', '.join(name for name, *_ in close)}." if close else ""
+    slugs = list(known)
+    # two letters exchanged are one slip, which the score of alike words does not see in short ones
+    slips = process.extract(
+        slug, slugs, scorer=OSA.distance, limit=3, score_cutoff=1, processor=str.lower
+    )
+    close = process.extract(slug, slugs, limit=3, score_cutoff=60, processor=str.lower)
+    names = list(dict.fromkeys(name for name, *_ in (*slips, *close)))[:3]
+    hint = f" Closest: {', '.join(names)}." if names else ""
     return click.UsageError(f'No category has the slug "{slug}".{hint}')
 
 

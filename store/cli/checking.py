@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
 from datetime import UTC, datetime
-from shutil import disk_usage
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
-from store.cli import alias_checks, app_settings, checks, meaning, name_checks, plural, with_data
-from store.disk import ROOM
+from store.chains import LedgerError
+from store.cli import app_settings, checks, meaning, name_checks, plural, with_data
+from store.disk import is_full
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
-from store.ledger import LedgerError
+from store.ledger import Proof
 from store.polls.assistant_checks import mistakes
-from store.polls.leases import FOLDER
+from store.polls.locks import FOLDER
 from store.polls.spending import SUM, DamagedSumError, stored_sum
-from store.proof import Proof
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.records import Problem
@@ -32,13 +28,6 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json", "github"]),
-    default="text",
-    help="How to say it: lines for people and editors, JSON, or GitHub annotations.",
-)
 @click.argument("slugs", nargs=-1, metavar="[SLUG]...")
 @click.option(
     "--accept-history",
@@ -51,7 +40,6 @@ if TYPE_CHECKING:
 @click.option("--reason", default="", help="Why you accept or reopen; it is published for good.")
 @with_data
 def check(
-    style: str,
     slugs: tuple[str, ...],
     reopen: datetime | None,
     reason: str,
@@ -81,12 +69,8 @@ def check(
         return
     problems = sorted(set(problems_in(directory)))
     counts = Counter(problem.severity for problem in problems)
-    if style == "json":
-        click.echo(json.dumps([msgspec.to_builtins(each) for each in problems], indent=2))
-    else:
-        say = _as_text if style == "text" else _as_annotation
-        for problem in problems:
-            click.echo(say(problem, directory))
+    for problem in problems:
+        click.echo(_line(problem))
     numbers = (plural(counts[each], each) for each in ("error", "warning", "notice"))
     click.echo(f"{', '.join(numbers)}.", err=True)
     if counts["error"]:
@@ -138,7 +122,6 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     yield from manifest.problems(directory)
     yield from _unpolled(directory)
     yield from checks.advice(catalogue, files)
-    yield from alias_checks.remarks(catalogue, files)
     yield from meaning.remarks(directory, catalogue)
     try:
         history = History(directory / "history")
@@ -154,7 +137,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
 def _unpolled(directory: Path) -> Iterator[Problem]:
     """What keeps every category from being polled: no room on the disk, no sum of the day."""
     history = directory / "history"
-    if disk_usage(history if history.is_dir() else directory).free < ROOM:
+    if is_full(history if history.is_dir() else directory):
         message = "its disk is full, so that nothing is polled: make room"
         yield Problem("history", 1, 1, message)
     try:
@@ -165,18 +148,7 @@ def _unpolled(directory: Path) -> Iterator[Problem]:
         return
 
 
-def _as_text(problem: Problem, _: Path) -> str:
+def _line(problem: Problem) -> str:
+    """Return a problem as editors and GitHub's problem matchers read it."""
     mark = "" if problem.severity == "error" else f"{problem.severity}: "
     return f"{problem.file}:{problem.line}:{problem.column}: {mark}{problem.message}"
-
-
-def _as_annotation(problem: Problem, directory: Path) -> str:
-    """One command of a GitHub workflow; the path is from where the command runs.
-
-    Source: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
-    """
-    in_data = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
-    in_property = in_data | str.maketrans({":": "%3A", ",": "%2C"})
-    file = os.path.relpath(directory / problem.file).translate(in_property)
-    place = f"file={file},line={problem.line},col={problem.column}"
-    return f"::{problem.severity} {place}::{problem.message.translate(in_data)}"

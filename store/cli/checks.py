@@ -11,7 +11,8 @@ from store.cli import plural
 from store.polls.asking import cost_at_most
 from store.rankings import wordings
 from store.rankings.sentences import listed
-from store.records import Poll, Problem, Severity
+from store.records import Assistant, Poll, Problem, Severity
+from store.search.words import words_of
 from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
 _LONGEST_ROUND = 7  # days: with more between polls, no pair is polled in both windows of a trend
 _NAMED = 5  # slugs that a message spells out
+_BARE = 10  # categories without situations that are told: of fewer, a reader sees all at once
 _UNKNOWN = "unknown"  # the newest poll of a file that cannot be read, or that lost some
 
 
@@ -39,6 +41,8 @@ def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
             message = f'"for {category.subject}" stands in verdicts: a topic {fault}'
             yield files.problem_at(f"categories/{slug}.json", key, message, "warning")
     yield from _topics(catalogue, files)
+    yield from _misleading_aliases(catalogue, files)
+    yield from _without_situations(catalogue)
     site = catalogue.site
     if site.poll_every_days > _LONGEST_ROUND:
         message = (
@@ -49,6 +53,34 @@ def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     if site.drop_after_days < site.stale_after_days:
         message = "answers are dropped before they are called stale; it should be the later"
         yield files.problem_at("site.json", ("drop_after_days",), message, "warning")
+
+
+def _misleading_aliases(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+    """Aliases that are another category's title: searches for that would find this one."""
+    owners = {words_of(category.title): slug for slug, category in catalogue.categories.items()}
+    for slug, category in catalogue.categories.items():
+        for i, alias in enumerate(category.aliases):
+            owner = owners.get(words_of(alias), slug)
+            if owner != slug:
+                message = f'"{alias}" is the title of {owner}; searches for that would come here'
+                path = f"categories/{slug}.json"
+                yield files.problem_at(path, ("aliases", i), message, "warning")
+
+
+def _without_situations(catalogue: Catalogue) -> Iterator[Problem]:
+    """Yield which categories name no situation, and what that costs searches.
+
+    The shares are of 208 judged questions about the shipped catalogue, with and without.
+    """
+    bare = sorted(slug for slug, each in catalogue.categories.items() if not each.situations)
+    if len(bare) >= _BARE:
+        shown = ", ".join(bare[:_NAMED]) + (", \u2026" if bare[_NAMED:] else "")
+        message = (
+            f"{len(bare):,} of {len(catalogue.categories):,} categories have no situations "
+            f"({shown}): of questions in other words than a title's, 4 of 10 find the right one "
+            "first, 8 with situations and aliases; write who needs the thing, and when"
+        )
+        yield Problem("categories", 1, 1, message, "notice")
 
 
 def _topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
@@ -105,10 +137,7 @@ def in_history(
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
     if contradiction := counting.invented(of_samples, catalogue.site):
         yield contradiction
-    names = {assistant.name for assistant in catalogue.assistants}
-    for model in sorted(models.keys() - names) if names else ():
-        message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
-        yield Problem("models.json", 1, 1, message, "notice")
+    yield from _retired(models, catalogue)
     never = [slug for slug in catalogue.categories if not any(map(newest.get, held[slug]))]
     if never:
         message = f"{_counted(never)} never been polled; `flask poll --due` asks for what is due"
@@ -117,6 +146,32 @@ def in_history(
     if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.files]:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
+
+
+def _retired(models: Mapping[str, int], catalogue: Catalogue) -> Iterator[Problem]:
+    """What it costs that an assistant of history is not one of models.json any more."""
+    names = {assistant.name for assistant in catalogue.assistants}
+    unasked = [assistant for assistant in catalogue.assistants if assistant.name not in models]
+    for model in sorted(models.keys() - names) if names else ():
+        message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
+        if unasked:
+            costs = [
+                cost_at_most(assistant, category.question)
+                for assistant in unasked
+                for category in catalogue.categories.values()
+            ]
+            price = "at a price that models.json does not give"
+            if None not in costs:
+                price = f"for at most {sum(filter(None, costs)):.2f} USD"
+            message += (
+                f"; if it was renamed, list it in former_names of {_or(unasked)}, whose new round "
+                f"is else {plural(len(costs), 'poll')} {price}"
+            )
+        yield Problem("models.json", 1, 1, message, "warning" if unasked else "notice")
+
+
+def _or(assistants: Sequence[Assistant]) -> str:
+    return " or ".join(f'"{assistant.name}"' for assistant in assistants)
 
 
 def _ahead(
@@ -155,7 +210,7 @@ def _rewording(
     answered = {(category.wording(p.question), p.model) for p in polls if p.succeeded}
     unasked = [a for a in catalogue.assistants if (category.question, a.name) not in answered]
     if unasked and any(question != category.question for question, _ in answered):
-        costs = [cost_at_most(each, category) for each in unasked]
+        costs = [cost_at_most(each, category.question) for each in unasked]
         price = "at a price that models.json does not give"
         if None not in costs:
             price = f"for at most {sum(filter(None, costs)):.4f} USD"

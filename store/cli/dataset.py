@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import click
 from flask import current_app
 
-from store.cli import app_settings, plural, refuse, this_writer, with_data
-from store.ledger import FOLDER as PROOF
-from store.ledger import LedgerError
-from store.proof import Proof
+from store.chains import FOLDER as PROOF
+from store.chains import LedgerError
+from store.cli import app_settings, local, plural, refuse, this_writer, with_data
+from store.ledger import Proof
 from store.publishing import formats
 from store.publishing.dataset import DatasetError, Source, Written, write
 from store.publishing.digests import basis_of
@@ -59,7 +59,12 @@ def close_past_days() -> None:
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False), required=False)
+@click.argument(
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=False,
+    callback=local,
+)
 @close_days_option
 @with_data
 def dataset(directory: Path | None, *, close_days: bool) -> None:

@@ -1,126 +1,70 @@
-"""Editing data files as a command: as canonical JSON, in one step, and with a diff.
-
-A file that a command has written is indented by two spaces, its keys in the order that they had.
-"""
+"""Data files as commands write them: JSON indented by two spaces, in one step, keys in order."""
 
 from __future__ import annotations
 
-import difflib
 import json
-import os
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
 
-from store.cli.schemas import schema_of
 from store.data_file import load, understand
-from store.disk import drafted
+from store.disk import drafted, make_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
 
-class EditError(click.ClickException):
-    """A file was left as it was; the sentence says why."""
-
-
-class Edit(Struct, frozen=True):
-    """The text of one file before and after; ``None`` where there is no file."""
-
-    name: str
-    before: str | None
-    after: str | None
-
-    @property
-    def diff(self) -> str:
-        """What changes, as ``patch`` and ``git apply`` take it."""
-        old, new = (_lines(text) for text in (self.before, self.after))
-        source = "/dev/null" if self.before is None else f"a/{self.name}"
-        target = "/dev/null" if self.after is None else f"b/{self.name}"
-        return "".join(difflib.unified_diff(old, new, source, target))
-
-
-def text_of(directory: Path, name: str) -> str:
-    """Return the text of a good data file.
+def members(directory: Path, name: str) -> dict[str, Any]:
+    """Return the members of a good data file.
 
     Raises:
-        EditError: it is not there or has problems; a file in need of repair is not edited.
+        click.ClickException: it is not there or has problems; first it is mended by hand.
     """
     loaded = load(directory, name)
     if loaded is None:
-        raise EditError(f"{name} is not there.")
+        raise click.ClickException(f"{name} is not there.")
     if loaded.problems:
-        raise EditError(f"mend this first: {loaded.problems[0]}")
-    return loaded.text
+        raise click.ClickException(f"Mend this first: {loaded.problems[0]}.")
+    record: dict[str, Any] = json.loads(loaded.text)
+    return record
 
 
-def new_record(name: str, /, **fields: Any) -> dict[str, Any]:
-    """Return the members of a new data file."""
-    return {"$schema": schema_of(name), "version": 1, **fields}
-
-
-def canonical(record: Mapping[str, Any]) -> str:
-    """Return the text of a data file with these members."""
-    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-
-
-def carry_out(directory: Path, edits: Sequence[Edit]) -> None:
-    """Make every edit or none, each in one step and only on the text that it was made for.
+def write(
+    directory: Path, name: str, record: Mapping[str, Any], before: Mapping[str, Any] | None
+) -> None:
+    """Write a data file with these members in place of those it had, or ``None`` for a new one.
 
     Raises:
-        EditError: a new text is not a good data file, or a file has changed meanwhile or cannot be
-            written; what was written before it has been taken back.
+        click.ClickException: they do not make a good data file, it cannot be written, or somebody
+            has changed it meanwhile; what was there is as it was.
     """
-    for edit in edits:
-        problems = understand(edit.name, edit.after.encode()).problems if edit.after else ()
-        if problems:
-            raise EditError(f"{edit.name} was left as it was: {problems[0].message}.")
-        _refuse_if_changed(directory / edit.name, edit)
-    with ExitStack() as made:
-        for edit in edits:
-            _make(directory, edit)
-            made.callback(_make, directory, Edit(edit.name, edit.after, edit.before))
-        made.pop_all()
-
-
-def _make(directory: Path, edit: Edit) -> None:
-    path = directory / edit.name
+    data = (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
+    if problems := understand(name, data).problems:
+        raise click.ClickException(f"{name} was left as it was: {problems[0].message}.")
     try:
-        if edit.after is None:
-            _refuse_if_changed(path, edit)
-            path.unlink()
-            return
-        if not path.parent.exists():
-            path.parent.mkdir()
-            path.parent.chmod(0o755)  # as readable as the file, whatever the umask
-        with drafted(path, edit.after.encode()) as draft:
-            _refuse_if_changed(path, edit)
-            if edit.before is None:
-                os.link(draft, path)
-            else:
-                draft.replace(path)
-    except FileExistsError:
-        raise EditError(f"{edit.name} was left as it was: it has just appeared.") from None
+        make_folder((directory / name).parent)
+        with drafted(directory / name, data) as draft:  # in which no other command writes the file
+            refuse_if_changed(directory, name, before)
+            draft.replace(directory / name)
     except OSError as error:
-        raise EditError(f"{edit.name} cannot be written: {error.strerror}.") from None
+        raise click.ClickException(f"{name} cannot be written: {error.strerror}.") from None
 
 
-def _refuse_if_changed(path: Path, edit: Edit) -> None:
+def refuse_if_changed(directory: Path, name: str, before: Mapping[str, Any] | None) -> None:
+    """See that a data file has the members that a command has read, so that nobody's edit is lost.
+
+    Raises:
+        click.ClickException: somebody has changed it meanwhile.
+        OSError: it cannot be read.
+    """
     try:
-        now = path.read_bytes().decode()
+        now = json.loads((directory / name).read_bytes())
     except FileNotFoundError:
         now = None
     except ValueError:
-        now = ""
-    if now != edit.before:
-        raise EditError(f"{edit.name} was left as it was: somebody has just changed it.")
-
-
-def _lines(text: str | None) -> list[str]:
-    """The lines of a file as a patch has them, with the mark where the last has no newline."""
-    *lines, rest = (text or "").split("\n")
-    ended = [f"{line}\n" for line in lines]
-    return [*ended, f"{rest}\n\\ No newline at end of file\n"] if rest else ended
+        now = {}
+    if now != before:
+        raise click.ClickException(
+            f"{name} was left as it was: somebody has just changed it; try again."
+        )

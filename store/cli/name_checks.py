@@ -1,4 +1,4 @@
-"""What ``flask check`` says of names that product files match, lose or contest in history."""
+"""What ``flask check`` says of names that product files match or lose in history."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from store.cli import plural
-from store.edits import claimed_at
 from store.rankings import curation
 from store.rankings import names as naming
 from store.snapshot import Histories, derive
@@ -27,8 +26,8 @@ def remarks(catalogue: Catalogue, files: Files, history: History) -> Iterator[Pr
     if not catalogue.products:
         return
     snapshot = derive(None, catalogue, Histories.of(history))
-    for look in (_taken_in, _detached, _contested, _overridden):
-        yield from look(snapshot, files)
+    yield from _taken_in(snapshot, files)
+    yield from _detached(snapshot, files)
 
 
 def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
@@ -57,30 +56,6 @@ def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
             f"{product.slug} in not_same_as"
         )
         yield files.problem_at(f"products/{slug}.json", ("name",), message, "warning")
-
-
-def _contested(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
-    for claims in snapshot.names.contested():
-        if product := snapshot.products.get(naming.provisional(claims[0].title)):
-            message = (
-                f'"{product.name}" ({_polls(product)}) ranks as a product of its own, at '
-                f"{product.slug}, as long as several files claim it"
-            )
-            for claim in claims:
-                place = claimed_at(claim, snapshot.names)
-                yield files.problem_at(f"products/{claim.slug}.json", place, message, "notice")
-
-
-def _overridden(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
-    for slug, address, owner in curation.overridden(
-        snapshot.products, snapshot.aggregates.values(), snapshot.names
-    ):
-        place = snapshot.names.products[slug].former_slugs.index(address)
-        message = (
-            f'"{address}" leads here, although it is the address of a name of '
-            f"products/{owner}.json; take it out if it is meant to lead there"
-        )
-        yield files.problem_at(f"products/{slug}.json", ("former_slugs", place), message, "warning")
 
 
 def _polls(product: ProductProfile) -> str:

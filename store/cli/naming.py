@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from rapidfuzz import process
 
 from store.cli import app_settings, with_data
-from store.cli.editing import Edit, canonical, carry_out, new_record, text_of
-from store.data_file import understand
+from store.cli.editing import members, refuse_if_changed, write
+from store.cli.schemas import schema_of
 from store.memory import Store
 from store.rankings import aggregates, curation, names, similarity
 from store.rankings.aggregates import FirstUse
-from store.rankings.curation import Move, NameResolution, Use
+from store.rankings.curation import Use
 from store.rankings.names import Names
 from store.rankings.products import ProductProfile
-from store.records import Product, is_slug
+from store.records import Product
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
+    from store.rankings.curation import NameResolution
     from store.rankings.similarity import MergeSuggestion
+    from store.snapshot import Snapshot
 
-NOWHERE = "no category"
+Record = dict[str, Any]
+"""The members of a product file."""
 
 _SHOWN = 5  # categories that a line spells out
 
@@ -35,8 +38,8 @@ _SHOWN = 5  # categories that a line spells out
 def names_group() -> None:
     """Say which spellings are one product; history itself is never changed.
 
-    PRODUCT is a product's slug, or a spelling in quotes. Every command prints the diff it wrote
-    on standard output: kept in a file, `git apply -R` in the data directory takes it back.
+    PRODUCT is a product's slug. What a command writes is a file in products/: edit or delete it to
+    take that back.
     """
 
 
@@ -46,18 +49,20 @@ def names_group() -> None:
 @with_data
 def queue(limit: int, category: str | None) -> None:
     """List products that may be known under another name, best reasons first."""
-    editor = ProductEditor(app_settings().data_dir)
-    waiting = editor.suggestions()
-    if category is not None:
-        waiting = [s for s in waiting if category in (*s.product.categories, *s.known.categories)]
-    for suggestion in waiting[:limit]:
-        click.echo("\n".join(_told(suggestion, editor.files)))
-    click.echo(f"{min(limit, len(waiting))} of {len(waiting)} suggestions.", err=True)
+    snapshot = Store(app_settings().data_dir).snapshot
+    catalogue = snapshot.catalogue
+    suggestions = [
+        suggestion
+        for suggestion in similarity.queue(
+            snapshot.products, catalogue.products, catalogue.categories
+        )
+        if category in (None, *suggestion.product.categories, *suggestion.known.categories)
+    ]
+    for suggestion in suggestions[:limit]:
+        click.echo("\n".join(_described(suggestion, catalogue.products)))
+    click.echo(f"{min(limit, len(suggestions))} of {len(suggestions)} suggestions.", err=True)
 
 
-_also = click.option(
-    "--also", multiple=True, metavar="PRODUCT", help="Merge this one, too; again for more."
-)
 _apart = click.option(
     "--apart",
     is_flag=True,
@@ -66,35 +71,18 @@ _apart = click.option(
 
 
 @names_group.command()
-@click.argument("product")
-@_also
-@_apart
-@with_data
-def accept(product: str, also: tuple[str, ...], *, apart: bool) -> None:
-    """Take the queue's suggestion for PRODUCT: it becomes an alias of the one it looks like."""
-    editor = ProductEditor(app_settings().data_dir)
-    found = editor.product(product)
-    fitting = [s for s in editor.suggestions() if s.product.id == found.id]
-    if not fitting:
-        raise click.ClickException(f"The queue holds nothing for {found.slug}; use merge.")
-    editor.merge([found, *map(editor.product, also)], fitting[0].known, apart=apart)
-
-
-@names_group.command()
-@click.argument("product")
+@click.argument("products", metavar="PRODUCT...", nargs=-1, required=True)
 @click.argument("into")
-@_also
 @_apart
 @with_data
-def merge(product: str, into: str, also: tuple[str, ...], *, apart: bool) -> None:
-    """Make PRODUCT one with INTO: its names become aliases there, its address leads there.
+def merge(products: tuple[str, ...], into: str, *, apart: bool) -> None:
+    """Make each PRODUCT one with INTO: its names become aliases there, its address leads there.
 
     Nothing else is merged: where a name of theirs fits others but for a noun or a maker, they are
-    listed and nothing is written, until --also or --apart says what they are.
+    listed and nothing is written, until they are named, too, or --apart says what they are.
     """
     editor = ProductEditor(app_settings().data_dir)
-    products = [editor.product(name) for name in (product, *also)]
-    editor.merge(products, editor.product(into), apart=apart)
+    editor.merge([editor.product(slug) for slug in products], editor.product(into), apart=apart)
 
 
 @names_group.command()
@@ -109,22 +97,17 @@ def reject(product: str, other: str, *, apart: bool) -> None:
 
 
 @names_group.command()
-@click.argument("text")
-@click.option("--category", metavar="SLUG", help="As a model spells it in this category.")
-@click.option("--domain", help="With this domain, as a model may give it.")
+@click.argument("spelling")
 @with_data
-def explain(text: str, category: str | None, domain: str | None) -> None:
-    """Say which product a spelling stands for, by which rule and in which categories.
-
-    It is looked up as models give it, in every category that names it.
-    """
-    if not text.strip():
+def explain(spelling: str) -> None:
+    """Say which product a spelling stands for, by which rule, in every category that names it."""
+    if not spelling.strip():
         raise click.UsageError("Give a spelling.")
-    editor = ProductEditor(app_settings().data_dir)
-    if category is not None and category not in editor.snapshot.aggregates:
-        raise click.UsageError(f'No category has the slug "{category}".')
-    for meaning in editor.meanings(text, category, domain):
-        click.echo("\n".join(_explained(meaning, editor)))
+    snapshot = Store(app_settings().data_dir).snapshot
+    uses = curation.spelt(spelling, curation.uses(snapshot.aggregates.values()))
+    unused = [Use("no category", (), spelling, None)]
+    for meaning in curation.meanings(uses or unused, snapshot.names):
+        click.echo("\n".join(_explained(meaning, snapshot)))
 
 
 class ProductEditor:
@@ -133,70 +116,27 @@ class ProductEditor:
     def __init__(self, directory: Path) -> None:
         """Raises what :class:`Store` does where data directory or history cannot be read."""
         self._directory = directory
-        self.snapshot = Store(directory).snapshot
-        self.files = self.snapshot.catalogue.products
-
-    def meanings(self, text: str, category: str | None, domain: str | None) -> list[NameResolution]:
-        """What a spelling stands for in one category, or in all that name it.
-
-        With a domain, as if all models gave that one. A spelling that no poll has is resolved too.
-        """
-        read = self.snapshot.aggregates
-        asked = [read[category]] if category else read.values()
-        found = curation.spelt(text, curation.uses(asked))
-        if domain:
-            found = [use._replace(domain=domain) for use in found]
-        if not found:
-            nouns = read[category].category.nouns if category else ()
-            found = [Use(category or NOWHERE, nouns, text, domain)]
-        return curation.meanings(found, self.snapshot.names)
-
-    def address(self, meaning: NameResolution) -> str:
-        """Where the product of a spelling is, or would be if it were named."""
-        if named := self.snapshot.products.get(meaning.product):
-            return named.slug
-        if meaning.product in self.files:
-            return meaning.product
-        former = (old for file in self.files.values() for old in file.former_slugs)
-        taken = {*self.snapshot.product_slugs, *self.files, *former}
-        return next(slug for slug in names.slugs(meaning.spelling) if slug not in taken)
-
-    def suggestions(self) -> list[MergeSuggestion]:
-        """What the queue holds."""
-        return similarity.queue(
-            self.snapshot.products, self.files, self.snapshot.catalogue.categories
-        )
+        self._snapshot = Store(directory).snapshot
+        self._files = self._snapshot.catalogue.products
+        self._read: dict[str, Record] = {}
 
     def product(self, text: str) -> ProductProfile:
-        """The product of a slug, old or new, or of a spelling.
+        """Return the product of a slug, old or new.
 
         Raises:
-            click.UsageError: no product has it, or several have.
+            click.ClickException: no product has it, or nobody knows what its file says.
         """
-        snapshot = self.snapshot
-        slug = snapshot.summary.product_redirects.get(text, text)
-        if found := snapshot.product(slug) or self._by_spelling(text):
-            return found
-        if file := self.files.get(text):
+        slug = self._snapshot.summary.product_redirects.get(text, text)
+        if product := self._snapshot.product(slug):
+            return product
+        if file := self._files.get(text):
             use = FirstUse("", "", "", 0, file.name)
             return ProductProfile(text, text, file.name, file.domain, file.aliases, 0, (), use)
-        if is_slug(text):
-            self._refuse_broken(text)
-        close = process.extract(text, list(snapshot.product_slugs), limit=3, score_cutoff=60)
+        if self._snapshot.catalogue.fault_of("products", text):
+            members(self._directory, _path(text))
+        close = process.extract(text, list(self._snapshot.product_slugs), limit=3, score_cutoff=60)
         hint = f" Closest: {', '.join(slug for slug, *_ in close)}." if close else ""
-        raise click.UsageError(f'No product has the slug or the spelling "{text}".{hint}')
-
-    def _by_spelling(self, text: str) -> ProductProfile | None:
-        wanted = names.key(text)
-        found = [
-            product
-            for product in self.snapshot.products.values()
-            if any(names.key(title) == wanted for title in (product.name, *product.aliases))
-        ]
-        if len(found) > 1:
-            slugs = ", ".join(sorted(product.slug for product in found))
-            raise click.UsageError(f'"{text}" stands for several products: {slugs}; give a slug.')
-        return found[0] if found else None
+        raise click.UsageError(f'No product has the slug "{text}".{hint}')
 
     def merge(
         self, products: Sequence[ProductProfile], into: ProductProfile, *, apart: bool
@@ -209,184 +149,164 @@ class ProductEditor:
             click.ClickException: they are one already, are told apart, or a file is broken; or the
                 rules would add something.
         """
-        record = self._members(into)
-        removed: list[Edit] = []
+        before = self._members(into)
+        record = dict(before)
         for product in products:
             if product.id == into.id:
                 raise click.ClickException(f"{product.slug} is {into.slug} already.")
-            self._refuse_broken(product.slug, into.slug)
             self._refuse_if_told_apart(product, into)
-            own = self.files.get(product.id)
-            titles = (own.name, *own.aliases) if own else (product.name,)
-            others = [title for title in titles if names.key(title) != names.key(record["name"])]
-            _extend(record, "aliases", others, names.key)
-            if own:
-                _extend(record, "former_slugs", (product.slug, *own.former_slugs))
-                removed.append(self._edit(product.slug, None))
-        if record == self._members(into):
+            own = self._members(product)
+            _extend(record, "aliases", (own["name"], *own.get("aliases", ())))
+            if product.id in self._files:
+                _extend(record, "former_slugs", (product.slug, *own.get("former_slugs", ())))
+        if record == before:
             raise click.ClickException(
-                f'{_name(into.slug)} claims "{products[0].name}" already, and so does another '
+                f'{_path(into.slug)} claims "{products[0].name}" already, and so does another '
                 "file; see `flask check`."
             )
-        self._carry_out([*products, into], into.slug, record, removed, apart=apart)
+        removed = [product.slug for product in products if product.id in self._files]
+        others = self._others([*products, into], into.slug, record, removed)
+        if others and not apart:
+            raise click.ClickException(_unnamed(into.slug, others))
+        _extend(record, "not_same_as", others)
+        for slug in removed:
+            self._refuse_if_changed(slug)
+        self._write(into.slug, record)
+        for slug in removed:
+            self._remove(slug)
 
     def reject(self, product: ProductProfile, other: ProductProfile, *, apart: bool) -> None:
         """Write that two products are not the same, into the file of one of them.
 
-        Where neither has a file, the new file is the one that matches fewer other names; with
+        Where neither has a file, the new one is the one that takes in fewer other names; with
         ``apart``, it says that those are not the same, either.
 
         Raises:
             click.ClickException: they are one product, or a file is broken; or the new file would
-                match others.
+                take in others.
         """
         if product.id == other.id:
             raise click.ClickException(f"{product.slug} is {other.slug}; take its alias out first.")
-        self._refuse_broken(product.slug, other.slug)
         pairs = [(other, product), (product, other)]
-        records: list[tuple[int, str, dict[str, Any]]] = []
-        for keeper, stranger in [pair for pair in pairs if pair[0].id in self.files] or pairs:
+        candidates: list[tuple[dict[str, set[str]], str, Record]] = []
+        for keeper, stranger in [pair for pair in pairs if pair[0].id in self._files] or pairs:
             record = self._members(keeper)
             _extend(record, "not_same_as", [stranger.slug])
-            moves = self._moves([self._edit(keeper.slug, canonical(record))])
-            records.append((len(moves), keeper.slug, record))
-        _, slug, record = min(records, key=lambda candidate: candidate[0])
-        self._carry_out([product, other], slug, record, (), apart=apart)
+            candidates.append((self._others(pairs[0], keeper.slug, record), keeper.slug, record))
+        others, slug, record = min(candidates, key=lambda candidate: len(candidate[0]))
+        if others and not apart:
+            raise click.ClickException(_unnamed(slug, others))
+        _extend(record, "not_same_as", others)
+        self._write(slug, record)
 
-    def _record(self, product: ProductProfile) -> Product:
-        return self.files.get(product.id) or Product(version=1, name=product.name)
+    def _members(self, product: ProductProfile) -> Record:
+        """Return the members of a product's file, of a new one if it has none."""
+        name = _path(product.slug)
+        if product.id in self._files or os.path.lexists(self._directory / name):
+            self._read[name] = members(self._directory, name)
+            return dict(self._read[name])
+        return {"$schema": schema_of(name), "version": 1, "name": product.name}
 
     def _refuse_if_told_apart(self, product: ProductProfile, into: ProductProfile) -> None:
         for one, other in ((product, into), (into, product)):
-            if other.slug in self._record(one).not_same_as:
+            file = self._files.get(one.id)
+            if file and other.slug in file.not_same_as:
                 raise click.ClickException(
-                    f"products/{one.slug}.json says in not_same_as that it is not {other.slug}; "
+                    f"{_path(one.slug)} says in not_same_as that it is not {other.slug}; "
                     "take that out first."
                 )
 
-    def _refuse_broken(self, *slugs: str) -> None:
-        """Refuse to edit around a file without a known good version: its names are unknown."""
-        for slug in slugs:
-            if slug not in self.files and os.path.lexists(self._directory / _name(slug)):
-                text_of(self._directory, _name(slug))
-
-    def _members(self, product: ProductProfile) -> dict[str, Any]:
-        """Return the members of a product's file, of a new one if it has none."""
-        name = _name(product.slug)
-        if product.id not in self.files:
-            return new_record(name, name=product.name)
-        members: dict[str, Any] = json.loads(text_of(self._directory, name))
-        return members
-
-    def _edit(self, slug: str, after: str | None) -> Edit:
-        before = text_of(self._directory, _name(slug)) if slug in self.files else None
-        return Edit(_name(slug), before, after)
-
-    def _carry_out(
+    def _others(
         self,
-        products: Sequence[ProductProfile],
+        products: Iterable[ProductProfile],
         slug: str,
-        record: dict[str, Any],
-        removed: Sequence[Edit],
-        *,
-        apart: bool,
-    ) -> None:
-        """Write a product's file, show what was written, and say what stands for another product.
+        record: Record,
+        removed: Sequence[str] = (),
+    ) -> dict[str, set[str]]:
+        """Return by address what a file would take in of other products, and in which categories.
 
-        What is none of these ``products`` and would be taken in is told apart or refused.
+        ``record`` is what the file would say, ``removed`` names files that would go.
         """
-        edits = [self._edit(slug, canonical(record)), *removed]
-        keys = {names.key(title) for p in products for title in (p.name, *p.aliases)}
-        others = [
-            move
-            for move in self._moves(edits)
-            if move.after == slug and names.key(move.spelling) not in keys
-        ]
-        if others and not apart:
-            raise click.ClickException(_unnamed(slug, others))
-        if others:
-            _extend(record, "not_same_as", [names.slug(move.spelling) for move in others])
-            edits = [self._edit(slug, canonical(record)), *removed]
-        moves = self._moves(edits)
-        carry_out(self._directory, edits)
-        for edit in edits:
-            click.echo(edit.diff, nl=False)
-        for move in moves:
-            click.echo(f"{move.told()}.", err=True)
+        files = {name: file for name, file in self._files.items() if name not in removed}
+        files[slug] = msgspec.convert(record, Product)
+        after = Names(dict(sorted(files.items())))
+        ids, others = {product.id for product in products}, dict[str, set[str]]()
+        for category, aggregate in self._snapshot.aggregates.items():
+            for spelling, id_ in aggregates.resolved_by(after, aggregate).items():
+                if id_ == slug and aggregate.resolved[spelling] not in ids:
+                    others.setdefault(names.slug(spelling[0]), set()).add(category)
+        return others
 
-    def _moves(self, edits: list[Edit]) -> list[Move]:
-        """The spellings that would stand for another product after these edits."""
-        after, named = self._names_after(edits), self.snapshot.products
-        read = self.snapshot.aggregates
-        was = {slug: aggregate.resolved for slug, aggregate in read.items()}
-        now = {slug: aggregates.resolved_by(after, aggregate) for slug, aggregate in read.items()}
-        return curation.moves(
-            curation.addressed(was, named, self.files),
-            curation.addressed(now, named, after.products),
-        )
+    def _write(self, slug: str, record: Record) -> None:
+        write(self._directory, _path(slug), record, self._read.get(_path(slug)))
+        click.echo(f"Wrote {_path(slug)}.")
 
-    def _names_after(self, edits: list[Edit]) -> Names:
-        products = dict(self.files)
-        for edit in edits:
-            slug = PurePath(edit.name).stem
-            products.pop(slug, None)
-            record = understand(edit.name, edit.after.encode()).record if edit.after else None
-            if isinstance(record, Product):
-                products[slug] = record
-        return Names(dict(sorted(products.items())))
+    def _refuse_if_changed(self, slug: str) -> None:
+        refuse_if_changed(self._directory, _path(slug), self._read[_path(slug)])
+
+    def _remove(self, slug: str) -> None:
+        try:
+            self._refuse_if_changed(slug)
+            (self._directory / _path(slug)).unlink()
+        except OSError as error:
+            raise click.ClickException(
+                f"{_path(slug)} cannot be removed, and is to go: {error.strerror}."
+            ) from None
+        click.echo(f"Removed {_path(slug)}.")
 
 
-def _extend(
-    record: dict[str, Any], member: str, items: Iterable[str], key: Callable[[str], str] = str
-) -> None:
-    """Put those items at the end of a data file's list whose key none in it has."""
-    entries = {key(item): item for item in record.get(member, ())}
+def _extend(record: Record, member: str, items: Iterable[str]) -> None:
+    """Put those items at the end of a data file's list that it does not have yet."""
+    is_name = member == "aliases"
+    present = {names.key(record["name"])} if is_name else set()
+    present.update(map(names.key if is_name else str, record.get(member, ())))
     for item in items:
-        entries.setdefault(key(item), item)
-    if entries:
-        record[member] = [*entries.values()]
+        key = names.key(item) if is_name else item
+        if key not in present:
+            record[member] = [*record.get(member, ()), item]
+            present.add(key)
 
 
-def _unnamed(slug: str, others: Sequence[Move]) -> str:
+def _unnamed(slug: str, others: Mapping[str, set[str]]) -> str:
     """Return why nothing is written: the products that nobody named, and what can be said."""
     lines = [
-        f'  {move.before or names.slug(move.spelling)}: "{move.spelling}" in '
-        f"{curation.listed(move.places)}\n"
-        for move in others
+        f"  {address}, in {curation.listed(sorted(places))}\n"
+        for address, places in sorted(others.items())
     ]
     return (
-        f"Nothing was written: {_name(slug)} would also take in, by the rules for nouns and "
-        f"makers,\n{''.join(lines)}If one is the same product, merge it --also; of all others say "
+        f"Nothing was written: {_path(slug)} would also take in, by the rules for nouns and "
+        f"makers,\n{''.join(lines)}If one is the same product, merge it, too; of all others say "
         "--apart that they are not."
     )
 
 
-def _explained(meaning: NameResolution, editor: ProductEditor) -> Iterator[str]:
-    """A spelling's product, rule, categories, key and address."""
-    named, owner = editor.snapshot.products.get(meaning.product), editor.files.get(meaning.product)
-    where = f"products/{meaning.product}.json" if owner else "a product of its own, in no file"
-    name = owner.name if owner else named.name if named else meaning.spelling
+def _explained(meaning: NameResolution, snapshot: Snapshot) -> Iterator[str]:
+    """Yield a spelling's product, rule, categories and key, and how often the product is named."""
+    file = snapshot.catalogue.products.get(meaning.product)
+    profile = snapshot.products.get(meaning.product)
+    name = file.name if file else profile.name if profile else meaning.spelling
+    where = _path(meaning.product) if file else "a product of its own, in no file"
     yield f"{meaning.spelling}: {name} ({where})"
     yield f"rule: {meaning.rule}"
     yield f"in: {curation.listed(meaning.places, _SHOWN)}"
     yield f"key: {names.key(meaning.spelling)}"
-    yield f"address: /product/{editor.address(meaning)}"
-    yield _named(named) if named else "named in no successful poll"
+    yield f"/product/{profile.slug}, {_uses(profile)}" if profile else "named in no successful poll"
 
 
-def _told(suggestion: MergeSuggestion, files: Mapping[str, Product]) -> Iterator[str]:
-    """A suggestion in four lines, the last of them ready to be run."""
+def _described(suggestion: MergeSuggestion, files: Mapping[str, Product]) -> Iterator[str]:
+    """Yield a suggestion in four lines, the last of them ready to be run."""
     product, known = suggestion.product, suggestion.known
-    where = f"products/{known.id}.json" if known.id in files else "in no file yet"
-    yield f'{product.slug}: "{product.name}", {_named(product)}'
-    yield f'  may be {known.slug}: "{known.name}" ({where}), {_named(known)}'
+    where = _path(known.id) if known.id in files else "in no file yet"
+    pair = f"{product.slug} {known.slug}"
+    yield f'{product.slug}: "{product.name}", {_uses(product)}'
+    yield f'  may be {known.slug}: "{known.name}" ({where}), {_uses(known)}'
     yield f"  because: {'; '.join(reason.text for reason in suggestion.why)}"
-    yield f"  flask names accept {product.slug}  |  flask names reject {product.slug} {known.slug}"
+    yield f"  flask names merge {pair}  |  flask names reject {pair}"
 
 
-def _named(product: ProductProfile) -> str:
+def _uses(product: ProductProfile) -> str:
     return f"named {product.mentions}x in {curation.listed(product.categories, _SHOWN)}"
 
 
-def _name(slug: str) -> str:
+def _path(slug: str) -> str:
     return f"products/{slug}.json"

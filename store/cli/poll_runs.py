@@ -5,174 +5,133 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
-from store.counting import AheadError, doubt_clock, states_of
+from store.cli import plural
 from store.disk import check_room
-from store.history import History, HistoryError
-from store.memory import append
-from store.polls.asking import Unready, key_of
-from store.polls.batches.files import Batches, under_way
-from store.polls.batches.scheduling import not_under_way
+from store.history import HistoryError
+from store.polls.assistant_checks import Unready
 from store.polls.clocks import confirmed_time
 from store.polls.day_closing import DayClosing
-from store.polls.due import DuePolls, Pair, Rounds, look
-from store.polls.leases import Leases, locks_in
-from store.polls.runner import ANSWERED, LEFT, Dependencies, Record, RunSummary, run
+from store.polls.poller import ANSWERED, LEFT, NOT_ASKED, Summary
+from store.polls.report import lack
 from store.polls.schedule import other_owner
-from store.polls.spending import Account, DailyAccount, RunAccount, daily_account, missing_prices
-from store.rankings.sentences import listed
-from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
-from store.times import rfc3339
+from store.polls.turns import Plan, take_turn
+from store.settings import NOT_THE_SAMPLE, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from store.files import Catalogue
-    from store.polls.clocks import Clock
-    from store.rankings.poll_states import PollStates
-    from store.records import Assistant, Poll
+    from store.polls.batch_files import BatchFiles
+    from store.polls.due import Pair, Rounds
+    from store.polls.poller import Desk
+    from store.records import Assistant
+    from store.settings import Settings
+
+NO_USE = ("auth", "quota", LEFT)
+"""Outcomes for which to wait is of no use: a key, the provider's account or a history is wrong."""
 
 
-OF_NO_USE = ("auth", "quota", LEFT)
-"""Reasons for which to wait is of no use: a key, the provider's account or a history is wrong."""
+class Run(Struct, frozen=True, kw_only=True):
+    """What a call of the command asks of whom.
 
-
-class Order(Struct, frozen=True, kw_only=True):
-    """What to ask: every call that there may be, a pair as often as it may be asked.
-
-    ``record`` appends the polls to history. With ``rounds`` a pair is asked only while it is due by
-    them. ``passes`` makes lots of the calls, each asked after the one before. ``nothing`` is what
-    to say where there are no calls, ``closing`` what to say at the end, if anything.
+    ``passes`` gives what to ask, pass by pass; without it that is what is due by ``rounds``. With
+    ``through`` a paused assistant is asked one question, and more once it has answered.
+    ``pretends`` if the clock is one of --at.
     """
 
-    calls: Sequence[Pair]
-    record: Record
+    desk: Desk
+    files: BatchFiles
+    assistants: Sequence[Assistant]
+    length: int
     rounds: Rounds | None = None
-    passes: Callable[[Sequence[Pair]], Iterable[Sequence[Pair]]] = lambda calls: [calls]
-    nothing: str = "Nothing was asked."
-    closing: Callable[[], str] = lambda: ""
-
-    @property
-    def assistants(self) -> list[Assistant]:
-        """The assistants to ask."""
-        return list({pair.assistant.name: pair.assistant for pair in self.calls}.values())
+    passes: Callable[[], Iterable[Sequence[Pair]]] | None = None
+    through: bool = False
+    pretends: bool = False
+    cancel: bool = False
 
 
-class PollContext(Struct, frozen=True):
-    """What one call of the command works with; its clock may pretend that it is some time."""
+def carry_out(run: Run) -> Mapping[str, Summary]:
+    """Ask, each assistant on a thread of its own, and return what came of it by name."""
+    results = {assistant.name: Summary() for assistant in run.assistants}
+    try:
+        with stopping(run.desk.stop), click.progressbar(length=run.length, label="Polling") as bar:
+            done = partial(bar.update, 1)
+            for pairs in run.passes() if run.passes else (None,):
+                if not run.desk.stop.is_set():
+                    _carry_out_pass(run, pairs, results, done)
+    finally:
+        if not run.pretends:
+            close_days(run.desk)
+    return results
 
-    settings: Settings
-    catalogue: Catalogue
-    history: History
-    clock: Clock
-    pretends: bool
-    batches: Batches
 
-    def states_of(self, slug: str) -> PollStates:
-        """How polling of a category stands by its files as they are now."""
-        return states_of(self.history, slug, self.catalogue, self.clock.now())
-
-    def record(self, polls: Sequence[Poll], now: str) -> Sequence[Poll]:
-        """Append polls of one category to its history."""
-        return append(self.history, self.catalogue, polls, now)
-
-    def accounts(self, stands: DuePolls) -> list[DailyAccount]:
-        """The account of the day's cap, if there is one."""
-        return daily_account(self.settings, self.catalogue, stands.usd_on, self.clock)
-
-    def dependencies(self, record: Record, accounts: Sequence[Account]) -> Dependencies:
-        """What a run touches that records so and is paid from these accounts."""
-        return Dependencies(
-            record=record,
-            check_appendable=self.history.check_appendable,
-            states_of=self.states_of,
-            leases=Leases(locks_in(self.settings)),
-            secret=self.settings.secret,
-            proxy=self.settings.proxy,
-            stop=threading.Event(),
-            clock=self.clock,
-            accounts=accounts,
-            under_way=lambda: under_way(self.batches.all(), self.catalogue),
+def _carry_out_pass(
+    run: Run,
+    pairs: Sequence[Pair] | None,
+    results: Mapping[str, Summary],
+    done: Callable[[], None],
+) -> None:
+    plans = {
+        assistant.name: Plan(
+            waiting=None
+            if pairs is None
+            else deque(pair for pair in pairs if pair.assistant.name == assistant.name),
+            rounds=run.rounds,
+            through=run.through,
+            cancel=run.cancel,
+            batch=pairs is None,
         )
-
-    def free(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """The pairs that no batch asks."""
-        return not_under_way(pairs, self.batches, self.catalogue)
-
-
-def look_at(context: PollContext, slugs: Iterable[str]) -> tuple[DuePolls, list[str]]:
-    """What was asked so far; in sentences what of it cannot be read and so is not polled."""
-    context.history.signatures()
-    stands, unread = look(slugs, context.states_of)
-    ahead = {e.slug: e.time for e in unread if isinstance(e, AheadError)}
-    polled = len(ahead) + sum(bool(states.latest_time) for states in stands.states.values())
-    now = context.clock.now()
-    doubt = doubt_clock(ahead, polled, now)
-    if doubt and context.pretends:
-        doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
-    others = dict.fromkeys(str(e) for e in unread if not (doubt and isinstance(e, AheadError)))
-    sentences = [f"{doubt}."] if doubt else []
-    sentences += [f"{each}; its category is left alone" for each in others]
-    if context.history.fault:
-        sentences.insert(0, str(context.history.fault))
-    return stands, sentences
+        for assistant in run.assistants
+    }
+    if run.pretends:  # one after the other, so that a run can be repeated exactly
+        for name, plan in plans.items():
+            _ask_one(run, name, plan, results[name], done)
+        return
+    with ThreadPoolExecutor(max(len(plans), 1)) as pool:
+        futures = [
+            pool.submit(_ask_one, run, name, plan, results[name], done)
+            for name, plan in plans.items()
+        ]
+        for future in futures:
+            future.result()
 
 
-def past_pauses(
-    context: PollContext, order: Order, stands: DuePolls, *, through: bool
-) -> tuple[Order, bool]:
-    """Return the order without the calls of assistants that are paused, and whether none is left.
+def _ask_one(run: Run, name: str, plan: Plan, result: Summary, done: Callable[[], None]) -> None:
+    """Take turn after turn with one assistant, until all is asked or something forbids it."""
+    tell = partial(click.echo, f"{name}: another process asks it; waiting for its turn.", err=True)
+    waiting = cache(tell)  # once, however many turns it takes
 
-    With ``through`` those whose pause the provider did not set itself are asked one question, and
-    all others once it is answered, which ends the pause for everybody.
-    """
-    now = context.clock.now()
-    pauses = {a.name: stands.pause_of(a.name, now) for a in order.assistants}
-    left = {name: p for name, p in pauses.items() if p and not (through and not p.stated)}
-    for name, pause in left.items():
-        way = f'; `flask poll --due --model "{name}"` asks one question first'
-        click.echo(f"{name} is paused {pause}{'' if pause.stated else way}", err=True)
-    calls = [pair for pair in order.calls if pair.assistant.name not in left]
-    first: dict[str, Pair] = {}
-    for pair in calls:
-        if pauses[pair.assistant.name]:
-            first.setdefault(pair.assistant.name, pair)
-    return Order(
-        calls=calls,
-        record=order.record,
-        rounds=order.rounds,
-        passes=_tried(context, order, list(first.values())) if first else order.passes,
-        nothing="Nothing was asked." if left else order.nothing,
-        closing=order.closing,
-    ), not left
+    while not (run.desk.stop.is_set() or result.is_over):
+        used = result.batched_usd + result.usd
+        try:
+            turn = take_turn(
+                run.desk, run.files, name, plan, used_usd=used, done=done, waiting=waiting
+            )
+        except (Unready, SettingsError, HistoryError, OSError) as error:
+            result.fault = f"{error}"
+            return
+        if turn is None:
+            return
+        result.add(turn)
+        plan.follow = False
+        if run.cancel or not turn.looked_at or (plan.waiting is not None and not plan.waiting):
+            return
+    for _ in plan.waiting or ():
+        result.count(LEFT)
 
 
-def _tried(
-    context: PollContext, order: Order, first: Sequence[Pair]
-) -> Callable[[Sequence[Pair]], Iterator[Sequence[Pair]]]:
-    """Return the order's passes behind one that asks ``first``, without who is paused after it."""
-
-    def passes(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
-        tried = [pair for pair in first if pair in pairs]
-        yield tried
-        others = list(pairs)
-        for pair in tried:
-            others.remove(pair)
-        stands, _ = look(context.catalogue.categories, context.states_of)
-        now = context.clock.now()
-        yield from order.passes([p for p in others if not stands.pause_of(p.assistant.name, now)])
-
-    return passes
-
-
-def _check_writable(settings: Settings) -> None:
-    """Refuse what could not be recorded or used, before anything is sent."""
+def check_ready(desk: Desk, settings: Settings, *, pretends: bool) -> None:
+    """Refuse what could not be recorded, used or paid for, before anything is sent."""
+    if not (pretends or settings.has_own_data):
+        raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
     if name := other_owner(settings):
         raise click.ClickException(
             f"Nothing was asked, for the data belongs to {name}, who could not use what root "
@@ -187,88 +146,35 @@ def _check_writable(settings: Settings) -> None:
             f"Nothing was asked: {folder} cannot be written, so that no poll could be recorded: "
             f"{error.strerror}."
         ) from None
-
-
-def _ready(
-    settings: Settings, chosen: Sequence[Assistant], accounts: Sequence[Account]
-) -> list[Assistant]:
-    """The assistants that can be asked and paid for; of the others it is said what they lack."""
-    lacking = {assistant.name: lack(settings, assistant, accounts) for assistant in chosen}
-    for why in filter(None, lacking.values()):
-        click.echo(why, err=True)
-    ready = [assistant for assistant in chosen if not lacking[assistant.name]]
-    if not ready:
-        raise click.ClickException("Nothing was asked.")
-    return ready
-
-
-def lack(settings: Settings, assistant: Assistant, accounts: Sequence[Account] = ()) -> str | None:
-    """Why an assistant cannot be asked or paid for, in a sentence."""
-    try:
-        key_of(assistant, settings.secret)
-    except (Unready, SettingsError) as error:
-        return f"{error}."
-    if accounts and (missing := missing_prices(assistant)):
-        return (
-            f"{accounts[0].name} cannot be kept: models.json gives no price for "
-            f"{assistant.name} ({listed(missing)})."
-        )
-    return None
-
-
-def prepared(
-    context: PollContext, order: Order, stands: DuePolls, max_usd: float | None
-) -> tuple[list[Account], list[Assistant]]:
-    """The accounts to pay from and the assistants that can be asked, once all is as it must be."""
-    if not (context.pretends or context.settings.has_own_data):
-        raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
-    _check_writable(context.settings)
-    daily = context.accounts(stands)
-    for fault in filter(None, (account.fault() for account in daily)):
+    if fault := desk.budget.fault() or desk.clock.fault():
         raise click.ClickException(f"Nothing was asked: {fault}")
-    accounts: list[Account] = [*daily]
-    accounts += [RunAccount(max_usd)] if max_usd is not None else []
-    return accounts, _ready(context.settings, order.assistants, accounts)
 
 
-def ask(context: PollContext, order: Order, stands: DuePolls, max_usd: float | None) -> bool:
-    """Ask what can be asked, and say what came of it; whether nothing needs a person."""
-    accounts, ready = prepared(context, order, stands, max_usd)
-    deps = context.dependencies(order.record, accounts)
-    asked = [pair for pair in order.calls if pair.assistant in ready]
-    summaries: dict[str, RunSummary] = {}
-    try:
-        for each in order.passes(asked):
-            with stopping(deps.stop), click.progressbar(length=len(each), label="Polling") as bar:
-                done = partial(bar.update, 1)
-                came = run(each, deps, order.rounds, in_order=context.pretends, done=done)
-            for name, summary in came.items():
-                summaries.setdefault(name, RunSummary()).add(summary)
-            if deps.stop.is_set():
-                break
-    finally:
-        close_days(context)
-    well = summarise(summaries)
-    if said := order.closing():
-        click.echo(said)
-    unkept = any(isinstance(a, DailyAccount) and a.fault() for a in accounts)
-    all_ready = len(ready) == len(order.assistants)
-    return well and all_ready and not unkept and not context.clock.fault()
+def ready(desk: Desk, assistants: Sequence[Assistant]) -> list[Assistant]:
+    """Return the assistants that can be asked; say of the others what they lack."""
+    limit = desk.budget.run_usd if desk.budget.daily_usd is None else desk.budget.daily_usd
+    able: list[Assistant] = []
+    for assistant in assistants:
+        if reason := lack(assistant, desk.secret, limit):
+            click.echo(reason, err=True)
+        else:
+            able.append(assistant)
+    if not able:
+        raise click.ClickException("Nothing was asked.")
+    return able
 
 
-def close_days(context: PollContext) -> None:
+def close_days(desk: Desk) -> None:
     """Close the days that ended before a provider's clock agreed with this machine's."""
-    if context.pretends:  # its clock is one that --at gave
-        return
-    closing = DayClosing(context.settings.data_dir)
-    closing.look(confirmed_time(context.clock, context.catalogue))
+    closing = DayClosing(desk.log.history.path("").parent.parent)
+    closing.look(confirmed_time(desk.clock, desk.catalogue))
     if closing.reason:
         click.echo(f"warning: {closing.reason}", err=True)
 
 
 @contextmanager
 def stopping(stop: threading.Event) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end what is inside in good order, and say what cannot be recorded."""
+    """Let Ctrl-C and SIGTERM end what is inside in good order."""
     before = {
         number: signal.signal(number, lambda *_: stop.set())
         for number in (signal.SIGINT, signal.SIGTERM)
@@ -276,23 +182,33 @@ def stopping(stop: threading.Event) -> Iterator[None]:
     }
     try:
         yield
-    except (HistoryError, OSError) as error:
-        raise click.ClickException(f"The polls could not be recorded: {error}") from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def summarise(summaries: dict[str, RunSummary]) -> bool:
-    """One line for each assistant and one for each reason; whether nothing needs a person."""
-    for name, summary in summaries.items():
-        click.echo(f"{name}: {summary}")
+def summarise(results: Mapping[str, Summary]) -> bool:
+    """Say what came of each assistant and of all; return whether nothing needs a person."""
+    total = Summary()
+    for name, summary in results.items():
+        parts = [str(summary)] if summary.looked_at else []
+        parts += [summary.limit] if summary.limit else []
+        click.echo(f"{name}: {', '.join(parts) or 'nothing was asked'}")
         for what, why in sorted(summary.reasons.items()):
             click.echo(f"  {what}: {why}")
         if summary.paused:
-            click.echo(f"{name} was paused: {summary.paused}")
-    answered = any(summary.outcomes[ANSWERED] for summary in summaries.values())
-    polled = any(summary.polled for summary in summaries.values())
-    reasons = {reason for summary in summaries.values() for reason in summary.reasons}
-    resting = any(summary.rest is not None for summary in summaries.values())
-    return (answered or not polled) and not resting and reasons.isdisjoint(OF_NO_USE)
+            click.echo(f"  paused: {summary.paused}")
+        if summary.fault:
+            click.echo(f"  not asked on: {summary.fault}")
+        for sentence in summary.wrong:
+            click.echo(f"  {sentence}")
+        total.add(summary)
+    failed = sum(n for name, n in total.outcomes.items() if name not in (ANSWERED, *NOT_ASKED))
+    batched = f", {total.batched} more sent in batches" if total.batched else ""
+    click.echo(
+        f"Total: {plural(total.outcomes[ANSWERED], 'answer')}, {failed} failed{batched}, "
+        f"{total.usd:.4f} USD."
+    )
+    is_vain = failed and not total.outcomes[ANSWERED]
+    is_of_no_use = not total.reasons.keys().isdisjoint(NO_USE)
+    return not (is_vain or is_of_no_use or total.paused or total.fault or total.wrong)

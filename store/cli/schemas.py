@@ -56,10 +56,24 @@ def schema() -> None:
 
 
 def write(directory: Path) -> list[Path]:
-    """Write all schemas of a data directory; return the files that were written."""
+    """Write all schemas of a data directory; return the files that were written.
+
+    Raises:
+        click.ClickException: a file of that name is somebody's own; nothing was written.
+        OSError: they cannot be written.
+    """
     folder = directory / "schemas"
     folder.mkdir(parents=True, exist_ok=True)
     texts = documents()
+    for name, text in texts.items():
+        path = folder / name
+        if (
+            path.exists()
+            and path.read_text(errors="replace").split("\n")[:3] != text.split("\n")[:3]
+        ):
+            raise click.ClickException(
+                f"{path} is not a schema that this command wrote: nothing was written; move it away"
+            )
     for name, text in texts.items():
         atomic_write(folder / name, text.encode())
     return [folder / name for name in texts]

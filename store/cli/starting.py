@@ -14,11 +14,10 @@ from flask import current_app
 from flask.cli import with_appcontext
 from msgspec.structs import replace
 
-from store.cli import schemas, unknown_category
+from store.chains import FOLDER as PROOF
+from store.chains import LEDGER
+from store.cli import local, schemas, unknown_category
 from store.data_file import FOLDERS, SINGLE
-from store.last_good import FOLDER
-from store.ledger import FOLDER as PROOF
-from store.ledger import LEDGER
 from store.records import Topics
 from store.settings import SHIPPED_DATA
 from store.snapshot import TOPICS
@@ -26,12 +25,12 @@ from store.snapshot import TOPICS
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-NAMES = (*FOLDERS, "history", PROOF, *SINGLE, FOLDER, "schemas")
+NAMES = (*FOLDERS, "history", PROOF, *SINGLE, "schemas")
 """What a data directory is made of. Where one of these is, nothing is written."""
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=click.Path(path_type=Path), callback=local)
 @click.option(
     "--category",
     "slugs",
@@ -44,8 +43,8 @@ NAMES = (*FOLDERS, "history", PROOF, *SINGLE, FOLDER, "schemas")
 def init(directory: Path, slugs: tuple[str, ...], *, empty: bool) -> None:
     """Fill DIRECTORY with categories and a models.json to start from, and no history.
 
-    It is made if it is not there. One that already holds data is refused, and nothing in it is
-    changed; DATA_DIR=DIRECTORY then serves it.
+    It is made if it is not there. One that holds anything but hidden files is refused, and nothing
+    in it is changed; DATA_DIR=DIRECTORY then serves it.
     """
     categories = [] if empty else _categories(slugs)
     if empty and slugs:
@@ -55,6 +54,10 @@ def init(directory: Path, slugs: tuple[str, ...], *, empty: bool) -> None:
     if held := [name for name in NAMES if os.path.lexists(directory / name)]:
         raise click.ClickException(
             f"{directory} already holds data ({', '.join(held)}); name an empty directory."
+        )
+    if other := _other_in(directory):
+        raise click.ClickException(
+            f"{directory} holds {other}: nothing was written; name a new or an empty directory."
         )
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -75,6 +78,15 @@ def init(directory: Path, slugs: tuple[str, ...], *, empty: bool) -> None:
         f"  {data_dir} flask poll --due\n"
         f"  {data_dir} flask run"
     )
+
+
+def _other_in(directory: Path) -> str | None:
+    """Return the first name in a directory, but for hidden ones and what a new disk has."""
+    try:
+        names = sorted(path.name for path in directory.iterdir())
+    except OSError:  # it is not there, or what keeps us from it is said when it is written
+        return None
+    return next((n for n in names if not n.startswith(".") and n != "lost+found"), None)
 
 
 def _categories(slugs: Sequence[str]) -> list[Path]:

@@ -7,27 +7,35 @@ its own, and ends with one sentence, or with the first difference.
 from __future__ import annotations
 
 import re
-import shutil
 import time
-from contextlib import nullcontext
+from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
+import requests
 from flask import current_app
 from flask.cli import with_appcontext
 from werkzeug.utils import import_string
 
-from store.cli import plural, this_writer
-from store.cli.downloading import Download, Refused
+from store.chains import FOLDER, HEADS, LEDGER, Head, LedgerError, Reopening, records
+from store.cli import plural
 from store.files import DataDirectoryError
-from store.ledger import FOLDER, HEADS, LEDGER, Head
-from store.publishing import formats, manifest, verifying
-from store.publishing.digests import SUMS
-from store.publishing.directories import CURRENT, DirectoryError, owned
+from store.publishing import formats, manifest
+from store.publishing.directories import CURRENT
+from store.publishing.evidence import published_stamp
 from store.publishing.trees import MANIFEST, Tree, TreeError, TreeManifest
-from store.publishing.verifying import Difference, Lines, compare
+from store.publishing.verifying import (
+    Difference,
+    Folder,
+    Journal,
+    check_dataset,
+    check_lines,
+    compare,
+    compare_all,
+    read_manifest,
+)
 from store.settings import Settings
 from store.web.openapi import VERSION
 from store.web.pages.pictures import rasteriser
@@ -41,43 +49,55 @@ if TYPE_CHECKING:
     from store.memory import Store
     from store.publishing.manifest import Manifest
 
-DATA = "data"
-"""Where the dataset is in an exported tree, and below a server's address."""
+BEST, CARDS, DATA = "best", "cards", "data"
+"""Folders of a tree: pages of rankings; pictures, which depend on fonts; the dataset."""
+TIMEOUT, MINUTES = 30, 60
+"""Seconds until a server's next bytes, and minutes until its last."""
 
-BEST, CARDS = "best", "cards"
-"""Folders of a tree: pages of rankings; pictures, which depend on fonts."""
+
+class Server(Folder):
+    """The files below an address, of a server that nobody vouches for."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address.rstrip("/")
+        self._until = time.monotonic() + MINUTES * 60
+        self._session = requests.Session()
+        self._session.auth = _nobody
+
+    def names(self) -> set[str]:
+        """Return nothing: a server does not say what else it has."""
+        return set()
+
+    def read(self, name: str, most: int = 1 << 30) -> bytes:
+        """Return what stands at a path; no redirect is followed."""
+        address, body = f"{self.address}/{name}", bytearray()
+        try:
+            with self._session.get(
+                address, stream=True, allow_redirects=False, timeout=TIMEOUT
+            ) as answer:
+                if answer.status_code != HTTPStatus.OK:
+                    raise Difference(f"{address} answers {answer.status_code}")
+                for chunk in answer.iter_content(1 << 16):
+                    body += chunk
+                    if len(body) > most:
+                        raise Difference(f"{address} is larger than {most:,} bytes")
+                    if time.monotonic() > self._until:
+                        raise Difference(f"{address}: {MINUTES} minutes are over")
+        except requests.RequestException as error:
+            raise Difference(f"{address} cannot be read: {type(error).__name__}") from None
+        return bytes(body)
+
+
+def _nobody(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Send no credentials, whatever ``~/.netrc`` has for this host."""
+    return request
 
 
 @click.command()
 @click.argument("source")
-@click.option(
-    "--against",
-    metavar="FILE|DAY:ROOT",
-    help="Heads that you kept elsewhere.",
-)
-@click.option(
-    "--keep",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where to put what is downloaded; otherwise it is thrown away.",
-)
-@click.option(
-    "--max-mb",
-    default=4096,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Megabytes to download at most.",
-)
-@click.option(
-    "--max-minutes",
-    default=60,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Minutes to read from a server at most.",
-)
+@click.option("--against", metavar="FILE|DAY:ROOT", help="Heads that you kept elsewhere.")
 @with_appcontext
-def verify(
-    source: str, against: str | None, keep: Path | None, max_mb: int, max_minutes: int
-) -> None:
+def verify(source: str, against: str | None) -> None:
     """Check SOURCE: a data directory, an exported tree, a dataset, or a server's https address.
 
     Ids and checksums of all lines, chains, roots, heads, and times are checked; then all that is
@@ -86,77 +106,69 @@ def verify(
     """
     begun = time.monotonic()
     kept = _kept_heads(against) if against else []
+    is_address = source.startswith(("https://", "http://"))
     try:
-        with TemporaryDirectory() as folder:
-            if source.startswith(("https://", "http://")):
-                server = Download(source.rstrip("/"), max_mb << 20, max_minutes * 60)
-                with owned(keep, "verify", this_writer()) if keep else nullcontext():
-                    sentence = _verify_server(server, kept, Path(folder), keep)
-            else:
-                sentence = _verify_directory(Path(source), kept, Path(folder))
-    except (Difference, Refused, DataDirectoryError, TreeError, ChildProcessError) as error:
+        with TemporaryDirectory() as work:
+            check = _verify_server if is_address else _verify_directory
+            sentence = check(source, kept, Path(work))
+    except (Difference, DataDirectoryError, TreeError, ChildProcessError) as error:
         raise click.ClickException(f"not verified: {error}") from None
-    except DirectoryError as error:
-        raise click.ClickException(f"{error}.") from None
     click.echo(f"verified in {time.monotonic() - begun:,.1f} s: {sentence}")
 
 
-def _kept_heads(given: str) -> list[Head]:
+def _kept_heads(text: str) -> Sequence[Head]:
     """Return the heads that ``--against`` names; of a day and a root alone, one without files."""
-    if match := re.fullmatch(r"(\d{4}-\d\d-\d\d):([0-9a-fA-F]{64})", given):
+    if match := re.fullmatch(r"(\d{4}-\d\d-\d\d):([0-9a-fA-F]{64})", text):
         return [Head(match[1], 0, 0, match[2].lower())]
     try:
-        heads = verifying.parse_heads(Path(given).read_bytes())
+        lines = list(records(text, Path(text).read_bytes(), Head, Reopening))
     except OSError as error:
-        why = f"{given} cannot be read: {error.strerror}; name a file of heads, or DAY:ROOT"
-    except ValueError:
-        why = f"{given} holds something else than heads, one JSON object a line"
+        reason = f"{text} cannot be read: {error.strerror}; name a file of heads, or DAY:ROOT"
+    except LedgerError:
+        reason = f"{text} holds something else than heads, one JSON object a line"
     else:
-        return heads
-    raise click.BadParameter(why, param_hint="--against")
+        return [head for head in lines if isinstance(head, Head)]
+    raise click.BadParameter(reason, param_hint="--against")
 
 
-def _verify_directory(source: Path, kept: Sequence[Head], work: Path) -> str:
+def _verify_directory(name: str, kept: Sequence[Head], work: Path) -> str:
     """Check a directory of whatever kind; return what was checked."""
-    if (source / CURRENT).is_dir():
-        source = source / CURRENT
-    if (source / "site.json").is_file():
-        return _verify_data(source, kept, work)
-    if (source / manifest.MANIFEST).is_file():
-        lines, _, found = _verify_dataset(source, kept, work)
-        return f"{_counts(lines)}; every file of the dataset{_unseen(found)}"
-    if (source / MANIFEST).is_file():
-        return _verify_tree(source, kept, work)
+    path = Path(name)
+    path = path / CURRENT if (path / CURRENT).is_dir() else path
+    if (path / "site.json").is_file():
+        return _verify_data(path, kept, work)
+    if (path / manifest.MANIFEST).is_file():
+        found = read_manifest(Folder(path), VERSION)
+        journal, _ = check_dataset(Folder(path), found, kept, work)
+        return _sentence(journal, "every file of the dataset", found)
+    if (path / MANIFEST).is_file():
+        return _verify_tree(path, kept, work)
     raise click.ClickException(
-        f"{source} is no data directory, no exported tree and no dataset: it holds neither "
+        f"{path} is no data directory, no exported tree and no dataset: it holds neither "
         f"site.json nor {MANIFEST} nor {manifest.MANIFEST}."
     )
 
 
 def _verify_data(source: Path, kept: Sequence[Head], work: Path) -> str:
     """Check a data directory: its lines, its ledger, and its dataset if there is one."""
-    lines = verifying.check_data(source)
-    verifying.check_kept(kept, lines.journal)
-    if not (dataset := source / manifest.FOLDER / CURRENT).is_dir():
-        return f"{_counts(lines)}; there is no dataset"
-    published, _, found = _verify_dataset(dataset, kept, work)
-    verifying.compare_history(source / "history", work / "data/history")
-    lines.withheld = published.withheld
+    files = [path.stem for path in (source / "history").glob("*.jsonl")]
+    proof = Folder(source / FOLDER)
+    journal, texts = check_lines(proof, Folder(source), files, kept, "history/{}.jsonl")
+    if not (path := source / manifest.FOLDER / CURRENT).is_dir():
+        return _sentence(journal, "there is no dataset")
+    found = read_manifest(dataset := Folder(path), VERSION)
+    published, _ = check_dataset(dataset, found, kept, work)
+    journal.counts |= published.counts
+    for path in sorted((work / "data/history").glob("*.jsonl")):
+        lines, originals = path.read_bytes().split(b"\n"), texts.get(path.stem, b"").split(b"\n")
+        for number, line in enumerate(lines[:-1], start=1):
+            if [published_stamp(line)] != [*map(published_stamp, originals[number - 1 : number])]:
+                which = f"history/{path.name}:{number}"
+                raise Difference(f"{which}: this is not the line that the dataset has")
     for name in (LEDGER, HEADS):
-        if not (source / FOLDER / name).read_bytes().startswith((dataset / name).read_bytes()):
+        if not proof.read(name).startswith(dataset.read(name)):
             raise Difference(f"{FOLDER}/{name} does not begin with the dataset's")
-    return f"{_counts(lines)}; every file of the dataset{_unseen(found)}"
-
-
-def _verify_dataset(
-    source: Path, kept: Sequence[Head], work: Path
-) -> tuple[Lines, Store, Manifest]:
-    """Check a dataset; the folder ``work`` gets the data directory that follows from it."""
-    found = verifying.read_manifest(source, VERSION)
-    remade = work / "dataset"
-    remade.mkdir()
-    lines, store = verifying.check_dataset(source, found, kept, work / "data", remade)
-    return lines, store, found
+    return _sentence(journal, "every file of the dataset", found)
 
 
 def _verify_tree(source: Path, kept: Sequence[Head], work: Path) -> str:
@@ -168,52 +180,35 @@ def _verify_tree(source: Path, kept: Sequence[Head], work: Path) -> str:
             f"The tree was exported {which} the extra `pictures` and a font, which shows in its "
             f"pages: verify it {which} them."
         )
-    if not (source / DATA / manifest.MANIFEST).is_file():
-        raise Difference(f"{DATA}/{manifest.MANIFEST} is not there: the tree has no dataset")
-    lines, store, found = _verify_dataset(source / DATA, kept, work)
+    found = read_manifest(dataset := Folder(source / DATA), VERSION)
+    journal, store = check_dataset(dataset, found, kept, work)
     client = _client(store, work)
     (remade := work / "tree").mkdir()
     tree = Tree(remade, TreeManifest({}, {}), remade, {})
     tree.finish(tree.fill(client.application, store.snapshot, work / "dataset"))
-    verifying.compare_folders(remade, source)
-    return f"{_counts(lines)}; every file of the tree{_unseen(found)}"
+    compare_all(Folder(remade), Folder(source))
+    return _sentence(journal, "every file of the tree", found)
 
 
-def _verify_server(server: Download, kept: Sequence[Head], work: Path, keep: Path | None) -> str:
+def _verify_server(address: str, kept: Sequence[Head], work: Path) -> str:
     """Check a running server: its dataset, and its answers as of the last closed day."""
-    address = f"/{DATA}/{manifest.MANIFEST}"
-    data = server.get(address, most=16 << 20)
-    (folder := work / "download").mkdir()
-    (folder / manifest.MANIFEST).write_bytes(data)
-    found = verifying.read_manifest(folder, VERSION)
-    (folder / "evidence").mkdir()
-    for name, file in found.files.items():  # of which `read_manifest` knows each
-        (folder / name).write_bytes(server.get(f"/{DATA}/{name}", most=file.bytes))
-    (folder / SUMS).write_bytes(server.get(f"/{DATA}/{SUMS}", most=16 << 20))
-    if server.get(address, most=16 << 20) != data:
-        raise Refused("the dataset was replaced while it was read; try again")
-    if keep:
-        shutil.copytree(folder, keep, dirs_exist_ok=True)
-    lines, store, found = _verify_dataset(folder, kept, work)
-    client, day, count = (
-        _client(store, work, found.base_url or server.base),
-        lines.journal.closed,
-        0,
-    )
+    server, dataset = Server(address), Server(f"{address.rstrip('/')}/{DATA}")
+    found = read_manifest(dataset, VERSION)
+    journal, store = check_dataset(dataset, found, kept, work)
+    client, day, count = _client(store, work, found.base_url or address), journal.closed, 0
     for slug in sorted(store.snapshot.leaderboards) if day else ():
-        path = f"/api/v1/best/{slug}.json?asOf={day}"
-        with client.get(path) as answer:
-            if answer.status_code == 200:  # noqa: PLR2004 - a category may be younger
-                compare(path, answer.get_data(), server.get(path, most=64 << 20))
+        path = f"api/v1/best/{slug}.json?asOf={day}"
+        with client.get(f"/{path}") as answer:
+            if answer.status_code == HTTPStatus.OK:  # a category may be younger
+                compare(path, answer.get_data(), server.read(path))
                 count += 1
     as_of = f"{plural(count, 'answer')} as of {day}" if day else "no answer: no day is closed yet"
-    return f"{_counts(lines)}; every file of the dataset and {as_of}{_unseen(found)}"
+    return _sentence(journal, f"every file of the dataset and {as_of}", found)
 
 
 def _client(store: Store, work: Path, base_url: str | None = None) -> FlaskClient:
     """Return who asks an application of this code over what is made anew in ``work``."""
-    home = work / "data" / manifest.FOLDER
-    home.mkdir()
+    (home := work / "data" / manifest.FOLDER).mkdir()
     (home / CURRENT).symlink_to(work / "dataset")
     create: Callable[..., Any] = import_string(f"{current_app.import_name}:create_app")
     app: Flask = create(Settings(data_dir=store.directory, base_url=base_url))
@@ -221,28 +216,19 @@ def _client(store: Store, work: Path, base_url: str | None = None) -> FlaskClien
     return app.test_client()
 
 
-def _counts(lines: Lines) -> str:
-    """Say how many lines and heads there are, and which of them are not as others."""
-    present, journal = lines.present, lines.journal
-    kinds = {
-        "of open days": present.lines - present.closed,
-        "withheld": lines.withheld,
-        "damaged, which count nowhere": lines.damaged,
-    }
-    heads = sum(isinstance(head, Head) for head in journal.heads)
-    sentence = f"{plural(present.lines, 'line')}, {plural(heads, 'head')}" + "".join(
-        f", {number:,} {kind}" for kind, number in kinds.items() if number
-    )
-    reopened = [head for head in journal.heads if not isinstance(head, Head)]
-    for record in reopened:
-        sentence += f"; {record.day} was reopened: {record.reason}"
+def _sentence(journal: Journal, files: str, found: Manifest | None = None) -> str:
+    """Say how many lines and heads there are, which are odd, and what was not looked at."""
+    present = journal.present(journal.open)
+    heads = sum(isinstance(record, Head) for record in journal.records)
+    counts = {"of open days": present.lines - present.closed, **journal.counts}
+    parts = [f"{number:,} {kind}" for kind, number in counts.items() if number]
+    text = ", ".join([plural(present.lines, "line"), plural(heads, "head"), *parts])
+    for record in journal.records:
+        if isinstance(record, Reopening):
+            text += f"; {record.day} was reopened: {record.reason}"
     for file, entry in sorted(journal.accepted.items()):
-        sentence += f"; {file} cannot be checked before {entry.day}: {entry.reason}"
-    return f"{sentence}; root {present.root}"
-
-
-def _unseen(found: Manifest) -> str:
-    """Say what was not looked at."""
-    if found.tools in (formats.tools(parquet=True), formats.tools(parquet=False)):
-        return ""
-    return f"; NOT looked at: Parquet, which needs pyarrow {found.tools['pyarrow']}"
+        text += f"; {file} cannot be checked before {entry.day}: {entry.reason}"
+    unseen = ""
+    if found and found.tools not in (formats.tools(parquet=True), formats.tools(parquet=False)):
+        unseen = f"; NOT looked at: Parquet, which needs pyarrow {found.tools['pyarrow']}"
+    return f"{text}; root {present.root}; {files}{unseen}"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from store.cli import app_settings, refuse, with_data
-from store.cli.editing import Edit, canonical, carry_out, text_of
-from store.files import Files
+from store.cli.editing import members, write
 from store.history import History
 
 if TYPE_CHECKING:
@@ -28,23 +26,16 @@ NAME = "withheld.json"
 def withhold(poll_id: str, reason: str) -> None:
     """Withhold the poll ID: its record stays in its place without its texts and counts nowhere.
 
-    Prints the diff it wrote to withheld.json; taking the entry out shows the poll again.
+    Taking its entry out of withheld.json shows it again.
     """
     directory = app_settings().data_dir
     poll = _find(directory, poll_id)
-    for problem in Files(directory).scan().governing_errors:
-        if problem.file == NAME:  # it withheld others, perhaps, and a new one would show them
-            raise click.ClickException(f"Mend this first: {problem}")
-    entry = {"reason": reason, "date": datetime.now(UTC).date().isoformat()}
-    before = text_of(directory, NAME)
-    record = json.loads(before)
-    if poll_id in record["withheld"]:
+    before = members(directory, NAME)
+    if poll_id in before["withheld"]:
         raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
-    record["withheld"][poll_id] = entry
-    edit = Edit(NAME, before, canonical(record))
-    carry_out(directory, [edit])
-    click.echo(edit.diff, nl=False)
-    click.echo(f"Withheld: {poll.model} on {poll.slug}, {poll.polled_at}.", err=True)
+    entry = {"reason": reason, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    write(directory, NAME, {**before, "withheld": {**before["withheld"], poll_id: entry}}, before)
+    click.echo(f"Withheld: {poll.model} on {poll.slug}, {poll.polled_at}; see {NAME}.")
 
 
 def _find(directory: Path, poll_id: str) -> Poll:

@@ -6,17 +6,16 @@ follow the conventions of Prometheus and OpenMetrics: base units, ``_total``, ``
 
 from __future__ import annotations
 
+import collections
 import logging
 import threading
 import time
-from bisect import bisect_left
-from collections import Counter
 from datetime import datetime
-from itertools import accumulate
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, core
+from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
 from store.web.health import examine
 from store.web.openapi import VERSION
@@ -45,20 +44,31 @@ class Requests:
     """Counts the requests of a WSGI application by route, method and status, and their time.
 
     A route is the rule that fits, ``other`` where none does, so that no client makes new labels.
-    One row of numbers for each is a third of what the client library's own counters cost.
     """
 
-    def __init__(self, application: WSGIApplication) -> None:
+    def __init__(self, application: WSGIApplication, registry: CollectorRegistry) -> None:
         self._application = application
-        self._lock = threading.Lock()
-        self._rows: dict[tuple[str, str, str], list[float]] = {}
+        self._requests = Counter(
+            "consensus_http_requests",
+            "Requests answered.",
+            ("route", "method", "status"),
+            registry=registry,
+        )
+        self._durations = Histogram(
+            "consensus_http_request_duration_seconds",
+            "Time from a request's head to its answer's.",
+            ("route",),
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self._children: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, and count it."""
-        begun = time.perf_counter()
+        start = time.perf_counter()
         route, status = "other", "500"
 
-        def started(line: str, *more: Any) -> Any:
+        def respond(line: str, *more: Any) -> Any:
             nonlocal route, status
             status = line[:3]
             # Flask lets go of its request before it returns.
@@ -67,40 +77,16 @@ class Requests:
             return start_response(line, *more)
 
         try:
-            return self._application(environ, started)
+            return self._application(environ, respond)
         finally:
-            took = time.perf_counter() - begun
             method = environ["REQUEST_METHOD"]
             key = (route, method if method in METHODS else "other", status)
-            with self._lock:
-                row = self._rows.get(key)
-                if row is None:
-                    row = self._rows[key] = [0] * (len(BUCKETS) + 2)
-                row[bisect_left(BUCKETS, took)] += 1
-                row[-1] += took
-
-    def collect(self) -> Iterator[core.Metric]:
-        """What was counted so far."""
-        with self._lock:
-            rows = {key: list(row) for key, row in self._rows.items()}
-        requests = core.CounterMetricFamily(
-            "consensus_http_requests", "Requests answered.", labels=("route", "method", "status")
-        )
-        times: dict[str, list[float]] = {}
-        for key, row in sorted(rows.items()):
-            requests.add_metric(key, sum(row[:-1]))
-            before = times.get(key[0], [0] * len(row))
-            times[key[0]] = [sum(pair) for pair in zip(before, row, strict=True)]
-        durations = core.HistogramMetricFamily(
-            "consensus_http_request_duration_seconds",
-            "Time from a request's head to its answer's.",
-            labels=("route",),
-        )
-        bounds = [*map(str, BUCKETS), "+Inf"]
-        for route, row in times.items():
-            buckets = list(zip(bounds, accumulate(row[:-1]), strict=True))
-            durations.add_metric([route], buckets, row[-1])
-        yield from (requests, durations)
+            if not (children := self._children.get(key)):  # looking them up costs twice as much
+                children = self._requests.labels(*key), self._durations.labels(route)
+                self._children[key] = children
+            requests, durations = children
+            requests.inc()
+            durations.observe(time.perf_counter() - start)
 
 
 class Collector:
@@ -111,57 +97,47 @@ class Collector:
         self._clock = clock
 
     def collect(self) -> Iterator[core.Metric]:
-        """Every figure as it is now."""
+        """Yield every figure as it is now."""
         store: Store = self._extensions["store"]
-        now = self._clock()
         schedule, meaning = map(self._extensions.get, ("scheduler", "meaning"))
-        found = examine(store, now, schedule, meaning)
+        health = examine(store, self._clock(), schedule, meaning)
         yield core.InfoMetricFamily("consensus_build", "The service.", {"version": VERSION})
-        yield _polls(store)
-        yield from _of_assistants(found)
-        yield from _of_store(store, found)
+        yield from _of_assistants(store, health)
+        yield from _of_store(store, health)
 
 
-def _polls(store: Store) -> core.Metric:
-    """How often each assistant was asked, and what came of it, over the whole history."""
+def _of_assistants(store: Store, health: Health) -> Iterator[core.Metric]:
     polls = core.CounterMetricFamily(
         "consensus_polls", "Polls in the history.", labels=("assistant", "outcome")
     )
-    counts = Counter[tuple[str, str]]()
+    counts = collections.Counter[tuple[str, str]]()
     for line_index in store.snapshot.line_indexes.values():
         counts.update(line_index.outcomes)
-    for labels, count in sorted(counts.items()):
-        polls.add_metric(labels, count)
-    return polls
-
-
-def _of_assistants(found: Health) -> Iterator[core.Metric]:
+    for labels, number in sorted(counts.items()):
+        polls.add_metric(labels, number)
     answered = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")
-    failures = _gauge("consensus_failures", "Polls that failed since it last answered.")
     paused = _gauge("consensus_paused", "Whether it is left alone for a while.")
     due = _gauge("consensus_due_polls", "Its polls that are due.")
-    for one in found.assistants:
-        name = [one.name]
-        if one.last_answer and one.answer_age is not None:
-            answered.add_metric(name, datetime.fromisoformat(one.last_answer).timestamp())
-        failures.add_metric(name, one.failures)
-        if found.scheduler and found.scheduler.polling:
-            paused.add_metric(name, one.paused is not None)
-            due.add_metric(name, one.due or 0)
-    yield from (answered, failures, paused, due)
+    for assistant in health.assistants:
+        name = [assistant.name]
+        if assistant.last_answer and assistant.answer_age is not None:
+            answered.add_metric(name, datetime.fromisoformat(assistant.last_answer).timestamp())
+        if health.scheduler and health.scheduler.polling:
+            paused.add_metric(name, assistant.paused is not None)
+            due.add_metric(name, assistant.due or 0)
+    yield from (polls, answered, paused, due)
 
 
-def _of_store(store: Store, found: Health) -> Iterator[core.Metric]:
-    scheduler = found.scheduler
+def _of_store(store: Store, health: Health) -> Iterator[core.Metric]:
+    scheduler = health.scheduler
     leader = scheduler.polling if scheduler else None
     values: Mapping[str, tuple[str, float | None]] = {
-        "spent_today_usd": ("What today's polls cost.", found.spending.usd_today),
-        "budget_usd": ("daily_usd of site.json.", found.spending.cap_usd),
-        "snapshot_timestamp_seconds": ("When what is served was made.", store.made_at),
+        "spent_today_usd": ("What today's polls cost.", health.spending.usd_today),
+        "budget_usd": ("daily_usd of site.json.", health.spending.cap_usd),
         "looked_timestamp_seconds": ("When the files were last looked at.", store.looked_at),
         "export_timestamp_seconds": ("When the data was last exported.", store.exported_at),
-        "damaged_records": ("Lines of history that cannot be used.", found.damage.records),
-        "degraded": ("Whether something needs a person.", not found.is_well),
+        "damaged_records": ("Lines of history that cannot be used.", health.damage.records),
+        "degraded": ("Whether something needs a person.", not health.is_well),
         "scheduler_enabled": ("Whether it stands ready to poll.", scheduler is not None),
         "scheduler_leader": ("Whether this process is the one that polls.", leader),
     }
@@ -175,32 +151,29 @@ def _of_store(store: Store, found: Health) -> Iterator[core.Metric]:
     yield problems
 
 
+def _gauge(name: str, text: str, label: str = "assistant") -> core.GaugeMetricFamily:
+    return core.GaugeMetricFamily(name, text, labels=(label,))
+
+
 def begin(app: Flask, port: int) -> None:
     """Count requests from now on and serve the figures on a port, once it is free."""
     registry = CollectorRegistry()
     registry.register(Collector(app))
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     prometheus_client.ProcessCollector(registry=registry)
-    requests = Requests(app.wsgi_app)
-    registry.register(requests)
-    app.wsgi_app = requests  # type: ignore[method-assign]
+    app.wsgi_app = Requests(app.wsgi_app, registry)  # type: ignore[method-assign]
     threading.Thread(target=_serve, args=[registry, port], name="metrics", daemon=True).start()
 
 
 def _serve(registry: CollectorRegistry, port: int) -> None:
     """Listen, or wait until whoever has the port lets go."""
-    told = False
-    while True:
+    for attempt in count():
         try:
             prometheus_client.start_http_server(port, HOST, registry)
         except OSError as error:
-            if not told:
+            if not attempt:
                 log.warning("METRICS_PORT %d cannot be had, and is tried again: %s", port, error)
-            told = True
             time.sleep(RETRY_AFTER)
         else:
             log.info("Metrics: http://%s:%d/metrics", HOST, port)
             return
-
-
-def _gauge(name: str, text: str, label: str = "assistant") -> core.GaugeMetricFamily:
-    return core.GaugeMetricFamily(name, text, labels=(label,))

@@ -9,13 +9,13 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from store.polls.asking import faults, looks_like_a_key
-from store.polls.providers.batches.queues import why_not
-from store.polls.spending import missing_prices
+from store.polls.prices import missing_prices
+from store.polls.providers.envelopes import LOOPBACK
+from store.polls.providers.registry import PROVIDERS, why_no_batches, why_no_flex
 from store.rankings.sentences import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Literal
 
     from store.files import Catalogue, Files
@@ -25,30 +25,73 @@ if TYPE_CHECKING:
     Mistake = tuple[str | None, str, Literal["error", "warning"]]
     """A member of an assistant, or ``None`` for the whole; a sentence; how grave it is."""
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-
-KEY_OWNERS = {
-    "ANTHROPIC_API_KEY": "anthropic.com",
-    "DEEPSEEK_API_KEY": "deepseek.com",
-    "GEMINI_API_KEY": "googleapis.com",
-    "GITHUB_TOKEN": "github.ai",
-    "GOOGLE_API_KEY": "googleapis.com",
-    "GROQ_API_KEY": "groq.com",
-    "HF_TOKEN": "huggingface.co",
-    "MISTRAL_API_KEY": "mistral.ai",
-    "OPENAI_API_KEY": "openai.com",
-    "OPENROUTER_API_KEY": "openrouter.ai",
-    "PERPLEXITY_API_KEY": "perplexity.ai",
-    "TOGETHER_API_KEY": "together.xyz",
-    "XAI_API_KEY": "x.ai",
-}
+KEY_OWNERS = {name: host for each in PROVIDERS.values() for name, host in each.KEYS.items()}
 """The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
+PASTED = (
+    "this looks like an API key; give the name of an environment variable that holds the key, and "
+    "take this one out of use"
+)
+SENT = "; its value is sent to the host of base_url"
 
 _KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
+_VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,60}")
+_PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
+"""What a format adds to ``base_url``, and somebody may have copied into it."""
+
+
+class Unready(Exception):
+    """An assistant cannot be asked; the sentence says what to set."""
+
+
+def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | None:
+    """Return an assistant's API key, or ``None`` if it needs none.
+
+    Raises:
+        Unready: it has a fault, or its key is missing or cannot be sent in a header.
+        SettingsError: the file that should hold the key cannot be read.
+    """
+    name = assistant.name
+    for member, fault in faults(assistant):
+        where = f" at {member}" if member else ""
+        raise Unready(f"{name}, models.json{where}: {fault}")
+    if not assistant.key_env:
+        return None
+    key = secret(assistant.key_env)
+    # a key that was pasted in place of a variable's name is never shown
+    is_name = _VARIABLE.fullmatch(assistant.key_env) and _KEY_NAME.search(assistant.key_env)
+    variable = assistant.key_env if is_name else "that its key_env names"
+    if not key:
+        raise Unready(f"{name}: the environment variable {variable} is not set")
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise Unready(
+            f"{name}: the environment variable {variable} does not hold an API key: "
+            "it has a space, a line break or a letter that is not ASCII"
+        )
+    return key
+
+
+def faults(assistant: Assistant) -> Iterator[tuple[str | None, str]]:
+    """Yield what in models.json keeps an assistant from being asked.
+
+    Each is a member, or ``None`` for the whole assistant, and a sentence that quotes no value.
+    """
+    absent = [n for n in ("base_url", "model") if getattr(assistant, n) is None]
+    if absent and assistant.api != "sample":
+        yield None, f"this assistant lacks {' and '.join(absent)}, which its api needs"
+    if looks_like_a_key(assistant.key_env):
+        yield "key_env", PASTED
+
+
+def looks_like_a_key(name: str | None) -> bool:
+    """Return whether what should be a variable's name is rather a key that was pasted there."""
+    longest = 24
+    return bool(
+        name and len(name) > longest and re.search("[a-z]", name) and re.search(r"\d", name)
+    )
 
 
 def mistakes(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
-    """Every such mistake with its place; none while models.json has a mistake of its schema."""
+    """Yield every such mistake with its place; none while models.json is bad by its schema."""
     if any(p.file == "models.json" and p.severity == "error" for p in catalogue.problems):
         return
     for number, assistant in enumerate(catalogue.assistants):
@@ -66,15 +109,21 @@ def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[Mistake]:
     is_plain = address.scheme == "http" and address.hostname not in LOOPBACK
     if is_plain and assistant.key_env is not None:
         yield "base_url", "the key would travel unencrypted; use https", "warning"
-    if assistant.batch and (why := why_not(assistant)):
+    if path := _PATH.search(address.path):
+        right = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+        right = right.removesuffix(path[0])
+        yield "base_url", f'its api adds "{path[0]}" by itself; write "{right}"', "error"
+    if assistant.batch and (why := why_no_batches(assistant)):
         yield "batch", why, "error"
+    if assistant.tier and (why := why_no_flex(assistant)):
+        yield "tier", why, "error"
     if site.daily_usd is not None and (missing := missing_prices(assistant)):
         message = f"this assistant has no {listed(missing)}, which daily_usd of site.json needs"
         yield None, message, "error"
 
 
 def doubtful_key(assistant: Assistant) -> str | None:
-    """Why what an assistant sends as its key may not be meant for the host it asks, if so."""
+    """Return why what is sent as the key may not be meant for the host that is asked, if so."""
     host = urlsplit(assistant.base_url or "").hostname or ""
     if assistant.key_env is None or host in LOOPBACK:
         return None
@@ -85,6 +134,3 @@ def doubtful_key(assistant: Assistant) -> str | None:
     if host == owner or host.endswith(f".{owner}"):
         return None
     return "this variable holds the key of another provider" + SENT
-
-
-SENT = "; its value is sent to the host of base_url"

@@ -7,8 +7,8 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from store.ledger import FOLDER, LedgerError
-from store.proof import Proof
+from store.chains import FOLDER, LedgerError
+from store.ledger import Proof
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -7,21 +7,21 @@ netrc's) and redirects are not followed (it would hand our key to another host).
 from __future__ import annotations
 
 import math
+import queue
+import ssl
 import threading
 import time
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import requests
 from msgspec import Struct
-from urllib3.exceptions import HTTPError
+from msgspec.structs import replace
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
 from store.polls import rate_limit_headers, secrets
 from store.polls.clocks import Clock
-from store.polls.connections import Connection
+from store.polls.prices import check_cost, micros, price_of
 from store.polls.providers import Reply, Request, Response
 from store.records import Failure
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from store.polls.spending import Meter
-    from store.records import FailureKind
+    from store.polls.spending import Charge
+    from store.records import Assistant, FailureKind
 
 
 class Limits(Struct, frozen=True):
@@ -42,28 +42,41 @@ class Limits(Struct, frozen=True):
     size: int = 4 << 20
     attempts: int = 4
     longest_wait: float = 120
-    rest: float = 6 * 3600
+    pause: float = 6 * 3600
+
+
+FLEX_LIMITS = Limits(read=900, total=2700)
+"""OpenAI advises to wait 15 minutes for an answer in this tier, Google says 1 to 15."""
 
 
 class Sent(Struct, frozen=True):
     """What sending came to.
 
-    ``latency_ms`` is that of the last of ``attempts``, ``rest`` the seconds without the assistant,
-    ``deadline`` the end by the sender's clock, ``at`` the provider's time where ours does not fit.
+    ``latency_ms`` is that of the last of ``attempts``, ``pause`` the seconds for which the
+    assistant should not be asked, ``deadline`` the end by the sender's clock, ``at`` the provider's
+    time where ours does not fit.
     """
 
     reply: Reply
     latency_ms: int
     attempts: int
-    rest: float | None = None
+    pause: float | None = None
     deadline: float = math.inf
     at: datetime | None = None
 
 
-class Skipped(Struct, frozen=True):
-    """Nothing was sent; ``why`` says what forbids it for all the assistant's polls, if it does."""
+class Unsent(Struct, frozen=True):
+    """Nothing was sent; a ``reason`` forbids it for all the assistant's questions."""
 
-    why: str | None = None
+    reason: str | None = None
+
+
+class Lost(Struct, frozen=True):
+    """An attempt that brought no response: why, and whether it surely cost nothing."""
+
+    kind: FailureKind
+    sentence: str
+    is_free: bool = False
 
 
 class RateLimiter:
@@ -76,7 +89,7 @@ class RateLimiter:
         self._lock = threading.Lock()
 
     def wait(self, stop: threading.Event) -> bool:
-        """Wait for the next free moment; ``False`` when ``stop`` came first."""
+        """Wait for the next free moment; return ``False`` when ``stop`` came first."""
         while not stop.is_set():
             with self._lock:
                 now = self._elapsed()
@@ -95,19 +108,17 @@ class RateLimiter:
 
 
 class Sender:
-    """Sends one assistant's requests; a set ``stop`` ends every wait.
+    """Sends one assistant's requests, at most ``rpm`` in a minute; a set ``stop`` ends every wait.
 
-    At most ``rpm`` requests leave in a minute and ``concurrency`` are on their way at once, however
-    many threads send; those on their way when ``stop`` is set end as ``interrupted``. ``secret`` is
-    taken out of what comes back. ``elapsed`` are the seconds of a clock that nobody sets.
+    ``secret`` is taken out of what comes back. ``elapsed`` are the seconds of a clock that nobody
+    sets.
     """
 
     def __init__(  # noqa: PLR0913 - its edges, and what tests put in their place
         self,
+        assistant: Assistant,
         stop: threading.Event,
         *,
-        rpm: int,
-        concurrency: int,
         secret: str | None = None,
         proxy: str | None = None,
         limits: Limits = Limits(),  # noqa: B008 - it is frozen
@@ -115,169 +126,173 @@ class Sender:
         clock: Clock | None = None,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._stop = stop
+        self.assistant = assistant
         self.secret = secret
+        self.limits = limits
+        self.elapsed = elapsed
+        self._stop = stop
         self._proxy = proxy
-        self._limits = limits
         self._random = random or Random()
         self._clock = clock or Clock()
-        self._elapsed = elapsed
-        self._pace = RateLimiter(rpm, elapsed)
-        self._slots = threading.BoundedSemaphore(concurrency)
-        self._resting = False
+        self._pace = RateLimiter(assistant.rpm, elapsed)
+        self._is_paused = False
 
     def send(
         self,
         request: Request,
         read: Callable[[Response], Reply],
-        meter: Meter,
+        charge: Charge,
         deadline: float = math.inf,
-    ) -> Sent | Skipped:
-        """Send a request, again where it may help, until ``deadline``; ``meter`` is settled."""
+    ) -> Sent | Unsent:
+        """Send a request, again where it may help, until ``deadline``.
+
+        ``charge`` has its first reserve, and is settled.
+        """
         sent: Sent | None = None
         timeouts = 0
-        attempt = 0
-        while True:
-            attempt += 1
-            with self._slots, meter as why:
-                if why:
-                    return sent or Skipped(why)
-                if not self._pace.wait(self._stop):
-                    return self._stopped(sent)
-                if barred := self._barred(deadline):
-                    return sent or barred
-                deadline = min(deadline, self._elapsed() + self._limits.total)
-                sent, verdict = self._attempt(request, read, meter, attempt, deadline)
+        for attempt in range(1, self.limits.attempts + 1):
+            if attempt > 1 and not charge.reserve():
+                return sent or Unsent()
+            barred = None if self._pace.wait(self._stop) else Unsent()
+            if barred := barred or self._barred(deadline):
+                charge.settle(0)
+                return self._stopped(sent) if self._stop.is_set() else sent or barred
+            deadline = min(deadline, self.elapsed() + self.limits.total)
+            sent, wait, is_held = self._attempt(request, read, charge, attempt, deadline)
             timeouts += sent.reply.failure == "timeout"
-            if verdict.wait is None or attempt == self._limits.attempts or timeouts > 1:
+            is_last = attempt == self.limits.attempts or timeouts > 1
+            if wait is None or is_last or self.elapsed() + wait > deadline:
                 return sent
-            if self._elapsed() + verdict.wait > deadline:
-                return sent
-            if not verdict.held and self._stop.wait(verdict.wait):
+            if not is_held and self._stop.wait(wait):
                 return self._stopped(sent)
+        return sent or Unsent()
 
     def call(self, request: Request) -> Response | Lost:
-        """One attempt at a request that asks no question; the clock compares its ``Date``."""
-        deadline = self._elapsed() + self._limits.total
-        with self._slots:
-            if not self._pace.wait(self._stop):
-                return Lost("interrupted", "It was stopped before it was sent.", free=True)
-            if barred := self._barred(deadline):
-                return Lost("interrupted", barred.why or "It was not sent.", free=True)
-            began = self._clock.now()
-            came = self._once(request, deadline)
-        if isinstance(came, Response) and (date := rate_limit_headers.date(came.headers)):
-            self._clock.compare(date, began)
-        return came
+        """Send a request that asks no question, once; the clock compares its ``Date``.
 
-    def _barred(self, deadline: float) -> Skipped | None:
-        """Why nothing may be sent any more, if so."""
-        if self._resting or self._elapsed() > deadline:
-            return Skipped()
+        It runs on a daemon thread, which is left to itself when it takes too long.
+        """
+        deadline = self.elapsed() + self.limits.total
+        if not self._pace.wait(self._stop):
+            return Lost("interrupted", "It was stopped before it was sent.", is_free=True)
+        if barred := self._barred(deadline):
+            return Lost("interrupted", barred.reason or "It was not sent.", is_free=True)
+        began = self._clock.now()
+        box: queue.SimpleQueue[Response | Lost] = queue.SimpleQueue()
+
+        def exchange() -> None:
+            box.put(self._exchange(request, deadline))
+
+        threading.Thread(target=exchange, name="request", daemon=True).start()
+        while box.empty():
+            if self._stop.wait(0.05):
+                return Lost("interrupted", "It was stopped on its way.")
+            if self.elapsed() > deadline + 1:
+                return self._late()
+        response = box.get()
+        if isinstance(response, Response) and (date := rate_limit_headers.date(response.headers)):
+            self._clock.compare(date, began)
+        return response
+
+    def _barred(self, deadline: float) -> Unsent | None:
+        """Return why nothing may be sent any more, if so."""
+        if self._is_paused or self.elapsed() > deadline:
+            return Unsent()
         fault = self._clock.fault()
-        return Skipped(fault) if fault else None
+        return Unsent(fault) if fault else None
 
     def _attempt(
         self,
         request: Request,
         read: Callable[[Response], Reply],
-        meter: Meter,
+        charge: Charge,
         attempt: int,
         deadline: float,
-    ) -> tuple[Sent, _Verdict]:
-        began, start = self._clock.now(), self._elapsed()
-        came = self._once(request, deadline)
-        took = round(1000 * (self._elapsed() - start))
-        if isinstance(came, Response):
-            reply, date = read(came), rate_limit_headers.date(came.headers)
-            is_free = came.status >= 400  # noqa: PLR2004 - HTTP's own boundary
+    ) -> tuple[Sent, float | None, bool]:
+        """Send once and charge it; return also the wait to the next attempt, and who waits."""
+        began, start = self._clock.now(), self.elapsed()
+        charge.is_sent = True
+        response = self._exchange(request, deadline)
+        took = round(1000 * (self.elapsed() - start))
+        date = at = None
+        if isinstance(response, Response):
+            reply, date = read(response), rate_limit_headers.date(response.headers)
+            is_free = response.status >= 400  # noqa: PLR2004 - HTTP's own boundary
         else:
-            reply, date = Reply(outcome=Failure(came.kind, came.sentence)), None
-            is_free = came.free
-        why = self._clock.compare(date, began) if date else None
-        if why:
-            reply = msgspec.structs.replace(reply, outcome=Failure("http", why))
-        reply = meter.checked(reply)
-        meter.settle(reply.tokens, free=is_free)
-        verdict = _Verdict() if why else self._verdict(came, reply, attempt)
-        self._resting = self._resting or verdict.rest is not None
-        if verdict.held:
-            self._pace.hold(verdict.wait or 0)
-        at = date if why else None
-        return Sent(reply, took, attempt, verdict.rest, deadline, at), verdict
+            reply = Reply(outcome=Failure(response.kind, response.sentence))
+            is_free = response.is_free
+        misfit = self._clock.compare(date, began) if date else None
+        if misfit:
+            reply, at = replace(reply, outcome=Failure("http", misfit)), date
+        reply = check_cost(self.assistant, charge.amount, reply)
+        cost = 0 if is_free else None
+        if reply.tokens:
+            cost = micros(price_of(self.assistant, reply) or 0)
+        charge.settle(cost)
+        wait, is_held, pause = (None, False, None)
+        if not misfit:
+            wait, is_held, pause = self._verdict(response, reply, attempt)
+        self._is_paused = self._is_paused or pause is not None
+        if is_held:
+            self._pace.hold(wait or 0)
+        return Sent(reply, took, attempt, pause, deadline, at), wait, is_held
 
-    def _stopped(self, sent: Sent | None) -> Sent | Skipped:
-        """The end of a poll that was stopped while it waited."""
+    def _stopped(self, sent: Sent | None) -> Sent | Unsent:
+        """Return the end of a poll that was stopped while it waited."""
         if sent is None:
-            return Skipped()
+            return Unsent()
         failure = Failure("interrupted", "The poll was stopped while it waited to ask again.")
-        reply = msgspec.structs.replace(sent.reply, outcome=failure)
-        return Sent(reply, sent.latency_ms, sent.attempts)
+        return Sent(replace(sent.reply, outcome=failure), sent.latency_ms, sent.attempts)
 
-    def _verdict(self, came: Response | Lost, reply: Reply, attempt: int) -> _Verdict:
-        """Whether asking again may help; rate limits and hints hold the whole line."""
+    def _verdict(
+        self, response: Response | Lost, reply: Reply, attempt: int
+    ) -> tuple[float | None, bool, float | None]:
+        """Return the seconds until another attempt, if one may help, and who waits, or the pause.
+
+        Rate limits and hints hold all the assistant's requests.
+        """
         backoff = self._random.uniform(0, 2**attempt)
-        if isinstance(came, Lost):
-            again = came.kind in ("network", "timeout")
-            return _Verdict(backoff if again else None)
+        if isinstance(response, Lost):
+            return (backoff if response.kind in ("network", "timeout") else None), False, None
         if reply.lasting:
-            return _Verdict(rest=self._limits.rest)
-        said = came.headers.get("x-should-retry")
-        again = said == "true" or (said != "false" and reply.passing)
+            return None, False, self.limits.pause
+        advice = response.headers.get("x-should-retry")
+        again = advice == "true" or (advice != "false" and reply.passing)
         if not (again and reply.failure):
-            return _Verdict()
+            return None, False, None
         limited = reply.failure == "rate_limited"
-        asked = _hint(came, reply, self._clock.now(), limited=limited)
-        if asked is None:
-            return _Verdict(backoff, held=limited)
-        if asked > self._limits.longest_wait:
-            return _Verdict(rest=asked)
-        return _Verdict(asked + self._random.uniform(0, 1), held=True)
+        hint = _hint(response, reply, self._clock.now(), limited=limited)
+        if hint is None:
+            return backoff, limited, None
+        if hint > self.limits.longest_wait:
+            return None, False, hint
+        return hint + self._random.uniform(0, 1), True, None
 
-    def _once(self, request: Request, deadline: float) -> Response | Lost:
-        """One attempt, on a thread and a connection of its own, cut when it takes too long.
+    def _exchange(self, request: Request, deadline: float) -> Response | Lost:
+        """Send once, on a connection of its own.
 
         On a shared one, whatever a provider sends late or twice would be taken for the answer to
         the next question.
         """
-        connection = Connection(self._proxy)
-        future: Future[Response | Lost] = Future()
-
-        def deliver() -> None:
+        with requests.Session() as session:
+            session.trust_env = False
+            session.proxies.update(
+                {"http": self._proxy, "https": self._proxy} if self._proxy else {}
+            )
             try:
-                future.set_result(self._post(connection, request, deadline))
-            except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
-                future.set_exception(error)
-            finally:
-                connection.close()
+                return self._response(session, request, deadline)
+            except requests.Timeout as error:
+                is_free = isinstance(error, requests.ConnectTimeout)
+                return Lost("timeout", "The provider did not answer in time.", is_free)
+            except requests.exceptions.ContentDecodingError:
+                sentence = "The provider's answer is not what its Content-Encoding says it is."
+                return Lost("http", sentence)
+            except (requests.RequestException, HTTPError, OSError, ValueError) as error:
+                cause = _innermost(error)
+                sentence = f"The provider could not be reached ({type(cause).__name__})."
+                return Lost("network", sentence, isinstance(cause, UNSENT))
 
-        threading.Thread(target=deliver, name="request", daemon=True).start()
-        while True:
-            try:
-                return future.result(_LOOK)
-            except NotYet:
-                if self._stop.is_set():
-                    connection.cut()
-                    return Lost("interrupted", "The poll was stopped while it was on its way.")
-                if self._elapsed() > deadline + _LOOK:
-                    connection.cut()
-                    return self._late()
-
-    def _post(self, connection: Connection, request: Request, deadline: float) -> Response | Lost:
-        connection.sent = False
-        try:
-            return self._exchange(connection.session, request, deadline)
-        except requests.Timeout:
-            sentence = "The provider did not answer in time."
-            return Lost("timeout", sentence, free=not connection.sent)
-        except requests.exceptions.ContentDecodingError:
-            sentence = "The provider's answer is not what its Content-Encoding says it is."
-            return Lost("http", sentence, free=False)
-        except (requests.RequestException, HTTPError, OSError, ValueError) as error:
-            sentence = f"The provider could not be reached ({_innermost(error)})."
-            return Lost("network", sentence, free=not connection.sent)
-
-    def _exchange(
+    def _response(
         self, session: requests.Session, request: Request, deadline: float
     ) -> Response | Lost:
         content: dict[str, Any] = {}
@@ -292,16 +307,16 @@ class Sender:
             request.url,
             **content,
             headers=dict(request.headers),
-            timeout=(self._limits.connect, self._limits.read),
+            timeout=(self.limits.connect, self.limits.read),
             allow_redirects=False,
             stream=True,
         ) as response:
             body = bytearray()
             for chunk in response.iter_content(1 << 16):
                 body += chunk
-                if len(body) > self._limits.size:
-                    return Lost("http", f"The reply is larger than {self._limits.size:,} bytes.")
-                if self._elapsed() > deadline:
+                if len(body) > self.limits.size:
+                    return Lost("http", f"The reply is larger than {self.limits.size:,} bytes.")
+                if self.elapsed() > deadline:
                     return self._late()
             headers = {
                 name.lower(): secrets.without(self.secret, value)
@@ -311,48 +326,29 @@ class Sender:
             return Response(response.status_code, headers, clean)
 
     def _late(self) -> Lost:
-        return Lost("timeout", f"The poll took over {self._limits.total:g} seconds.")
+        return Lost("timeout", f"The poll took over {self.limits.total:g} seconds.")
 
 
-_LOOK = 0.1  # seconds between looks at the stop event while a request is on its way
-
-
-class Lost(Struct, frozen=True):
-    """An attempt that brought no response: why, and whether it surely cost nothing."""
-
-    kind: FailureKind
-    sentence: str
-    free: bool = False
-
-
-class _Verdict(Struct, frozen=True):
-    """What follows from an attempt; nothing, when asking again is of no use.
-
-    ``wait`` is the seconds until the next one, ``held`` whether nobody else may send until then,
-    ``rest`` the seconds for which the assistant should not be asked at all.
-    """
-
-    wait: float | None = None
-    held: bool = False
-    rest: float | None = None
+UNSENT = (NewConnectionError, ConnectTimeoutError, ssl.SSLCertVerificationError)
+"""Causes that come before anything is sent, TLS and proxy included."""
 
 
 def _hint(response: Response, reply: Reply, now: datetime, *, limited: bool) -> float | None:
-    """The wait a provider asks for; used-up limits count where they were the reason."""
-    asked = rate_limit_headers.retry_after(response.headers, now)
-    if asked is None and reply.wait is not None:
-        asked = rate_limit_headers.believed(reply.wait)
-    if asked is None and limited:
-        asked = rate_limit_headers.limit_reset(response.headers, now)
-    return asked
+    """Return the wait a provider asks for; used-up limits count where they were the reason."""
+    hint = rate_limit_headers.retry_after(response.headers, now)
+    if hint is None and reply.wait is not None:
+        hint = rate_limit_headers.believed(reply.wait)
+    if hint is None and limited:
+        hint = rate_limit_headers.limit_reset(response.headers, now)
+    return hint
 
 
-def _innermost(error: BaseException) -> str:
-    """The kind of a network error's innermost cause, without the address in its text."""
+def _innermost(error: BaseException) -> BaseException:
+    """Return the innermost cause of a network error, whose text may hold the address."""
     for _ in range(10):
         inner = (getattr(error, "reason", None), *error.args)
         nested = next((one for one in inner if isinstance(one, Exception)), None)
         if nested is None:
             break
         error = nested
-    return type(error).__name__
+    return error

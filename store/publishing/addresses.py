@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from store.snapshot import Snapshot
 
-LEFT_OUT = ("/best/<slug>/changes",)
-"""Rules not worth a file for each category: asked seldom, and mostly with arguments."""
+LEFT_OUT = ("/best/<slug>/changes", "/api/v1/")
+"""Rules without a file: asked seldom and mostly with arguments; a folder bears the name."""
 OF_CATEGORIES, OF_PRODUCTS = ("best",), ("product",)
 """What stands before the slug of a category, or of a product, in the rules of the application."""
 

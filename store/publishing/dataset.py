@@ -6,32 +6,30 @@ A poll that is withheld is in no part of the next one, and nothing older is kept
 from __future__ import annotations
 
 import hashlib
-import shutil
-from typing import TYPE_CHECKING, Protocol
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from store.chains import HEADS, LEDGER, Head
 from store.disk import read_regular
-from store.ledger import HEADS, LEDGER, Head, parse
+from store.ledger import Proof, parse
 from store.line_codec import POLL_DECODER
-from store.proof import Proof
 from store.publishing import catalogue, evidence, formats, manifest, metadata, tables
 from store.publishing.digests import SUMS, digest, is_whole, sums
 from store.publishing.manifest import File, Manifest, Redaction
 from store.publishing.tables import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from store.counting import LineIndex
     from store.publishing.directories import Directory
-    from store.publishing.tables import Row, Table
+    from store.publishing.tables import Row
     from store.records import Poll
     from store.snapshot import Snapshot
-
-    Streams = dict[Table, "Columns | None"]
 
 
 class DatasetError(Exception):
@@ -78,136 +76,110 @@ def write(home: Directory, source: Source) -> Written:
     basis = source.basis()
     proof = Proof(source.directory)
     with proof.locked(shared=True):  # no day is closed between the two
-        files, snapshot = proof.files(), source.read()
+        files, snapshot = proof.read(), source.read()
     parse(files[LEDGER], files[HEADS])
-    heads = [head for head in snapshot.ledger.heads if isinstance(head, Head)]
+    heads = snapshot.ledger.heads
     head = heads[-1] if heads else None
     basis = basis if basis == source.basis() else ""  # data changed while they were read
     if before and basis and basis == home.basis and is_whole(home.current):
         return Written(before, is_new=False, head=head, basis=basis)
     with home.draft() as folder:
-        written = Draft(folder, source, snapshot).fill(files)
+        written = Draft(folder, source, snapshot, formats.tools(parquet=True)).fill(files)
         home.publish(basis)
     return Written(written, is_new=True, head=head, basis=basis)
 
 
-class Columns(Protocol):
-    """A table in Parquet on its way to its file; ``rows`` are those written so far."""
-
-    rows: int
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Add rows."""
-
-    def close(self) -> None:
-        """Write the end."""
-
-
-class _Copy:
-    """A table in Parquet that cannot be written here, and is taken from elsewhere as it is."""
-
-    def __init__(self, original: Path, path: Path) -> None:
-        self.rows = 0
-        shutil.copyfile(original, path)
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Count rows."""
-        self.rows += len(list(rows))
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 class Draft:
-    """A dataset on its way, in a folder of its own.
-
-    It has Parquet if that can be written here, unless ``like`` says otherwise: the folder of a
-    dataset whose Parquet, if it has any, is taken as it is where another pyarrow wrote it.
-    """
+    """A dataset on its way, in a folder of its own, as these ``tools`` write it."""
 
     def __init__(
-        self, folder: Path, source: Source, snapshot: Snapshot, like: Path | None = None
+        self, folder: Path, source: Source, snapshot: Snapshot, tools: dict[str, str]
     ) -> None:
         self._folder = folder
         self._source = source
         self._snapshot = snapshot
-        self._like = like
-        self._tools = formats.tools(parquet=True)
+        self._tools = tools
         self._files: dict[str, File] = {}
-        if like:
-            self._tools = manifest.decode(read_regular(like / manifest.MANIFEST)).tools
+        self._rows: Counter[str] = Counter()
+        self._tables: list[str] = []
+        self._writers: dict[str, formats.Csv | formats.Parquet] = {}
 
-    def fill(self, proof: dict[str, bytes]) -> Manifest:
-        """Write every file; return what they are."""
+    def fill(
+        self, proof: Mapping[str, bytes], parquet: Callable[[str], bytes] | None = None
+    ) -> Manifest:
+        """Write every file; return what they are.
+
+        What ``parquet`` returns by name is taken as it is where this pyarrow is not the tool.
+        """
         (self._folder / manifest.EVIDENCE).parent.mkdir()
-        streams = {table: self._columns(table) for table in (*tables.OF_LINES, tables.BY_DAY)}
+        self._begin_tables(parquet)
         for slug, index in sorted(self._snapshot.line_indexes.items()):
-            polls = list(self._fill_category(index, streams))
+            polls = list(self._fill_category(index))
             if slug in self._snapshot.leaderboards:
-                self._add(
-                    streams, tables.BY_DAY, tables.rankings_by_day(self._snapshot, slug, polls)
-                )
+                self._add(tables.BY_DAY, tables.rankings_by_day(self._snapshot, slug, polls))
         for table, rows_of in tables.WHOLE.items():
-            rows = list(rows_of(self._snapshot))
-            self._put(table.csv, formats.csv_of(table, rows), len(rows))
-            streams[table] = self._columns(table)
-            self._add(streams, table, rows)
-        for table, columns in streams.items():
-            if columns:
-                columns.close()
-                self._note(table.parquet, columns.rows)
-        self._put(
-            catalogue.NAME, catalogue.published(self._snapshot.catalogue, self._source.base_url)
-        )
+            self._add(table, rows_of(self._snapshot))
+        for writer in self._writers.values():
+            writer.close()
+        for name in self._tables:
+            self._put(name, None, self._rows[name.partition(".")[0]])
+        catalogue_lines = catalogue.published(self._snapshot.catalogue, self._source.base_url)
+        self._put(catalogue.NAME, catalogue_lines)
         for name, data in proof.items():
             self._put(name, data, data.count(b"\n"))
         return self._described()
 
-    def _fill_category(self, index: LineIndex, streams: Streams) -> Iterator[tuple[int, Poll]]:
+    def _begin_tables(self, parquet: Callable[[str], bytes] | None) -> None:
+        """Begin to write every table, or take it as it is where it cannot be written here."""
+        wanted = tables.ALL if "pyarrow" in self._tools else ()
+        self._tables = [
+            *(f"{name}.csv" for name in tables.WHOLE),
+            *(f"{n}.parquet" for n in wanted),
+        ]
+        for name in self._tables:
+            path, table = self._folder / name, tables.ALL[name.partition(".")[0]]
+            if name.endswith(".csv"):
+                self._writers[name] = formats.Csv(table, path)
+            elif self._tools == formats.tools(parquet=True):
+                self._writers[name] = formats.Parquet(table, path)
+            elif parquet:
+                path.write_bytes(parquet(name))
+
+    def _fill_category(self, index: LineIndex) -> Iterator[tuple[int, Poll]]:
         """Write the lines of a category's files; yield the place and the record of each poll."""
         for number, file in enumerate(index.files):
             lines = self._lines(index, file)
             if not lines:
                 continue
-            packed = formats.packed(b"\n".join([*lines.values(), b""]))
+            packed = formats.packed(b"\n".join([*lines, b""]))
             self._put(manifest.EVIDENCE.format(file), packed, len(lines))
-            starts = zip(index.file, index.start, strict=True)
-            places = {start: i for i, (own, start) in enumerate(starts) if own == number}
+            pairs = zip(index.file, index.line, strict=True)
+            places = {line: place for place, (own, line) in enumerate(pairs) if own == number}
             day_of = tables.closings(self._snapshot.ledger, file)
-            for at, (start, text) in enumerate(lines.items(), start=1):
-                if start in places:
-                    line = Line(POLL_DECODER.decode(text), file, at, day_of(start))
-                    for table, rows_of in tables.OF_LINES.items():
-                        self._add(streams, table, rows_of(line))
-                    yield places[start], line.poll
+            for at, text in enumerate(lines, start=1):
+                if at in places:
+                    line = Line(POLL_DECODER.decode(text), file, at, day_of(at))
+                    for name, rows_of in tables.OF_LINES.items():
+                        self._add(name, rows_of(line))
+                    yield places[at], line.poll
 
-    def _lines(self, index: LineIndex, file: str) -> dict[int, bytes]:
-        """Return the lines of a history file as they are published, by the bytes before each."""
+    def _lines(self, index: LineIndex, file: str) -> list[bytes]:
+        """Return the lines of a history file as they are published."""
         entries = (entry.lines for entry in index.open if entry.file == file)
         count = max((self._snapshot.ledger.last(file).lines, *entries))
         if not count:
-            return {}
+            return []
         data = read_regular(self._source.directory / "history" / f"{file}.jsonl")
-        lines: dict[int, bytes] = {}
-        start, withheld = 0, self._snapshot.catalogue.withheld
-        for line in data.split(b"\n", count)[:count]:
-            lines[start] = evidence.published(line, withheld)
-            start += len(line) + 1
-        return lines
+        withheld = self._snapshot.catalogue.withheld
+        return [evidence.published(line, withheld) for line in data.split(b"\n", count)[:count]]
 
-    def _columns(self, table: Table) -> Columns | None:
-        """Return what writes a table in Parquet, if that is wanted."""
-        path = self._folder / table.parquet
-        if "pyarrow" not in self._tools:
-            return None
-        if self._tools == formats.tools(parquet=True):
-            return formats.Parquet(table, path)
-        assert self._like  # noqa: S101 - only its tools can be other ones
-        return _Copy(self._like / table.parquet, path)
-
-    def _add(self, streams: Streams, table: Table, rows: Iterable[Row]) -> None:
-        if columns := streams[table]:
-            columns.add(rows)
+    def _add(self, table: str, rows: Iterable[Row]) -> None:
+        names = (f"{table}.csv", f"{table}.parquet")
+        writers = [self._writers[name] for name in names if name in self._writers]
+        for row in rows:
+            self._rows[table] += 1
+            for writer in writers:
+                writer.add(row)
 
     def _described(self) -> Manifest:
         """Write what describes the other files, the manifest, and the digests of all."""
@@ -242,13 +214,10 @@ class Draft:
             withheld=tuple(sorted(redactions)),
         )
 
-    def _put(self, name: str, body: bytes, rows: int | None = None) -> None:
-        """Write one file."""
-        (self._folder / name).write_bytes(body)
-        self._files[name] = File(len(body), digest(body), rows)
-
-    def _note(self, name: str, rows: int) -> None:
-        """Note a file that was written piece by piece."""
+    def _put(self, name: str, body: bytes | None, rows: int | None = None) -> None:
+        """Write one file, or, without a ``body``, note one that is there."""
+        if body is not None:
+            (self._folder / name).write_bytes(body)
         with (self._folder / name).open("rb") as file:
-            body = hashlib.file_digest(file, "sha256")
-            self._files[name] = File(file.tell(), body.hexdigest(), rows)
+            digest_ = hashlib.file_digest(file, "sha256")
+            self._files[name] = File(file.tell(), digest_.hexdigest(), rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import zlib
 from datetime import date, datetime
 from importlib.metadata import version
@@ -38,16 +37,23 @@ def tools(*, parquet: bool) -> dict[str, str]:
     return {**arrow, "zlib": zlib.ZLIB_RUNTIME_VERSION}
 
 
-def csv_of(table: Table, rows: Iterable[Row]) -> bytes:
-    """Return a table as CSV, UTF-8 with LF; an empty field is no value or an empty text."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.names)
-    flags = [column.type == "boolean" for column in table.columns]
-    for row in rows:
-        pairs = zip(row, flags, strict=True)
-        writer.writerow([_WORDS.get(value) if is_flag else value for value, is_flag in pairs])
-    return text.getvalue().encode()
+class Csv:
+    """A table as CSV, UTF-8 with LF; an empty field is no value or an empty text."""
+
+    def __init__(self, table: Table, path: Path) -> None:
+        self._file = path.open("w", encoding="utf-8", newline="")
+        self._flags = [column.type == "boolean" for column in table.columns.values()]
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(table.columns)
+
+    def add(self, row: Row) -> None:
+        """Add a row."""
+        pairs = zip(row, self._flags, strict=True)
+        self._writer.writerow([_WORDS.get(value) if flag else value for value, flag in pairs])
+
+    def close(self) -> None:
+        """End the file."""
+        self._file.close()
 
 
 class Parquet:
@@ -58,20 +64,19 @@ class Parquet:
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         pa.set_memory_pool(pa.system_memory_pool())  # the others keep 40 MB of a month for later
-        self.table = table
-        self.rows = 0
         self._arrow = pa
-        self._schema = pa.schema([(each.name, _arrow_type(pa, each)) for each in table.columns])
+        self._schema = pa.schema(
+            [(name, _arrow_type(pa, name, column)) for name, column in table.columns.items()]
+        )
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
         self._waiting: list[Row] = []
         self._group: list[Any] = []
 
-    def add(self, rows: Iterable[Row]) -> None:
-        """Add rows."""
-        for row in rows:
-            self._waiting.append(row)
-            if len(self._waiting) == _BATCH:
-                self._batch()
+    def add(self, row: Row) -> None:
+        """Add a row."""
+        self._waiting.append(row)
+        if len(self._waiting) == _BATCH:
+            self._batch()
 
     def close(self) -> None:
         """Write what is left, and the end of the file."""
@@ -83,7 +88,6 @@ class Parquet:
         """Turn the rows that wait into columns."""
         if not self._waiting:
             return
-        self.rows += len(self._waiting)
         pa, arrays = self._arrow, []
         columns = zip(*self._waiting, strict=True)
         for type_, values in zip(self._schema.types, columns, strict=True):
@@ -126,13 +130,13 @@ def unpacked(data: bytes, most: int) -> bytes:
     return found
 
 
-def _arrow_type(pa: Any, column: Column) -> Any:
+def _arrow_type(pa: Any, name: str, column: Column) -> Any:
     text, small = pa.string(), pa.int8()
     texts = pa.list_(text)
     named = [("product", text), ("domain", text), ("reason", text)]
     return {
         "string": text,
-        "integer": small if column.name in ("rank", "points") else pa.int64(),
+        "integer": small if name in ("rank", "points") else pa.int64(),
         "number": pa.float64(),
         "boolean": pa.bool_(),
         "date": pa.date32(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.ledger import HEADS, LEDGER, Present
+from store.chains import HEADS, LEDGER, Present
 from store.publishing.directories import CURRENT
 from store.records import Problem
 

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from store.publishing.tables import ALL, Table
+from store.publishing.tables import ALL
 from store.urls import LICENCES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from store.publishing.manifest import File, Manifest
 
 CARD, PACKAGE = "README.md", "datapackage.json"
@@ -32,12 +30,6 @@ MEDIA_TYPES = {
     ".md": "text/markdown",
 }
 """By extension, as files are served and described."""
-PURPOSES = {
-    "ledger.jsonl": "how far each history file reached when a day was closed, and its chain",
-    "heads.jsonl": "the head of each closed day",
-    "catalogue.jsonl": "the data files that rankings follow from",
-}
-"""What files are that are not tables."""
 _INVENTED = "This is a sample: products, names and answers are invented. "
 _ABOUT = (
     "What AI assistants answer when they are asked for the best of something: every poll, failed "
@@ -45,7 +37,6 @@ _ABOUT = (
     "recommend, not what is true."
 )
 _PROFILE = "https://datapackage.org/profiles/2.0/{}.json"
-_TABLES = {table.name: table for table in ALL}
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parents[2] / "templates"),
     autoescape=False,  # noqa: S701 - Markdown for whoever downloads it, not a page
@@ -78,11 +69,6 @@ def cite_as(manifest: Manifest) -> str:
     return f"{manifest.title}: what AI assistants recommend, version {manifest.version}{where}"
 
 
-def table_of(name: str) -> Table | None:
-    """Return the table that a file holds, if it is one."""
-    return _TABLES.get(name.partition("/")[0].partition(".")[0])
-
-
 def structured(manifest: Manifest, address: str) -> dict[str, Any]:
     """Return the dataset in the words of schema.org; its files are below ``address``."""
     return {
@@ -99,13 +85,10 @@ def structured(manifest: Manifest, address: str) -> dict[str, Any]:
         "distribution": [
             {
                 "@type": "DataDownload",
-                "name": name,
                 "contentUrl": address + name,
-                "contentSize": f"{file.bytes} B",
                 "encodingFormat": media_type(name),
-                "sha256": file.sha256,
             }
-            for name, file in sorted(manifest.files.items())
+            for name in sorted(manifest.files)
             if not name.startswith("evidence/")
         ],
     }
@@ -116,26 +99,13 @@ def _about(manifest: Manifest) -> str:
 
 
 def _card(manifest: Manifest) -> str:
-    evidence = manifest.evidence.values()
     return _TEMPLATES.get_template("dataset.md").render(
         dataset=manifest,
-        evidence_files=len(evidence),
-        evidence_bytes=sum(file.bytes for file in evidence),
         about=_about(manifest),
-        files=list(_files(manifest)),
-        tables=_TABLES.values(),
+        tables=ALL,
         licence_url=LICENCES.get(manifest.licence),
         cite=cite_as(manifest),
     )
-
-
-def _files(manifest: Manifest) -> Iterator[tuple[str, str, File]]:
-    """Yield the name of each file, what it is, and its figures."""
-    for name, file in sorted(manifest.files.items()):
-        if table := table_of(name):
-            yield name, f"the table {table.name}", file
-        elif name in PURPOSES:
-            yield name, PURPOSES[name], file
 
 
 def _package(manifest: Manifest) -> dict[str, Any]:
@@ -153,19 +123,20 @@ def _package(manifest: Manifest) -> dict[str, Any]:
             | ({"path": licence} if licence else {})
         ],
         "resources": [
-            _resource(name, file, table)
+            _resource(name, file)
             for name, file in sorted(manifest.files.items())
-            if name.endswith(".csv") and (table := table_of(name))
+            if name.endswith(".csv")
         ],
     }
 
 
-def _resource(name: str, file: File, table: Table) -> dict[str, Any]:
+def _resource(name: str, file: File) -> dict[str, Any]:
+    table = name.removesuffix(".csv")
     return {
         "$schema": _PROFILE.format("dataresource"),
-        "name": table.name,
+        "name": table,
         "path": name,
-        "description": f"A row is {table.about}.",
+        "description": f"A row is {ALL[table].about}.",
         "hash": f"sha256:{file.sha256}",
         "mediatype": media_type(name),
         "type": "table",
@@ -174,8 +145,8 @@ def _resource(name: str, file: File, table: Table) -> dict[str, Any]:
         "schema": {
             "$schema": _PROFILE.format("tableschema"),
             "fields": [
-                {"name": column.name, "type": column.type, "description": column.about}
-                for column in table.columns
+                {"name": name, "type": column.type, "description": column.about}
+                for name, column in ALL[table].columns.items()
             ],
             "missingValues": [""],
         },

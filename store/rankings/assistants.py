@@ -79,6 +79,8 @@ def _tally(polls: Sequence[Poll]) -> Tally:
     failures: dict[FailureKind, int] = {}
     times: defaultdict[str | None, list[str]] = defaultdict(list)
     for poll in polls:
+        if poll.failure == "withheld":
+            continue  # it counts nowhere
         if poll.failure:
             failures[poll.failure] = failures.get(poll.failure, 0) + 1
         else:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from store.rankings.intervals import student, wilson
-from store.rankings.merging import PLACES
+from store.rankings.merging import PLACES, merit
 from store.rankings.windows import MAX_ANSWERS
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ LEAST_ANSWERS = 3
 
 
 _MERIT = [
-    (PLACES - at) << 48 | 1 << 40 | (1 << 32 >> 8 * at if at < PLACES - 1 else 0)
-    for at in range(PLACES)
+    sum(-part << 48 - 8 * place for place, part in enumerate(merit([rank])[:6]))
+    for rank in range(1, PLACES + 1)
 ]
-"""What each rank adds to a product's 64 bits in :func:`winners`."""
+"""What each rank adds to a product's 64 bits in :func:`winners`: all that decides of its merit."""
 
 
 class Certainty(Struct, frozen=True):

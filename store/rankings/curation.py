@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from store.rankings import names as naming
-from store.rankings import products, sentences
+from store.rankings import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from store.rankings.aggregates import CategoryAggregate
-    from store.rankings.names import Names, ProductId, Spelling
+    from store.rankings.names import Names, ProductId
     from store.rankings.products import ProductProfile
 
-_OWN = "a product of its own"
 _SHOWN = 3
 """Names of a list that a message spells out; the rest is a number."""
 
@@ -44,58 +43,6 @@ class NameResolution(Struct, frozen=True, order=True):
     product: ProductId
     rule: str
     places: tuple[str, ...]
-
-
-class Move(Struct, frozen=True):
-    """A spelling that stands for a product at another address than before in these categories.
-
-    ``None`` is the address of a product that no poll has ranked.
-    """
-
-    spelling: str
-    before: str | None
-    after: str | None
-    places: tuple[str, ...]
-
-    def told(self) -> str:
-        """The move in a sentence without its full stop."""
-        was = f", no longer {self.before}" if self.before else ""
-        return f'"{self.spelling}" is {self.after or _OWN} now{was}, in {listed(self.places)}'
-
-
-Addressed = dict[str, "dict[Spelling, tuple[ProductId, str | None]]"]
-"""By category, the product that each spelling stands for, and its address."""
-
-
-def addressed(
-    resolved: Mapping[str, Mapping[Spelling, ProductId]],
-    named: Mapping[ProductId, ProductProfile],
-    files: Container[str],
-) -> Addressed:
-    """What spellings stand for by category, with the addresses of these products and files."""
-    slugs = {id_: product.slug for id_, product in named.items()}
-    return {
-        category: {
-            spelling: (id_, id_ if id_ in files else slugs.get(id_))
-            for spelling, id_ in held.items()
-        }
-        for category, held in resolved.items()
-    }
-
-
-def moves(before: Addressed, after: Addressed) -> list[Move]:
-    """The spellings that stand for another product than before, where they are still named.
-
-    Getting a file at the same address, or being ranked for the first time, is no move.
-    """
-    found: defaultdict[tuple[str, str | None, str | None], set[str]] = defaultdict(set)
-    for category in before.keys() & after.keys():
-        for spelling, old in before[category].items():
-            new = after[category].get(spelling, old)
-            if old[0] != new[0] if None in (old[1], new[1]) else old[1] != new[1]:
-                found[spelling[0], old[1], new[1]].add(category)
-    moved = (Move(*move, tuple(sorted(places))) for move, places in found.items())
-    return sorted(moved, key=lambda move: (move.spelling, move.told()))
 
 
 def uses(aggregates: Iterable[CategoryAggregate]) -> Iterator[Use]:
@@ -158,23 +105,6 @@ def detached(
             product = others.get(address)
             if product and product.slug not in file.not_same_as:
                 yield slug, product
-
-
-def overridden(
-    named: Mapping[ProductId, ProductProfile], aggregates: Iterable[CategoryAggregate], names: Names
-) -> Iterator[tuple[ProductId, str, ProductId]]:
-    """Product files, each with a former slug of theirs and the other file that owns it by rule.
-
-    The owner is the product of the earliest spelling in history that had this address.
-    """
-    claimed = products.former(named[id_] for id_ in named.keys() & names.products.keys())
-    if not claimed:
-        return
-    owners = products.redirects(aggregates, {id_: product.slug for id_, product in named.items()})
-    for address, slug in sorted(claimed.items()):
-        owner = owners.get(address, slug)
-        if owner != slug and owner in names.products:
-            yield slug, address, owner
 
 
 def listed(items: Sequence[str], shown: int = _SHOWN) -> str:

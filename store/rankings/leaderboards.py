@@ -70,8 +70,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
     @property
     def firsts(self) -> list[ProductId]:
         """The #1, and whatever is truly tied with it."""
-        ranks = sorted(self.entries[0].model_ranks.values())
-        return [e.product for e in self.entries if sorted(e.model_ranks.values()) == ranks]
+        merit = self.entries[0].merit
+        return [entry.product for entry in self.entries if entry.merit == merit]
 
     @cached_property
     def certainty(self) -> Certainty:

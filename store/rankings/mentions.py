@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from store.rankings.merging import ResolvedAnswer
     from store.rankings.names import ProductId
@@ -41,6 +40,10 @@ class CellPoll(Struct, frozen=True, gc=False):
     products: tuple[ProductId, ...]
 
 
+Cells = tuple[tuple[CellPoll, ...], ...]
+"""The recent polls of each cell of a category."""
+
+
 class Trend(Struct, frozen=True):
     """A product's mentions in each window, counted in cells; ``delta`` is in percentage points.
 
@@ -54,7 +57,7 @@ class Trend(Struct, frozen=True):
     direction: Direction
 
 
-def recent(answers: Sequence[ResolvedAnswer]) -> tuple[tuple[CellPoll, ...], ...]:
+def recent(answers: Sequence[ResolvedAnswer]) -> Cells:
     """By cell, the polls of its last two windows, newest first: all that a trend may need."""
     cells: dict[tuple[str, str], list[CellPoll]] = {}
     oldest: dict[tuple[str, str], str] = {}
@@ -71,13 +74,33 @@ def recent(answers: Sequence[ResolvedAnswer]) -> tuple[tuple[CellPoll, ...], ...
 class Trends:
     """The trend of every product, from all cells' recent polls and the newest poll's day."""
 
-    def __init__(self, cells: Iterable[tuple[CellPoll, ...]], today: dt.date) -> None:
-        start = today - WINDOW + _DAY
-        pairs = [found for cell in cells if (found := _compared(cell, start, today))]
-        self._window_start = start
-        self._now = Counter(chain.from_iterable([now for now, _ in pairs]))
-        self._before = Counter(chain.from_iterable([before for _, before in pairs]))
-        self._both = Counter(chain.from_iterable([now & before for now, before in pairs]))
+    def __init__(
+        self, cells: Mapping[str, Cells], today: dt.date, before: Trends | None = None
+    ) -> None:
+        """Count the cells of each category; of ``before``, of the same day, those that differ."""
+        self._today, self._cells = today, cells
+        self._window_start = today - WINDOW + _DAY
+        self._now, self._before, self._both = Counter[str](), Counter[str](), Counter[str]()
+        known: Mapping[str, Cells] = {}
+        if before and before._today == today:  # noqa: SLF001 - of the same class
+            known = before._cells  # noqa: SLF001
+            self._now, self._before, self._both = map(Counter, before._counts)  # noqa: SLF001
+        for slug in known.keys() | cells.keys():
+            if known.get(slug) is not cells.get(slug):
+                self._count(known.get(slug, ()), -1)
+                self._count(cells.get(slug, ()), 1)
+
+    @property
+    def _counts(self) -> tuple[Counter[ProductId], ...]:
+        return self._now, self._before, self._both
+
+    def _count(self, cells: Cells, by: int) -> None:
+        for cell in cells:
+            if pair := _compared(cell, self._window_start, self._today):
+                now, before = pair
+                for counter, found in zip(self._counts, (now, before, now & before), strict=True):
+                    for product in found:
+                        counter[product] += by
 
     def of(self, product: ProductId, first_mention: dt.date) -> Trend:
         """The trend of one product; it is ``new`` if ``first_mention`` is in the current window."""

@@ -82,6 +82,11 @@ class Entry(Struct, frozen=True, gc=False):
     tied: bool
     reason: str | None
 
+    @property
+    def merit(self) -> tuple[int, ...]:
+        """What orders entries, see :func:`merit`; entries of equal merit are truly tied."""
+        return merit(self.model_ranks.values())
+
 
 def days_before(time: str, days: int) -> str:
     """The time ``days`` days before another, as history writes it; such times compare as text."""
@@ -122,7 +127,7 @@ def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> t
     for answer in counted:
         for product, pick in answer.picks.items():
             picks.setdefault(product, {})[answer.model] = pick
-    merits = {product: _merit([p.rank for p in named.values()]) for product, named in picks.items()}
+    merits = {product: merit([p.rank for p in named.values()]) for product, named in picks.items()}
     order = sorted(picks, key=lambda product: (*merits[product], slugs[product]))
     shared = [merits[product] for product in order]
     entries = [
@@ -140,10 +145,15 @@ def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> t
     return tuple(entries)
 
 
-def _merit(ranks: Sequence[int]) -> tuple[int, ...]:
-    """What orders two products, smallest first: score, appearances, then #1s, #2s … #5s."""
-    score = (PLACES + 1) * len(ranks) - sum(ranks)
-    return (-score, -len(ranks), *[-ranks.count(place) for place in range(1, PLACES + 1)])
+def merit(ranks: Iterable[int]) -> tuple[int, ...]:
+    """Return what orders products by the ranks they have, smallest first.
+
+    Score, appearances, then #1s, #2s … #5s, each negative. That of several answers is the sum of
+    theirs, part by part.
+    """
+    listed = list(ranks)
+    score = (PLACES + 1) * len(listed) - sum(listed)
+    return (-score, -len(listed), *[-listed.count(place) for place in range(1, PLACES + 1)])
 
 
 def _argument(picks: Sequence[Pick]) -> str | None:

@@ -18,22 +18,35 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from store.records import Category, FailureKind, Poll
+    from store.records import Category, Poll, ServedFailure
 
 OUTAGE_FAILURES = 10
 """Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
 
 
+PUBLIC_REASONS: Mapping[ServedFailure | None, str] = {
+    None: "an answer cost far more than was foreseen",
+    "auth": "its key is refused",
+    "quota": "its provider says that the money is spent",
+    "rate_limited": "its provider asked to wait",
+    "network": "its provider cannot be reached",
+    "timeout": "its provider does not answer",
+}
+"""Why an assistant is paused, in our own words, by the kind of failure."""
+
+
 class Cooldown(Struct, frozen=True, gc=False):
     """What a poll says of its assistant: to be left alone from its time on, until when, and why.
 
-    ``stated`` if the provider itself set the time. Times are RFC 3339.
+    ``kind`` is the failure's, if it was one; ``stated`` if the provider itself set the time. Times
+    are RFC 3339.
     """
 
     since: str
     until: str
     why: str
     stated: bool
+    kind: ServedFailure | None = None
 
 
 class PollState(Struct, frozen=True, gc=False):
@@ -47,7 +60,7 @@ class PollState(Struct, frozen=True, gc=False):
     """
 
     polled_at: str
-    failure: FailureKind | None
+    failure: ServedFailure | None
     cooldown: Cooldown | None
     failed_at: tuple[str, ...]
     answers: tuple[str, ...]
@@ -63,11 +76,17 @@ class PollState(Struct, frozen=True, gc=False):
 
 
 class Pause(Struct, frozen=True):
-    """Until when an assistant is left alone, and why, in words that anybody may read."""
+    """Until when an assistant is left alone, and why: in a provider's words, or by the ``kind``."""
 
     until: datetime
     why: str
     stated: bool = False
+    kind: ServedFailure | None = None
+
+    @property
+    def public(self) -> Pause:
+        """The same in our own words, for anybody to read."""
+        return Pause(self.until, PUBLIC_REASONS.get(self.kind, "its provider refuses"), self.stated)
 
     def __str__(self) -> str:
         """The end of a sentence on who is paused."""
@@ -160,7 +179,8 @@ def recorded_pause(states: Sequence[PollState], now: datetime) -> Pause | None:
     longest = max(lasting, key=attrgetter("until"), default=None)
     if longest is None or longest.until <= rfc3339(now):
         return None
-    return Pause(datetime.fromisoformat(longest.until), longest.why, longest.stated)
+    until = datetime.fromisoformat(longest.until)
+    return Pause(until, longest.why, longest.stated, longest.kind)
 
 
 def pause_reason(poll: Poll) -> str:
@@ -210,7 +230,8 @@ def _cooldown(poll: Poll) -> Cooldown | None:
     if poll.cooldown_until is UNSET:
         return None
     stated = poll.failure == "rate_limited"
-    return Cooldown(poll.polled_at, poll.cooldown_until, pause_reason(poll), stated)
+    why = pause_reason(poll)
+    return Cooldown(poll.polled_at, poll.cooldown_until, why, stated, poll.failure)
 
 
 def _sent_at(poll: Poll) -> datetime | None:

@@ -101,7 +101,7 @@ def agreement_wording(
     of = len(counted)
     leader = entries[0]
     score = f"{leader.score} of {PLACES * of} points"
-    level = [entry for entry in entries if _is_level(entry, leader)]
+    level = [entry for entry in entries if entry.merit == leader.merit]
     if len(level) > 1:
         return f"{listed([names[entry.product] for entry in level])} tie for #1 on {score}"
     if of == 1:
@@ -282,10 +282,6 @@ def _all(number: int) -> str:
 
 def _votes(counted: Iterable[CountedAnswer]) -> Counter[ProductId]:
     return Counter(answer.answered.first for answer in counted)
-
-
-def _is_level(entry: Entry, leader: Entry) -> bool:
-    return sorted(entry.model_ranks.values()) == sorted(leader.model_ranks.values())
 
 
 def _caveat(counted: Iterable[CountedAnswer], product: ProductId) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from bisect import insort
 from functools import cached_property
 from operator import attrgetter
 from statistics import fmean
@@ -188,13 +189,14 @@ def summarise(
         models=curated.models,
         makers=curated.makers,
         ranked=ranked,
-        changes=_newest_first(current),
+        changes=_newest_first(current, before),
         successes=sum([aggregate.successes for aggregate in every]),
         tracked=sum([aggregate.successes > 0 for aggregate in living]),
         last_poll=last_poll,
         trends=Trends(
-            [cell for aggregate in living for cell in aggregate.recent],
+            {slug: aggregate.recent for slug, aggregate in current.items()},
             dt.date.fromisoformat((last_poll or _EPOCH)[:10]),
+            before.trends if before else None,
         ),
         mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
         retired=tuple(sorted(models.difference(curated.models))),
@@ -215,8 +217,23 @@ def _document(board: Leaderboard) -> Document:
     return Document(board.slug, titles, situations=category.situations)
 
 
-def _newest_first(aggregates: Mapping[str, CategoryAggregate]) -> tuple[Change, ...]:
+def _newest_first(
+    aggregates: Mapping[str, CategoryAggregate], before: SiteSummary | None
+) -> tuple[Change, ...]:
     """All changes, the newest first; within one second by category and model."""
-    changes = [change for aggregate in aggregates.values() for change in aggregate.changes]
-    order = sorted(changes, key=attrgetter("slug", "model"))
-    return tuple(sorted(order, key=attrgetter("current_at"), reverse=True))
+    known = {aggregate.slug: aggregate.changes for aggregate in before.living} if before else {}
+    changes = {slug: aggregate.changes for slug, aggregate in aggregates.items()}
+    differing = {
+        slug for slug in known.keys() | changes.keys() if known.get(slug) is not changes.get(slug)
+    }
+    fresh = [change for slug in differing for change in changes.get(slug, ())]
+    order = [change for change in before.changes if change.slug not in differing] if before else []
+    if not order:
+        return tuple(sorted(fresh, key=_order))
+    for change in fresh:  # few in a step; sorting all would keep every reader waiting
+        insort(order, change, key=_order)
+    return tuple(order)
+
+
+def _order(change: Change) -> tuple[float, str, str]:
+    return -dt.datetime.fromisoformat(change.current_at).timestamp(), change.slug, change.model

@@ -108,7 +108,4 @@ def _in_time(polls: Sequence[Poll]) -> list[Poll]:
 def places(entries: Sequence[Entry]) -> dict[ProductId, int]:
     """The rank of every entry, or the best of those it is truly tied with."""
     best: dict[tuple[int, ...], int] = {}
-    return {
-        entry.product: best.setdefault(tuple(sorted(entry.model_ranks.values())), entry.rank)
-        for entry in entries
-    }
+    return {entry.product: best.setdefault(entry.merit, entry.rank) for entry in entries}

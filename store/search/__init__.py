@@ -6,41 +6,36 @@ titles with a posting are candidates, and only the likeliest of them are scored.
 that of an exact match, `nearness` compares the query with all that is said of each category.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
-`tests/benchmarks/search_evaluation.py` gives for another value; with these, 667 of 694 first hits
+`tests/benchmarks/search_evaluation.py` gives for another value; with these, 665 of 694 first hits
 are right, and 5 of 354 negatives (queries without an answer) get one.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import re
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from operator import attrgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import structs
 
-from store.search.inverted_index import Document, InvertedIndex, Posting, Title
+from store.search.inverted_index import Document, InvertedIndex, Posting
 from store.search.nearness import Compare, Likeness, Nearness, NearnessIndex, fused
 from store.search.query import Match, ParsedQuery, parse_query
-from store.search.scoring import score
+from store.search.scoring import Rating, rate
 from store.search.synonyms import Synonyms
-from store.search.words import Words, singular, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+from store.search.words import FILLERS, Words, singular, words_of
 
 __all__ = [
     "MOST_RELATED",
     "SURE",
     "Compare",
     "Document",
-    "Explanation",
     "Hit",
     "Hits",
     "Index",
     "Kind",
     "Label",
-    "Reason",
 ]
 
 CATEGORY_CUT = 0.5
@@ -50,14 +45,10 @@ BRAND_CUT = 0.6
 NOISE_CUT = 0.3
 """Least score of a suggestion for an unknown slug, where a wrong one does little harm."""
 
-FINALISTS = 40
+FINALISTS = 60
 """Candidates per array that are scored; bounds the time. 20 and 160 give the same hits."""
 PROMISING = 0.3
 """Share of the best candidate's rough score that another needs to be scored at all."""
-SEARCHED = 16
-"""Postings per title from which a binary search beats visiting all; it costs about so much."""
-
-_title_of = attrgetter("title")
 
 NEAR = 200
 """Categories nearest by words that are looked at; at 40, a model finds 2 of 91 needs fewer in 5."""
@@ -71,11 +62,17 @@ to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 """
 MIN_LEAD = 1.3
 """How many times nearer than the next a likely match is. At 1.1, 2 more of 14 more are wrong."""
-DEMOTED_FROM = 0.78
-"""Score from which related ones make room for those that are likely no more."""
+UNSURE_FROM, DEMOTED_FROM = 0.6, 0.78
+"""Scores of keywords and of others above which what is not sure is put, in its order, below likely.
+
+At .6 for both, 2 of 99 needs fewer are first; at .78 for both, near ties of keywords are lost.
+"""
 NEAREST_SCORE, NEAREST_LIKELY_SCORE = 0.75, 0.85
 """Scores of the nearest category, not sure and likely. At .65 for the first, 2 hits are lost."""
 MOST_RELATED = 5
+
+VERSUS = re.compile(r"\b(?:vs|versus)\b", re.IGNORECASE)
+"""What stands between two things that are to be compared."""
 
 PREFIX_SCORE = 0.9
 """Least score of a title that begins with what is being typed, and most of any other."""
@@ -115,25 +112,6 @@ class Hits(NamedTuple):
     brands: tuple[Hit, ...]
     related: tuple[str, ...] = ()
     is_final: bool = True
-
-
-class Reason(NamedTuple):
-    """Words of a query, what they were taken for in a title, how alike that is, their weight."""
-
-    asked: str
-    told: str
-    likeness: float
-    weight: float
-
-
-class Explanation(NamedTuple):
-    """Why a title was found: its array, its score by words alone, and every word that counted."""
-
-    kind: Kind
-    slug: str
-    title: str
-    score: float
-    reasons: tuple[Reason, ...]
 
 
 class _Arrays(NamedTuple):
@@ -197,11 +175,11 @@ class Index:
         synonyms, ordinary = arrays.synonyms, arrays.ordinary
         if categories != before.given[0]:
             arrays = arrays._replace(
-                categories=InvertedIndex(categories, ordinary, synonyms, arrays.categories),
+                categories=arrays.categories.update(categories),
                 nearness=NearnessIndex(categories, synonyms, arrays.nearness),
             )
         if brands != before.given[1]:
-            arrays = arrays._replace(brands=InvertedIndex(brands, ordinary, None, arrays.brands))
+            arrays = arrays._replace(brands=arrays.brands.update(brands))
         return arrays
 
     @property
@@ -241,39 +219,35 @@ class Index:
         With a `kind` only that array is searched. Where nothing is exact or likely, `compare` has
         a say in the order of the categories.
         """
-        brands = {} if kind == "categories" else _find(query, self._brands, BRAND_CUT)
-        if kind == "brands":
-            return Hits((), _best(brands, limit))
-        categories = titled = _find(query, self._categories, CATEGORY_CUT)
+        categories: dict[str, float] = {}
+        brands: dict[str, float] = {}
+        sides = [words for text in VERSUS.split(query) if (words := words_of(text))]
+        for words in sides:
+            ratings = _rate(words, self._categories)
+            if kind != "brands":
+                _take_best(categories, _hits(ratings, CATEGORY_CUT))
+            if kind != "categories":
+                _take_best(brands, _hits(_rate(words, self._brands), BRAND_CUT, ratings))
         best = max((*categories.values(), *brands.values()), default=0)
+        if kind == "brands" or best >= EXACT or (best and len(sides) > 1):
+            return Hits(_best(categories, limit), _best(brands, limit))
+        titled, words = categories, self._spelt(words_of(query))
+        near = self._nearness.nearest(words, NEAR)
+        categories = _corrected(titled, near)
         related: list[str] = []
         likeness: Likeness | None = {}
-        if best < EXACT:
-            near = self._nearness.nearest(self._spelt(words_of(query)), NEAR)
-            categories = _corrected(titled, near)
-            best = max((*categories.values(), *brands.values()), default=0)
-            if best < LIKELY:
-                related = [slug for slug in near.shares if slug not in categories]
-                if compare and near.shares:
-                    likeness = compare(query, self.compared)
-                if likeness:
-                    categories, related = _ordered(categories, titled, fused(near, likeness))
+        if max((*categories.values(), *brands.values()), default=0) < LIKELY:
+            related = [slug for slug in near.shares if slug not in categories]
+            telling = [word for word in words if word not in FILLERS]
+            if len(telling) == 1:
+                named = () if categories else self._nearness.named_by(telling[0])
+                related = [slug for slug in related if slug in named]
+            if compare and (related or categories):
+                likeness = compare(query, self.compared)
+            if likeness:
+                categories, related = _ordered(categories, titled, fused(near, likeness))
         hits = _best(categories, limit), _best(brands, limit)
         return Hits(*hits, tuple(related[:MOST_RELATED]), likeness is not None)
-
-    def explain(self, query: str, limit: int = 3) -> list[Explanation]:
-        """Return why titles are found by their words, the best `limit` of each array."""
-        arrays: tuple[tuple[Kind, InvertedIndex], ...] = (
-            ("categories", self._categories),
-            ("brands", self._brands),
-        )
-        return [each for kind, index in arrays for each in _explained(query, kind, index, limit)]
-
-    def explain_nearness(self, query: str, limit: int = 3) -> dict[str, dict[str, float]]:
-        """Return what each shared word, by its root, adds to the categories nearest in meaning."""
-        words = self._spelt(words_of(query))
-        nearest = self._nearness.nearest(words, limit)
-        return {slug: self._nearness.shared(words, slug) for slug in nearest.shares}
 
     def _spelt(self, words: Words) -> Words:
         """Return the words with typing mistakes mended."""
@@ -313,7 +287,9 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
         return scores
     agreed = {slug: share for slug, share in near.shares.items() if share >= MIN_NEARNESS_SHARE}
     corrected = {
-        slug: points if agreed[slug] == 1 and points >= LIKELY else _as_related(points)
+        slug: points
+        if agreed[slug] == 1 and points >= LIKELY
+        else _as_related(points, DEMOTED_FROM)
         for slug, points in scores.items()
         if slug in agreed
     }
@@ -326,13 +302,13 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
     return corrected
 
 
-def _as_related(points: float) -> float:
+def _as_related(points: float, least: float) -> float:
     """Return a score below exact as a related match's, in the same order.
 
     Another category is nearer in meaning to 3 of 12 wrongly likely hits, and to 10 of 332 right.
     """
-    share = (points - DEMOTED_FROM) / (EXACT - DEMOTED_FROM)
-    return points if share < 0 else round(DEMOTED_FROM + share * (LIKELY - 0.001 - DEMOTED_FROM), 3)
+    share = (min(points, 1) - least) / (1 - least)
+    return points if share < 0 else round(least + share * (LIKELY - 0.001 - least), 3)
 
 
 def _ordered(
@@ -366,49 +342,40 @@ def _begin(prefix: str, index: InvertedIndex, cut: float) -> dict[str, float]:
     return scores
 
 
-def _find(text: str, index: InvertedIndex, cut: float) -> dict[str, float]:
-    """Return slug → score of the hits of a text in one index, by the best title of each slug."""
-    scores: dict[str, float] = {}
-    if not (words := words_of(text)):
-        return scores
+def _rate(words: Words, index: InvertedIndex) -> list[Rating]:
+    """Return the ratings of the likeliest titles of one index."""
     query = parse_query(words, index)
-    for number, found in _finalists(query, index).items():
-        title = index.titles[number]
-        points = round(score(query, title, found), 3)
+    return [rate(query, index.titles[key], places) for key, places in _finalists(query, index)]
+
+
+def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> dict[str, float]:
+    """Return slug → score, by the best title of each slug; what is one of many is not sure."""
+    scores: dict[str, float] = {}
+    for each in ratings:
+        points = min(each.points, 1.0)
+        least = UNSURE_FROM if each.ordered else DEMOTED_FROM
+        if points >= least and not each.is_clear((*ratings, *rivals)):
+            points = _as_related(points, least)
         if points >= cut:
-            scores[title.slug] = max(points, scores.get(title.slug, 0))
+            _take_best(scores, {each.slug: round(points, 3)})
     return scores
 
 
-def _explained(text: str, kind: Kind, index: InvertedIndex, limit: int) -> list[Explanation]:
-    """Return why the best titles of one array are found, one title for each slug."""
-    if not (words := words_of(text)):
-        return []
-    query = parse_query(words, index)
-    best: dict[str, Explanation] = {}
-    for number, found in _finalists(query, index).items():
-        title = index.titles[number]
-        points = round(min(score(query, title, found), 1.0), 3)
-        if title.slug not in best or points > best[title.slug].score:
-            reasons = sorted(_reason(match, place, words, query, title) for match, place in found)
-            once = {(each.asked, each.told): each for each in reasons}  # the likeliest is last
-            shown = tuple(once.values())
-            best[title.slug] = Explanation(kind, title.slug, title.text, points, shown)
-    return sorted(best.values(), key=lambda each: (-each.score, each.slug))[:limit]
+def _take_best(scores: dict[str, float], others: dict[str, float]) -> None:
+    """Take other scores in where they are better."""
+    scores.update({slug: max(points, scores.get(slug, 0)) for slug, points in others.items()})
 
 
-def _reason(match: Match, place: Posting, words: Words, query: ParsedQuery, title: Title) -> Reason:
-    told = title.text.split()
-    return Reason(
-        " ".join(words[i] for i in match.asked),
-        " ".join(told[i] for i in place.words),
-        round(match.likeness, 3),
-        round(sum(query.weights[i] for i in match.asked), 3),
-    )
+def _find(text: str, index: InvertedIndex, cut: float) -> dict[str, float]:
+    """Return slug → score of what a text finds in one index."""
+    words = words_of(text)
+    return _hits(_rate(words, index), cut) if words else {}
 
 
-def _finalists(query: ParsedQuery, index: InvertedIndex) -> dict[int, list[tuple[Match, Posting]]]:
-    """Return the likeliest candidates, each with the postings found in it.
+def _finalists(
+    query: ParsedQuery, index: InvertedIndex
+) -> Iterable[tuple[int, list[tuple[Match, Posting]]]]:
+    """Return the keys of the likeliest candidates, each with the postings found in it.
 
     A title is likely if much of it was found for its length: a rough mean of both scores. Fillers
     alone make no candidate, but count in one that a telling word has made.
@@ -420,26 +387,12 @@ def _finalists(query: ParsedQuery, index: InvertedIndex) -> dict[int, list[tuple
         for place in match.postings:
             worth[place.title] = worth.get(place.title, 0) + points
     titles = index.titles
-    rough = {n: points / (1 + titles[n].weight) for n, points in worth.items()}
-    least = PROMISING * max(rough.values(), default=0)
-    likely = sorted(
-        [n for n, points in rough.items() if points >= least],
-        key=lambda n: (-rough[n], titles[n].slug, titles[n].text),
-    )
-    found: dict[int, list[tuple[Match, Posting]]] = {n: [] for n in likely[:FINALISTS]}
+    rough = [(points / (1 + titles[key].weight), key) for key, points in worth.items()]
+    least = PROMISING * max(rough, default=(0, 0))[0]
+    likely = sorted([each for each in rough if each[0] >= least], reverse=True)
+    found: dict[int, list[tuple[Match, Posting]]] = {key: [] for _, key in likely[:FINALISTS]}
     for match in query.matches:
-        for place in _places(match.postings, found):
-            found[place.title].append((match, place))
-    return found
-
-
-def _places(postings: Sequence[Posting], titles: Collection[int]) -> Iterator[Posting]:
-    """Yield the postings in some titles; many postings, sorted by title, are not all visited."""
-    if len(postings) < SEARCHED * len(titles):
-        yield from [place for place in postings if place.title in titles]
-        return
-    for title in titles:
-        at = bisect_left(postings, title, key=_title_of)
-        while at < len(postings) and postings[at].title == title:
-            yield postings[at]
-            at += 1
+        for place in match.postings:
+            if place.title in found:
+                found[place.title].append((match, place))
+    return found.items()

@@ -11,19 +11,16 @@ import ctypes
 import logging
 import os
 import threading
+from collections.abc import Callable, Collection, Sequence
 from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution, version
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from store.disk import atomic_write, read_regular, signature_at
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-    from pathlib import Path
-
-    from store.search.inverted_index import Document
+from store.search.inverted_index import Document
 
 log = logging.getLogger(__name__)
 

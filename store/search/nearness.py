@@ -10,24 +10,21 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nlargest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from store.search.inverted_index import Document
-from store.search.words import FILLERS, FUNCTION_WORDS, root, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from store.search.synonyms import Synonyms
-    from store.search.words import Words
+from store.search.synonyms import Synonyms
+from store.search.words import FILLERS, FUNCTION_WORDS, Words, root, words_of
 
 SATURATION, LENGTH = 2.0, 0.75
 """BM25's k1 and b: what a further mention adds, and how far a long bag is discounted."""
 TITLE_MENTIONS, ALIAS_MENTIONS = 3.0, 1.5
 """Mentions in situations and synonyms that one in a title or an alias is worth."""
+OFTEN = 0.45
+"""Saturation of a word that a title has, or an alias, or two situations."""
 BAG_FILLER_WEIGHT = 0.5
 """Share of its weight that a shopping word ("app", "cheap") keeps; function words have none."""
 
@@ -76,10 +73,7 @@ class NearnessIndex:
         lengths = [sum(bag.values()) for _, bag in bags]
         mean = sum(lengths) / len(bags) if any(lengths) else 1
         used = Counter(word for _, bag in bags for word in bag)
-        idf = {
-            word: math.log1p((len(bags) - count + 0.5) / (count + 0.5))
-            for word, count in sorted(used.items())
-        }
+        idf = {word: _idf(len(bags), count) for word, count in sorted(used.items())}
         self._postings: dict[str, tuple[array[int], array[float]]] = {
             word: (array("L"), array("f")) for word in idf
         }
@@ -94,15 +88,12 @@ class NearnessIndex:
         """Tell whether a bag holds a word or one of the same root."""
         return root(word) in self._postings
 
-    def shared(self, words: Words, slug: str) -> dict[str, float]:
-        """Return the roots that a text shares with a category, and what each adds, most first."""
-        number = self._slugs.index(slug)
-        added = {}
-        for word, share in _asked(words).items():
-            numbers, weights = self._postings.get(word, ((), ()))
-            if number in numbers:
-                added[word] = round(share * weights[numbers.index(number)], 3)
-        return dict(sorted(added.items(), key=lambda each: -each[1]))
+    def named_by(self, word: str) -> set[str]:
+        """Return the categories whose title or aliases have a word, or two of their situations."""
+        numbers, weights = self._postings.get(root(word), ((), ()))
+        least = OFTEN * _idf(len(self._slugs), len(numbers))
+        pairs = zip(numbers, weights, strict=True)
+        return {self._slugs[number] for number, weight in pairs if weight >= least}
 
     def nearest(self, words: Words, most: int) -> Nearness:
         """Return the categories nearest to a text, at most so many."""
@@ -120,6 +111,10 @@ class NearnessIndex:
         best, first = order[0]
         shares = {self._slugs[number]: score / best for score, number in order[:most]}
         return Nearness(shares, told[first], best / order[1][0] if order[1:] else math.inf)
+
+
+def _idf(total: int, count: int) -> float:
+    return math.log1p((total - count + 0.5) / (count + 0.5))
 
 
 def fused(near: Nearness, likeness: Likeness) -> dict[str, float]:
@@ -168,6 +163,10 @@ def _bag(item: Document, synonyms: Synonyms, stem: Callable[[str], str]) -> dict
         for word in set(roots(text)):
             bag[word] += 1
     for group in {group for group, _ in synonyms.mentioned(words_of(item.titles[0]))}:
-        for word in {word for phrase in synonyms.groups[group] for word in roots(phrase)}:
-            bag[word] += 1
+        mentions = Counter(word for p in synonyms.groups[group] for word in set(roots(p)))
+        for (
+            word,
+            count,
+        ) in mentions.items():  # the phrases stand in for situations that are not there
+            bag[word] += 1 if item.situations else math.sqrt(count)
     return bag

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from store.search.inverted_index import InvertedIndex, Posting, TermKind
 from store.search.words import (
     ARTICLES,
     BEFORE_NAMES,
     FILLERS,
     FUNCTION_WORDS,
+    PREPOSITIONS,
     SHOPPING_WORDS,
     Words,
     singular,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from store.search.inverted_index import InvertedIndex, Posting, TermKind
 
 LIKENESS: Final[dict[TermKind, float]] = {
     "word": 1.0,
@@ -47,13 +45,6 @@ UNPLACED_WEIGHT = 2
 
 A word that is not English may be a brand or a mistake, and weighs 1.
 """
-MAX_WORDS_WITH_HEAD = 6
-"""Most words of keywords that have a head noun; more are put in any order.
-
-At 3, 1 right hit of `natural` is lost, and 2 more of 319 everyday negatives are answered.
-"""
-PREPOSITIONS = frozenset(("for", "with", "in", "on", "of", "to", "at", "without", "from", "and"))
-"""Words that end a noun phrase: what stands before the first of them names the thing."""
 MOST_WORDS = 40
 """Words of a query that are read; 200 characters, the limit of `q`, rarely hold more."""
 
@@ -152,9 +143,7 @@ def _head(words: Words, telling: list[int]) -> int | None:
 
     "blade for a table saw" is no table saw. Sentences have none: any word may come first there.
     """
-    if len(words) > MAX_WORDS_WITH_HEAD or not FUNCTION_WORDS.isdisjoint(
-        set(words) - PREPOSITIONS - ARTICLES
-    ):
+    if not FUNCTION_WORDS.isdisjoint(set(words) - PREPOSITIONS - ARTICLES):
         return None
     end = next((i for i, word in enumerate(words) if i and word in PREPOSITIONS), len(words))
     return max((i for i in telling if i < end), default=None)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp2
 from operator import mul
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from store.search.inverted_index import Posting, Title
-    from store.search.query import Match, ParsedQuery
+from store.search.inverted_index import Posting, Title
+from store.search.query import LIKENESS, Match, ParsedQuery
+from store.search.words import FUNCTION_WORDS
 
 QUERY_SHARE, TITLE_SHARE, TEXT_SHARE = 0.55, 0.3, 0.15
 """Shares of a keyword score: the query covered, the title covered, the likeness of the texts.
@@ -39,6 +38,16 @@ OTHER_HEAD = 0.8
 At .7, 2 right hits are lost; at .9, 17 more of 319 everyday negatives are answered.
 """
 
+ACCESSORY, REVERSED = 0.75, 0.95
+"""Shares a score keeps if the query's head noun is not the title's, which it has not, or has.
+
+A laptop bag is no laptop, and printer ink no ink printer.
+"""
+QUALIFIER, WHOLE = 0, 3
+"""Readings of a title: a query has not its head noun, or all its telling words as they are."""
+SAME_COVERAGE = 0.1
+"""How much less of a query another title may cover, and be meant as well."""
+
 QUALIFIED = 0.03
 """What a title gains with each qualifier that it has, too.
 
@@ -52,14 +61,40 @@ At a coverage of .4, 1 more negative is answered; at .6, 2 right hits are lost.
 """
 
 
-def score(query: ParsedQuery, title: Title, found: Collection[tuple[Match, Posting]]) -> float:
-    """Return how well a title answers a query, 0..1: the better of two scores.
+class Rating(NamedTuple):
+    """How well a title answers a query: `points`, and the share of the query it covers, 0..1.
+
+    ``reading`` is 0 where the query has not the head noun of the title, 1 where it has a part of
+    the title, 2 where it has all telling words but some in other words, 3 where as they are.
+    ``ordered`` if the query is keywords.
+    """
+
+    slug: str
+    points: float
+    coverage: float
+    reading: int
+    ordered: bool
+
+    def is_clear(self, ratings: Sequence[Rating]) -> bool:
+        """Tell whether a query means this title and, among those rated, no other as well."""
+        if self.reading in (QUALIFIER, WHOLE):
+            return self.reading == WHOLE
+        return not any(
+            other.slug != self.slug
+            and other.coverage
+            > self.coverage - (SAME_COVERAGE if other.reading >= self.reading else 0)
+            for other in ratings
+        )
+
+
+def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting]]) -> Rating:
+    """Return how well a title answers a query: the better of two scores.
 
     Keywords: how much of the query the title covers. A sentence: how much of the title the query
     covers, since most words of a sentence are about the one who asks.
     """
     asked, told = [0.0] * len(query.weights), [0.0] * len(title.weights)
-    for match, place in found:
+    for match, place in places:
         for i in match.asked:
             asked[i] = max(asked[i], match.likeness)
         for i in place.words:
@@ -67,20 +102,66 @@ def score(query: ParsedQuery, title: Title, found: Collection[tuple[Match, Posti
     matched: float = sum(map(mul, query.weights, asked))
     query_coverage = matched / sum(query.weights)
     title_coverage: float = sum(map(mul, title.weights, told)) / title.weight
-    keywords = _keywords(query, title, query_coverage, title_coverage)
-    other = OTHER_HEAD if query.head is not None and not asked[query.head] else 1
-    keywords *= other
+    begun = all(match.guessed and len(match.asked) == 1 for match, _ in places)
+    reading = 1 if begun else _reading(title, told, places)
+    share = _same_thing(query, title, told, places) if reading < WHOLE else 1
+    if query.head is not None and not asked[query.head]:
+        share = OTHER_HEAD
+    keywords = _keywords(query, title, query_coverage, title_coverage) * share
     keywords += QUALIFIED * sum([asked[i] > 0 for i in query.qualifiers])
-    if keywords > INEXACT and _is_guess(query, found):
-        keywords = INEXACT
+    points = min(keywords, INEXACT) if _is_guess(query, places) else keywords
     if title.doubtful and not _is_named(query, title, asked):
         a_noun = any(asked[i] for i in query.nouns)
-        named = len(told) > 1 or (query_coverage >= NAMED_COVERAGE and not a_noun)
-        return keywords if named else keywords * NOT_NAMED
-    if not query.sentence:
-        return keywords
-    said = other * title_coverage * (1 - LITTLE_SAID * exp2(-matched))
-    return max(keywords, min(INEXACT, said))
+        is_name = len(told) > 1 or (query_coverage >= NAMED_COVERAGE and not a_noun)
+        points *= 1 if is_name else NOT_NAMED
+    elif query.sentence:
+        said = share * title_coverage * (1 - LITTLE_SAID * exp2(-matched))
+        points = max(points, min(INEXACT, said))
+    return Rating(title.slug, points, query_coverage, reading, query.head is not None)
+
+
+def _reading(title: Title, told: list[float], places: Sequence[tuple[Match, Posting]]) -> int:
+    """Return how a query has the telling words of a title; see :class:`Rating`.
+
+    What other words make of words that the title has as they are does not name its head noun.
+    """
+    words = zip(title.text.split(), told, strict=True)
+    least = min((likeness for word, likeness in words if word not in FUNCTION_WORDS), default=1)
+    if least > LIKENESS["group"]:
+        return WHOLE
+    if title.head is not None:
+        group = LIKENESS["group"]
+        plain = {i for match, _ in places if match.likeness > group for i in match.asked}
+        if not any(
+            title.head in place.words
+            and (match.likeness > group or not plain.issuperset(match.asked))
+            for match, place in places
+        ):
+            return QUALIFIER
+    return 2 if least else 1
+
+
+def _same_thing(
+    query: ParsedQuery,
+    title: Title,
+    told: list[float],
+    places: Sequence[tuple[Match, Posting]],
+) -> float:
+    """Return the share that a score keeps for the head noun of a title of which a part is asked.
+
+    What is begun or mistyped may be any word, and a phrase in other words names the thing before
+    its head noun.
+    """
+    is_certain = False
+    for match, place in places:
+        if query.head in match.asked:
+            is_phrase = match.guessed and len(match.asked) > 1
+            if title.head in place.words or (is_phrase and place.words[-1] < (title.head or 0)):
+                return 1
+            is_certain |= match.likeness >= LIKENESS["part"] and (is_phrase or not match.guessed)
+    if not is_certain:
+        return 1
+    return ACCESSORY if title.head is None or not told[title.head] else REVERSED
 
 
 def _keywords(
@@ -92,10 +173,10 @@ def _keywords(
     return max(blended, alike * SAME_TEXT_SHARE) if alike >= SAME_TEXT else blended
 
 
-def _is_guess(query: ParsedQuery, found: Collection[tuple[Match, Posting]]) -> bool:
+def _is_guess(query: ParsedQuery, places: Sequence[tuple[Match, Posting]]) -> bool:
     """Tell whether a telling word of the query counts in a title by a guess alone."""
-    certain = {i for match, _ in found if not match.guessed for i in match.asked}
-    return not all(certain | query.fillers >= set(match.asked) for match, _ in found)
+    certain = {i for match, _ in places if not match.guessed for i in match.asked}
+    return not all(certain | query.fillers >= set(match.asked) for match, _ in places)
 
 
 def _is_named(query: ParsedQuery, title: Title, asked: list[float]) -> bool:

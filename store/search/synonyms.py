@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from store.search.words import FUNCTION_WORDS, Words, root, singular, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 class Phrase(NamedTuple):

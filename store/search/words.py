@@ -71,6 +71,20 @@ BEFORE_NAMES = frozenset(
 
 FILLERS = FUNCTION_WORDS | SHOPPING_WORDS
 
+PREPOSITIONS = frozenset(("for", "with", "in", "on", "of", "to", "at", "without", "from", "and"))
+"""Words that end a noun phrase: what stands before the first of them names the thing."""
+
+PURPOSES = frozenset(("for", "with", "without", "under"))
+"""Prepositions that end the name of the thing in a title."""
+
+GENERIC_NOUNS = frozenset(
+    """
+    app brand chain company platform program provider service shop site software solution store
+    system tool
+    """.split()  # noqa: SIM905
+)
+"""Nouns that name no thing without the one before: "CRM software" is a CRM."""
+
 
 def words_of(text: str) -> Words:
     """Return the plain words of a text: no case, marks or punctuation, and no leading "best".
@@ -96,6 +110,19 @@ def singular(word: str) -> str:
             if word.endswith(plural):
                 return word.removesuffix(plural) + ending
     return word
+
+
+def head_of(words: Words) -> int:
+    """Return the position of the head noun of a title: the thing, before what it is for.
+
+    Other prepositions stand in names of things: "print on demand", "2 in 1".
+
+    >>> head_of(("water", "filter", "for", "hiking")), head_of(("crm", "software"))
+    (1, 0)
+    """
+    end = next((i for i, word in enumerate(words) if i and word in PURPOSES), len(words))
+    is_generic = end > 1 and singular(words[end - 1]) in GENERIC_NOUNS
+    return end - 2 if is_generic else end - 1
 
 
 def root(word: str) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
+from store.chains import Entry, day_after
 from store.counting import LineIndex, as_known
-from store.ledger import Entry, day_after
 from store.line_codec import POLL_DECODER
 from store.rankings import aggregates, leaderboards
 from store.rankings.leaderboards import Leaderboard
@@ -69,7 +69,7 @@ def cited_day(snapshot: Snapshot, slug: str) -> str:
     """
     ledger, index = snapshot.ledger, snapshot.line_indexes[slug]
     newest = [ledger.last(file) for file in index.files]
-    open_lines = (end > newest[file].bytes for file, end in zip(index.file, index.end, strict=True))
+    open_lines = (n > newest[file].lines for file, n in zip(index.file, index.line, strict=True))
     if ledger.pending or any(open_lines):
         return (snapshot.aggregates[slug].last_poll or "")[:10]
     return max(entry.day for entry in newest)
@@ -94,8 +94,8 @@ def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[P
     index, ledger = snapshot.line_indexes[slug], snapshot.ledger
     counted = [i for i in range(len(index.models)) if i not in index.withheld]
     if is_final(snapshot, day):
-        ends = [ledger.end_of(file, day) for file in index.files]
-        known = lines(index, [i for i in counted if index.end[i] <= ends[index.file[i]]])
+        ends = [ledger.lines_on(file, day) for file in index.files]
+        known = lines(index, [i for i in counted if index.line[i] <= ends[index.file[i]]])
     else:
         present = lines(index, counted)
         known = [line for line in present if _POLL_TIMES.decode(line).polled_at[:10] <= day]

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from store.web.answers import CACHE_CONTROL, THOROUGH, Body, Route
+from store.web.answers import CACHE_CONTROL, THOROUGH, Body, Route, newest
 from store.web.shapes import JsonObject
 from store.web.tables import MEDIA_TYPES, rows_as
 from store.web.view import View
@@ -46,11 +46,6 @@ class Endpoint(Route, frozen=True, kw_only=True):
     def path(self) -> str:
         """The path as OpenAPI writes it."""
         return self.rule.replace("<", "{").replace(">", "}")
-
-
-def newest(view: View, **_: str) -> Hashable:
-    """Return the basis of what may follow from anything."""
-    return view.snapshot.generations.newest
 
 
 def endpoint(  # noqa: PLR0913 - each is a fact of its own

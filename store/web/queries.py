@@ -191,8 +191,8 @@ class Search(Query, frozen=True, kw_only=True):
         int,
         Meta(
             ge=1,
-            le=20,
-            description="How many hits of each kind at most: 1 to 20, or 10 if left out.",
+            le=50,
+            description="How many hits of each kind at most: 1 to 50, or 10 if left out.",
         ),
     ] = HITS
     kind: Annotated[
@@ -202,6 +202,18 @@ class Search(Query, frozen=True, kw_only=True):
             extra={"wrong": f"must be {' or '.join(get_args(Kind))}; leave it out for both."},
         ),
     ] = None
+
+
+class FeedPart(Query, frozen=True, kw_only=True):
+    """A part of a feed: what is older than a change, if given."""
+
+    before: PollId | None = None
+
+
+class FeedOf(FeedPart, frozen=True, kw_only=True):
+    """A part of the feed of a category, a product or a topic."""
+
+    slug: Slug
 
 
 class SearchCall(Query, frozen=True, kw_only=True):
@@ -313,14 +325,14 @@ def spelled(query: Query, **others: str | None) -> dict[str, str]:
 
     ``others`` take the place of the query's own; ``None`` leaves one out.
     """
-    fields = msgspec.structs.fields(query)
-    values = ((f.encode_name, getattr(query, f.name), f.default) for f in fields)
-    given = {name: value for name, value, default in values if value != default}
-    told = {
-        name: str(value).lower() if value in (True, False) else str(value)
-        for name, value in given.items()
-    }
-    return {name: value for name, value in {**told, **others}.items() if value is not None}
+    spelled_out = dict(others)
+    for field in msgspec.structs.fields(query):
+        value = getattr(query, field.name)
+        if value != field.default:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            spelled_out.setdefault(field.encode_name, text)
+    given = ((name, spelled_out.get(name)) for name in query.__struct_encode_fields__)
+    return {name: text for name, text in given if text is not None}
 
 
 def trimmed(text: str) -> str:
@@ -365,27 +377,41 @@ def _read(
 
 
 def _value(type_: Any, value: Any, extra: Mapping[str, Any], *, lax: bool) -> Any:
-    """Return a value as its type has it; raise ``ValueError`` where it is not one."""
-    if lax and int in _bases(type_) and not _WHOLE.fullmatch(value):
-        raise ValueError(value)
-    if lax and bool in _bases(type_):
-        if value not in ("true", "false"):
-            raise ValueError(value)
+    """Return a value as its type has it; raise ``ValueError`` where it is not one.
+
+    Not by ``msgspec.convert``: it prepares a type when it is first used, and two threads that do so
+    at once crash the process (0.22).
+    """
+    bases, bounds, choices = _bases(type_), _bounds(type_), _choices(type_)
+    if lax and bool in bases and value in ("true", "false"):
         return value == "true"
-    found = msgspec.convert(value, type_, strict=not lax)
-    if isinstance(found, str) and found.endswith("\n") and "wrong" in extra:
-        raise ValueError(value)  # in Python "$" also fits before a last line feed
-    if extra.get("day") and not is_date(found):
+    if lax and int in bases and _WHOLE.fullmatch(value):
+        value = int(value)
+    if choices:
+        is_right = isinstance(value, str) and value in choices
+    elif int in bases:
+        is_right = type(value) is int and bounds["ge"] <= value <= bounds["le"]
+    elif str in bases:
+        is_right = isinstance(value, str) and _is_text(value, bounds, extra)
+    else:
+        is_right = type(value) in bases
+    if not is_right:
         raise ValueError(value)
-    return found
+    return value
+
+
+def _is_text(text: str, bounds: Mapping[str, Any], extra: Mapping[str, Any]) -> bool:
+    pattern = bounds.get("pattern")
+    fits = pattern is None or re.search(pattern.replace("$", r"\Z"), text) is not None
+    length = bounds.get("min_length", 0) <= len(text) <= bounds.get("max_length", len(text))
+    return fits and length and (not extra.get("day") or is_date(text))
 
 
 def _wrong(type_: Any, value: Any, extra: Mapping[str, Any]) -> str:
     """Return what is wrong with a value, as a sentence that begins with its name."""
-    bounds = {k: v for k, v in _metas(type_).items() if v is not None}
+    bounds, choices = _bounds(type_), _choices(type_)
     if "wrong" in extra:
         return str(extra["wrong"])
-    choices = _choices(type_)
     if choices:
         return f"must be one of: {', '.join(choices)}."
     if bool in _bases(type_):
@@ -443,15 +469,15 @@ def _choices(type_: Any) -> tuple[str, ...]:
     return next(of_literals, ())
 
 
-def _metas(type_: Any) -> dict[str, Any]:
+def _bounds(type_: Any) -> dict[str, Any]:
     """Return the bounds of a type, those of the outermost annotation first."""
-    found: dict[str, Any] = {}
+    bounds: dict[str, Any] = {}
     for part in _parts(type_):
         if isinstance(part, Meta):
-            for name in ("ge", "le", "min_length", "max_length"):
+            for name in ("ge", "le", "min_length", "max_length", "pattern"):
                 if (value := getattr(part, name)) is not None:
-                    found.setdefault(name, value)
-    return found
+                    bounds.setdefault(name, value)
+    return bounds
 
 
 def extra_of(type_: Any) -> dict[str, Any]:

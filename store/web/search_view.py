@@ -54,6 +54,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> wire.CategoryHit:
         api=view.at.category(board.slug),
         score=hit.score,
         match=hit.match,
+        siblings=_siblings(board, view),
         level=board.certainty.level,
         level_sentence=CertaintyView(board, products).sentence(),
         top=[
@@ -66,6 +67,16 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> wire.CategoryHit:
             for entry in board.entries[:TOP]
         ],
     )
+
+
+def _siblings(board: Leaderboard, view: View) -> wire.Siblings | None:
+    """Return what else is in the first part of a topic that a category is in; ``None`` if alone."""
+    for topic, part in view.snapshot.summary.topics_of.get(board.slug, ()):
+        if others := len(part.leaderboards) - 1:
+            page = f"{view.at.topic_page(topic.slug)}#{part.slug}"
+            api = view.at.topic(topic.slug)
+            return wire.Siblings(count=others, title=part.title, page=page, api=api)
+    return None
 
 
 def _brand_hit(

@@ -11,14 +11,13 @@ from werkzeug.exceptions import BadRequest, HTTPException
 from werkzeug.routing import MapAdapter
 
 from store.web import hosts
-from store.web.answers import Answer, Route, redirect, security_headers
+from store.web.answers import ANY_ORIGIN, Answer, Route, redirect, security_headers
 from store.web.errors import Moved, ProblemResponse, Refused
 from store.web.pages.problems import error_page, is_for_people
 from store.web.queries import from_address
 from store.web.rendering import HTML
 from store.web.view import View
 
-EXPOSED = "ETag, Link"
 EXPOSED_BY_MCP = "MCP-Protocol-Version, Mcp-Session-Id"
 READING = ("GET", "HEAD", "OPTIONS")
 DAY = 86_400
@@ -111,7 +110,7 @@ def register(
         origins="*",
         send_wildcard=True,
         always_send=True,
-        expose_headers=EXPOSED,
+        expose_headers=ANY_ORIGIN["Access-Control-Expose-Headers"],
         max_age=DAY,
     )
 

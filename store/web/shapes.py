@@ -11,14 +11,27 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from store.rankings.agreement import Label
 from store.rankings.certainty import Level
 from store.rankings.mentions import Direction
-from store.records import FailureKind
+from store.records import ServedFailure
 from store.search import Label as MatchLabel
 
-Date = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="UTC date, YYYY-MM-DD.")]
+Date = Annotated[
+    str,
+    Meta(
+        pattern=r"^\d{4}-\d{2}-\d{2}$",
+        description="UTC date, YYYY-MM-DD.",
+        extra_json_schema={"format": "date"},
+    ),
+]
 TIME_PATTERN = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
 Time = Annotated[
-    str, Meta(pattern=TIME_PATTERN, description="RFC 3339 time in UTC, whole seconds.")
+    str,
+    Meta(
+        pattern=TIME_PATTERN,
+        description="RFC 3339 time in UTC, whole seconds.",
+        extra_json_schema={"format": "date-time"},
+    ),
 ]
+_URI = {"format": "uri"}
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 Interval = Annotated[
     tuple[float, ...],
@@ -56,8 +69,11 @@ Verdict = Annotated[
     str,
     Meta(description="Dated one-sentence answer with its source. Quote it verbatim when citing."),
 ]
-Api = Annotated[str, Meta(description="Address of the full record.")]
-Page = Annotated[str, Meta(description="Address of the page to link when republishing.")]
+Api = Annotated[str, Meta(description="Address of the full record.", extra_json_schema=_URI)]
+Page = Annotated[
+    str,
+    Meta(description="Address of the page to link when republishing.", extra_json_schema=_URI),
+]
 
 
 class JsonObject(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -124,7 +140,7 @@ class RankedEntry(JsonObject, frozen=True, kw_only=True):
     product: Annotated[str, Meta(description="Product name.")]
     slug: Annotated[str, Meta(description="Product slug.")]
     domain: Annotated[str | None, Meta(description="The product's web domain, if known.")]
-    score: Annotated[float, Meta(ge=1, description="Sum over models of 6 - rank.")]
+    score: Annotated[int, Meta(ge=1, description="Points: the sum over models of 6 - rank.")]
     appearances: Annotated[int, Meta(ge=1, description="How many models ranked it.")]
     model_ranks: ModelRanks
     tied: Annotated[
@@ -283,7 +299,10 @@ class ProductRecord(JsonObject, frozen=True, kw_only=True, rename=None):
     categories: Annotated[int, Meta(ge=0, description="Number of leaderboards it appears on.")]
     entries: Annotated[list[ProductEntry], Meta(description="One per leaderboard, best first.")]
     page: Page
-    check: Annotated[str, Meta(description="Page with every poll that named the product.")]
+    check: Annotated[
+        str,
+        Meta(description="Page with the newest polls that named it.", extra_json_schema=_URI),
+    ]
 
 
 class Change(JsonObject, frozen=True, kw_only=True):
@@ -343,7 +362,9 @@ class TopicItem(JsonObject, frozen=True, kw_only=True):
     categories: Annotated[int, Meta(ge=0, description="How many ranked categories it has.")]
     parts: Annotated[list[TopicPart], Meta(description="Its parts; a category may be in several.")]
     page: Page
-    api: Annotated[str, Meta(description="Address of the list of its categories.")]
+    api: Annotated[
+        str, Meta(description="Address of the list of its categories.", extra_json_schema=_URI)
+    ]
 
 
 class Mention(JsonObject, frozen=True, kw_only=True):
@@ -389,7 +410,7 @@ class LabsExperiment(JsonObject, frozen=True, kw_only=True):
     method: str
     finding: str
     date: Date
-    url: Annotated[str, Meta(description="Address of the full write-up.")]
+    url: Annotated[str, Meta(description="Address of the full write-up.", extra_json_schema=_URI)]
 
 
 class Labs(JsonObject, frozen=True, kw_only=True):
@@ -462,8 +483,13 @@ class PollRecord(JsonObject, frozen=True, kw_only=True):
     reason: Annotated[str | None, Meta(description="Verbatim reason for the pick.")]
     missed: list[PollMiss]
     caveat: str | None
-    error: Annotated[str | None, Meta(description="Why a failed poll failed.")]
-    failure: FailureKind | None
+    error: Annotated[
+        str | None, Meta(description="Why a poll failed, or why it is withheld; else null.")
+    ]
+    failure: Annotated[
+        ServedFailure | None,
+        Meta(description="null for an answer, which has a pick; else what kind, or withheld."),
+    ]
     notes: Annotated[list[str], Meta(description="What was mended when the answer was read.")]
     served_model: str | None
     request_id: str | None
@@ -476,6 +502,7 @@ class PollRecord(JsonObject, frozen=True, kw_only=True):
             Meta(
                 pattern=TIME_PATTERN,
                 description="Present if the model is left alone until this time.",
+                extra_json_schema={"format": "date-time"},
             ),
         ]
         | UnsetType
@@ -511,8 +538,7 @@ Match = Annotated[
     MatchLabel,
     Meta(
         description="How sure the hit is: exact or likely may be acted on, related is worth asking "
-        "back. Of first hits on 243 queries that nobody had searched for before, 53 of 53 called "
-        "exact and 44 of 46 called likely were right; see the methodology page."
+        "back. How often each is right is on the methodology page."
     ),
 ]
 
@@ -523,7 +549,16 @@ class TopEntry(JsonObject, frozen=True, kw_only=True):
     rank: int
     product: str
     slug: str
-    score: float
+    score: Annotated[int, Meta(description="Points: the sum over models of 6 - rank.")]
+
+
+class Siblings(JsonObject, frozen=True, kw_only=True):
+    """The other categories of the part of a topic that a category is in, such as laptops."""
+
+    count: int
+    title: str
+    page: Page
+    api: Api
 
 
 class CategoryHit(JsonObject, frozen=True, kw_only=True):
@@ -540,6 +575,10 @@ class CategoryHit(JsonObject, frozen=True, kw_only=True):
     level: CertaintyLevel
     level_sentence: LevelSentence
     match: Match
+    siblings: Annotated[
+        Siblings | None,
+        Meta(description="How many more of its kind there are, and where they are listed."),
+    ]
     top: list[TopEntry]
 
 

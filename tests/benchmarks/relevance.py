@@ -17,7 +17,7 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -43,6 +43,42 @@ class Judged(msgspec.Struct, frozen=True):
     group: str = msgspec.field(name="class", default="negative")
     kind: str = "category"
     targets: tuple[str, ...] = ()
+
+
+class Word(msgspec.Struct, frozen=True):
+    """One or two words that name a shelf, many, or none.
+
+    `targets` are the right shelves, `choice` those that may be offered beside them; `sure` if a
+    target may be called exact or likely. No rule was made with the queries that are `held`.
+    """
+
+    query: str
+    group: str = msgspec.field(name="class")
+    targets: tuple[str, ...]
+    choice: tuple[str, ...]
+    sure: bool
+    held: bool
+
+
+def judge(index: Index, word: Word) -> Literal["right", "honest", "oversure", "silent", "wrong"]:
+    """Return what becomes of a word.
+
+    It is wrong to call another shelf sure, or to show none of the right ones in five. It is honest
+    to offer some without calling any sure. Silence is neither, where there is something.
+    """
+    found = index.search(word.query)
+    sure = {hit.slug for hit in (*found.categories, *found.brands) if hit.match in SURE}
+    shown = [*(hit.slug for hit in found.categories), *found.related]
+    if sure - set(word.targets):
+        return "wrong"
+    if sure and not word.sure:
+        return "oversure"
+    if shown and shown[0] in word.targets:
+        return "right"
+    fair = {*word.targets, *word.choice}
+    if not sure and (not fair or not fair.isdisjoint(shown[:5])):
+        return "honest"
+    return "wrong" if shown else "silent"
 
 
 class Outcome(NamedTuple):
@@ -143,6 +179,12 @@ def main() -> None:
     compare = comparing(arguments.data, index) if arguments.meaning else None
     for file in arguments.files:
         print(file.name)
+        if file.name == "queries_words.json":
+            words = msgspec.json.decode(file.read_bytes(), type=list[Word])
+            for held in (False, True):
+                verdicts = Counter(judge(index, word) for word in words if word.held == held)
+                print(f"  {'held' if held else 'seen'}", dict(verdicts))
+            continue
         queries = msgspec.json.decode(file.read_bytes(), type=list[Judged])
         report(evaluate(index, names, queries, compare), errors=arguments.errors)
 

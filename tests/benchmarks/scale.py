@@ -15,7 +15,6 @@ import datetime as dt
 import json
 import shutil
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +23,10 @@ if __name__ == "__main__":
 
 from store.data_file import GOVERNING
 from store.files import Files
+from store.ledger import Proof
 from store.line_codec import encode_line
-from store.polls.asking import Asked, ask
+from store.polls.asking import ask_sample
 from store.polls.due import Pair
-from store.polls.sending import Sender
-from store.polls.spending import Budget
-from store.proof import Proof
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
@@ -51,11 +48,10 @@ def fill(directory: Path, weeks: int = 13, times: int = 1, most: int | None = No
         _copy(SHIPPED_DATA / "categories" / name, directory / "categories", times)
     catalogue = Files(directory).scan()
     moments = [NEWEST - dt.timedelta(weeks=week) for week in reversed(range(weeks))]
-    sender = Sender(threading.Event(), rpm=1, concurrency=1)
     proof = Proof(directory)
     with proof.locked():  # begins the ledger
         for slug, category in catalogue.categories.items():
-            lines = _lines(slug, category, catalogue.assistants, moments, sender)
+            lines = _lines(slug, category, catalogue.assistants, moments)
             (directory / "history" / f"{slug}.jsonl").write_bytes(b"".join(lines))
     proof.close(f"{NEWEST:%Y-%m-%d}")
     return len(catalogue.categories) * len(catalogue.assistants) * weeks
@@ -71,13 +67,9 @@ def _copy(file: Path, into: Path, times: int) -> None:
         variant.write_text(json.dumps(category), encoding="utf-8")
 
 
-def _sample(
-    slug: str, category: Category, assistant: Assistant, moment: dt.datetime, sender: Sender
-) -> Poll:
+def _sample(slug: str, category: Category, assistant: Assistant, moment: dt.datetime) -> Poll:
     """What a sample assistant says; it is always asked."""
-    came = ask(Pair(slug, category, assistant), moment, sender, Budget())
-    assert isinstance(came, Asked)
-    return came.poll
+    return ask_sample(Pair(slug, category, assistant), moment, 0).poll
 
 
 def _lines(
@@ -85,11 +77,10 @@ def _lines(
     category: Category,
     assistants: Sequence[Assistant],
     moments: Sequence[dt.datetime],
-    sender: Sender,
 ) -> list[bytes]:
     return [
         encode_line(
-            _sample(slug, category, assistant, moment, sender),
+            _sample(slug, category, assistant, moment),
             moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         )[1]
         for moment in moments

@@ -36,8 +36,7 @@ from store.line_codec import encode_line
 from store.rankings.names import slug as slug_of
 from store.search import Compare, Document, Hits, Index
 from store.search.meaning import Meaning, texts_of
-from store.search.query import PREPOSITIONS
-from store.search.words import Words, singular, words_of
+from store.search.words import PREPOSITIONS, Words, singular, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

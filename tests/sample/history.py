@@ -19,7 +19,7 @@ if __name__ == "__main__":
 from builders import command
 
 import sample
-from store.proof import Proof
+from store.ledger import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

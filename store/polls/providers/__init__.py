@@ -1,7 +1,7 @@
-"""The providers' wire formats: ``build_request`` and ``read_reply``, pure, one module for each API.
+"""The providers' wire formats, pure, one module for each API.
 
-A provider module turns a :class:`Prompt` into a :class:`Request` and a :class:`Response` into a
-:class:`Reply`; it never touches a socket, a clock or the environment.
+A provider turns a :class:`Prompt` into a :class:`Request` and a :class:`Response` into a
+:class:`Reply`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     ``passing`` failures may pass when asked again soon, after ``wait`` seconds if the body says
     so; ``lasting`` ones (a bad key, spent money, a model that is gone) meet every other poll too,
-    as may an answer that cost far more than was reserved for it.
+    as may an answer that cost far more than was reserved for it. ``tier`` is the one that answered.
     ``notes`` are for the record.
     """
 
@@ -77,6 +77,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     passing: bool = False
     lasting: bool = False
     wait: float | None = None
+    tier: str | None = None
     notes: tuple[str, ...] = ()
 
     @property

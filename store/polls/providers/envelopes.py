@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from store.cleaning import clean
 from store.polls.providers import Reply, Request, Tokens
 from store.records import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from store.polls.providers import Response
     from store.records import Assistant, FailureKind
+
+Value = TypeVar("Value")
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Hosts of tests, proxies and local servers, which may speak for anybody."""
 
 PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """Statuses after which asking again soon may help."""
 
 LASTING = frozenset({401, 402, 403, 404})
 """Statuses that every further poll of the assistant would meet too."""
+
+
+class Errors(Struct, frozen=True):
+    """What a provider's own error codes mean, beside the HTTP statuses that all share.
+
+    ``statuses`` gives the HTTP status that a code or type stands for where none came with it,
+    ``spent`` the codes that say that the money is spent, not the rate.
+    """
+
+    statuses: Mapping[str, int]
+    spent: frozenset[str]
+
 
 SPENT = frozenset({
     "insufficient_quota",
@@ -42,6 +61,9 @@ STATUS_OF = {
 }
 """The status that an error code stands for when it comes with HTTP 200."""
 
+COMMON = Errors(STATUS_OF, SPENT)
+"""The codes of the vendors whose formats are spoken here, and of their kin."""
+
 MAX_ID = 200
 MOST_TOKENS = 10**15
 """A count above this is taken for this: every reader of JSON can hold it."""
@@ -51,8 +73,10 @@ CUT_OFF = Failure("truncated", "The answer was cut off at the output limit.")
 """The failure that an answer stands for which ended at its output limit."""
 
 
-def opened(response: Response, request_id: str | None = None) -> dict[str, Any] | Reply:
-    """A successful response's JSON object, or the reply that says why there is none."""
+def opened(
+    response: Response, request_id: str | None = None, errors: Errors = COMMON
+) -> dict[str, Any] | Reply:
+    """Return a successful response's JSON object, or the reply that says why there is none."""
     known = identity(request_id)
     try:
         body = msgspec.json.decode(response.body)
@@ -63,7 +87,7 @@ def opened(response: Response, request_id: str | None = None) -> dict[str, Any] 
     envelope = members(body)
     error = envelope.get("error")
     if response.status >= 400 or error:  # noqa: PLR2004 - HTTP's own boundary
-        return _refused(response.status, members(error) or {"message": error}, known)
+        return _refused(response.status, members(error) or {"message": error}, known, errors)
     if not 200 <= response.status < 300:  # noqa: PLR2004
         said = f"The provider answered HTTP {response.status}, not an answer."
     elif envelope:
@@ -73,31 +97,14 @@ def opened(response: Response, request_id: str | None = None) -> dict[str, Any] 
     return Reply(outcome=Failure("http", said), request_id=known)
 
 
-def reply(
-    response: Response,
-    id_header: str,
-    outcome: Callable[[dict[str, Any]], str | Failure],
-    tokens: Callable[[dict[str, Any]], Tokens | None],
+def _refused(
+    status: int, error: Mapping[str, Any], request_id: str | None, errors: Errors
 ) -> Reply:
-    """A response as a reply; ``outcome`` and ``tokens`` read them from its envelope."""
-    request_id = response.headers.get(id_header)
-    envelope = opened(response, request_id)
-    if isinstance(envelope, Reply):
-        return envelope
-    return Reply(
-        outcome=outcome(envelope),
-        served_model=identity(envelope.get("model")),
-        request_id=identity(request_id, envelope.get("id")),
-        tokens=tokens(envelope),
-    )
-
-
-def _refused(status: int, error: Mapping[str, Any], request_id: str | None) -> Reply:
-    """The failure that a status and an error body stand for, and whether it will pass."""
+    """Return what a status and an error body stand for, and whether it will pass."""
     message = " ".join(text(error.get("message")).split())
     codes = set(_codes(error))
-    meant = _meant(status, error, codes)
-    kind = _kind(meant, codes, message.casefold())
+    meant = _meant(status, error, codes, errors)
+    kind = _kind(meant, codes, message.casefold(), errors)
     said = f': "{message}"' if message else ""
     return Reply(
         outcome=Failure(kind, f"The provider answered HTTP {status}{said}"),
@@ -166,6 +173,25 @@ def bearer(key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
+def goog_api_key(key: str | None) -> dict[str, str]:
+    """Return the header by which Google knows a key."""
+    return {"x-goog-api-key": key} if key else {}
+
+
+def anthropic_headers(key: str | None) -> dict[str, str]:
+    """Return what every request to Anthropic carries; https://docs.claude.com/en/api/versioning."""
+    return {"anthropic-version": "2026-10-21", **({"x-api-key": key} if key else {})}
+
+
+def of_host(values: Mapping[str, Value], assistant: Assistant) -> Value | None:
+    """Return what belongs to the domain of an assistant's host; loopback is ``localhost``."""
+    host = urlsplit(assistant.base_url or "").hostname or ""
+    if host in LOOPBACK:
+        return values.get("localhost")
+    domains = (domain for domain in values if f".{host}".endswith(f".{domain}"))
+    return values.get(next(domains, ""))
+
+
 def _total(value: Any) -> int | None:
     """A count, or the sum of those counts in a list that are there."""
     counts = value if isinstance(value, list) else [value]
@@ -184,22 +210,22 @@ def _codes(error: Mapping[str, Any]) -> Iterable[str]:
                 yield "insufficient_quota"
 
 
-def _meant(status: int, error: Mapping[str, Any], codes: set[str]) -> int:
-    """The status an error stands for: HTTP's own, unless an error came with a 200."""
+def _meant(status: int, error: Mapping[str, Any], codes: set[str], errors: Errors) -> int:
+    """Return the status an error stands for: HTTP's own, unless an error came with a 200."""
     if status >= 400:  # noqa: PLR2004 - HTTP's own boundary
         return status
     code = error.get("code")
     if isinstance(code, int) and 400 <= code < 600:  # noqa: PLR2004 - likewise
         return code
-    return next((STATUS_OF[name] for name in sorted(codes & STATUS_OF.keys())), status)
+    return next((errors.statuses[name] for name in sorted(codes & errors.statuses.keys())), status)
 
 
-def _kind(status: int, codes: set[str], message: str) -> FailureKind:
-    """The kind of failure; some vendors tell a bad key or spent credit only with a 400."""
+def _kind(status: int, codes: set[str], message: str, errors: Errors) -> FailureKind:
+    """Return the kind of failure; some vendors tell a bad key or spent credit only with a 400."""
     bad = status == 400  # noqa: PLR2004
     if status in (401, 403) or "API_KEY_INVALID" in codes or (bad and "api key" in message):
         return "auth"
-    if status == 402 or codes & SPENT or (bad and "credit balance" in message):  # noqa: PLR2004
+    if status == 402 or codes & errors.spent or (bad and "credit balance" in message):  # noqa: PLR2004
         return "quota"
     return "rate_limited" if status == 429 else "http"  # noqa: PLR2004
 

@@ -165,11 +165,12 @@ def get_best_in_category(view: View, query: CategoryCall) -> dict[str, Any]:
     """Return the verdict of a category, and the newest changes of a #1 in it."""
     slug = _category(view, query.slug)
     verdict = to_builtins(api.get_best_in_category(view, AsOf(slug=slug, as_of=query.as_of)))
-    changes = api.get_changes(view, Changes(slug=slug, limit=NEWEST_CHANGES // 2)).value.changes
+    listed = api.get_changes(view, Changes(slug=slug)).value.changes
+    changes = [c for c in listed if query.as_of is None or c.to_date <= query.as_of]
     if query.detail == "summary":
         for name in LEFT_OUT:
             del verdict[name]
-    return {**verdict, "changes": to_builtins(changes)}
+    return {**verdict, "changes": to_builtins(changes[: NEWEST_CHANGES // 2])}
 
 
 def get_product(view: View, query: ProductCall) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Any
 from flask import Response, request, send_file
 from msgspec import Struct
 
+from store.chains import HEADS, LEDGER
 from store.disk import MISSING, Signature, signature_of
-from store.ledger import HEADS, LEDGER, Head
 from store.publishing import manifest, metadata, tables
 from store.publishing.digests import SUMS
 from store.publishing.directories import CURRENT
@@ -132,17 +132,17 @@ def context(known: PublishedDataset, view: View) -> dict[str, Any]:
         return {"dataset": None, "problems": known.problems}
     shown = [
         {
-            "name": table.name,
+            "name": name,
             "about": table.about,
             "files": [
-                (name, found.files[name])
-                for name in (table.parquet, table.csv)
-                if name in found.files
+                (file, found.files[file])
+                for file in (f"{name}.parquet", f"{name}.csv")
+                if file in found.files
             ],
         }
-        for table in tables.ALL
+        for name, table in tables.ALL.items()
     ]
-    heads = [head for head in view.snapshot.ledger.heads if isinstance(head, Head)]
+    heads = view.snapshot.ledger.heads
     return {
         "dataset": found,
         "problems": known.problems,
@@ -151,7 +151,7 @@ def context(known: PublishedDataset, view: View) -> dict[str, Any]:
         "proof": [(name, found.files[name]) for name in (LEDGER, HEADS)],
         "evidence": found.evidence,
         "others": [name for name in sorted(found.files) if name in _DESCRIBING],
-        "picks": at + tables.PICKS.parquet,
+        "picks": at + "picks.parquet",
         "has_parquet": found.has_parquet,
         "present": view.snapshot.present,
         "heads": heads[: -HEADS_SHOWN - 1 : -1],

@@ -1,9 +1,19 @@
 """The documentation page's parts, read off the served OpenAPI document."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
+
+import msgspec
+from markupsafe import Markup, escape
+from werkzeug.datastructures import MultiDict
+
+from store.web import api
+from store.web.errors import Moved, Refused, problem
+from store.web.queries import AsOf, Changes, from_address
+from store.web.view import View
 
 
 def endpoints(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -21,10 +31,49 @@ def endpoints(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             **operation,
             "path": path,
             "parameters": [{**p, "rule": _rule(p["schema"])} for p in operation["parameters"]],
-            "fields": list(_fields(media["schema"], schemas)),
+            "fields": fields(media["schema"], schemas),
             "address": base + _filled(path, operation["parameters"]),
             "example": json.dumps(example, indent=2, ensure_ascii=False) if example else None,
         }
+
+
+def shapes(document: Mapping[str, Any]) -> list[tuple[str, str, list[tuple[str, Markup, str]]]]:
+    """Return name, description and fields of every object that answers are made of."""
+    schemas = document["components"]["schemas"]
+    return [
+        (name, schema.get("description", ""), fields(schema, schemas))
+        for name, schema in sorted(schemas.items())
+    ]
+
+
+def problems(view: View) -> list[str]:
+    """Return real error answers: of a parameter, of an unknown slug, of a day without a ranking."""
+    slug = next(iter(view.snapshot.leaderboards), "x")
+    asked: tuple[tuple[str, Callable[[], object]], ...] = (
+        (
+            "/api/v1/changes.json?limit=0&sinc=2026-11-01",
+            lambda: from_address(
+                Changes, MultiDict({"limit": "0", "sinc": "2026-11-01"}), {}, "", strict=True
+            ),
+        ),
+        (
+            f"/api/v1/best/{slug}s.json",
+            lambda: api.get_best_in_category(view, AsOf(slug=f"{slug}s")),
+        ),
+        (
+            f"/api/v1/best/{slug}.json?asOf=2000-01-01",
+            lambda: api.get_best_in_category(view, AsOf(slug=slug, as_of="2000-01-01")),
+        ),
+    )
+    bodies = []
+    for address, ask in asked:
+        with suppress(Moved):
+            try:
+                ask()
+            except Refused as refused:
+                body = msgspec.json.encode(problem(refused, address.partition("?")[0]))
+                bodies.append(f"GET {address}\n\n{msgspec.json.format(body, indent=2).decode()}")
+    return bodies
 
 
 def _rule(schema: Mapping[str, Any]) -> str:
@@ -53,32 +102,41 @@ def _filled(path: str, parameters: list[Mapping[str, Any]]) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _fields(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The members of an answer, or of its elements when it is a list."""
+def fields(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> list[tuple[str, Markup, str]]:
+    """Return name, type and description of what an answer has, or its elements if it is a list."""
     resolved = _resolved(schema, schemas)
     if resolved.get("type") == "array":
         resolved = _resolved(resolved["items"], schemas)
+    described = []
     for name, member in resolved.get("properties", {}).items():
-        options = member.get("anyOf", [member])
-        told = (_resolved(option, schemas).get("description", "") for option in options)
-        yield name, _type(member), next(filter(None, told), "")
+        options = [member, *member.get("anyOf", [])]
+        texts = (_resolved(option, schemas).get("description", "") for option in options)
+        described.append((name, _type(member), next(filter(None, texts), "")))
+    return described
 
 
 def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
-    if "$ref" in schema:
-        found: Mapping[str, Any] = schemas[schema["$ref"].rpartition("/")[2]]
-        return {**found, **schema}
+    if reference := _reference(schema):
+        return {**schemas[reference], **schema}
     return schema
 
 
-def _type(schema: Mapping[str, Any]) -> str:
-    """A member's type in a word or two."""
+def _reference(schema: Mapping[str, Any]) -> str:
+    """Return the name of the object that a schema refers to, if it does."""
+    (referring, *_) = schema.get("allOf", [schema])
+    return str(referring.get("$ref", "")).rpartition("/")[2]
+
+
+def _type(schema: Mapping[str, Any]) -> Markup:
+    """Return a member's type in a word or two; an object's leads to its description."""
     if "anyOf" in schema:
-        return " or ".join(_type(option) for option in schema["anyOf"])
-    if "$ref" in schema:
-        return str(schema["$ref"].rpartition("/")[2])
+        return Markup(" or ").join(map(_type, schema["anyOf"]))
+    if name := _reference(schema):
+        return Markup('<a href="#{0}">{0}</a>').format(name)
     if "enum" in schema:
-        return " | ".join(json.dumps(value) for value in schema["enum"])
+        return escape(" | ".join(json.dumps(value) for value in schema["enum"]))
     if schema.get("type") == "array":
-        return f"array of {_type(schema.get('items', {}))}"
-    return str(schema.get("type", "any"))
+        return Markup("array of {}").format(_type(schema.get("items", {})))
+    if isinstance(schema.get("additionalProperties"), dict):
+        return Markup("object of {}").format(_type(schema["additionalProperties"]))
+    return escape(schema.get("format") or schema.get("type", "any"))

@@ -1,67 +1,102 @@
-"""Feeds of changes: Atom (RFC 4287) and JSON Feed 1.1, with ids that never change."""
+"""Feeds of changes: Atom (RFC 4287) and JSON Feed 1.1, with ids that never change.
+
+A part of a feed is long enough for a reader who comes once a round: at least all changes of its
+newest day. Older ones are on the pages that it names (RFC 5005, ``next_url``).
+"""
 
 import uuid
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from store.rankings import sentences
 from store.rankings.changes import Change
-from store.rankings.leaderboards import Leaderboard
-from store.rankings.products import ProductProfile
-from store.rankings.topics import RankedTopic
 from store.web import lookup
 from store.web.answers import Route
 from store.web.pages.contexts import PickChange, pick_changes
 from store.web.pages.routes import of_category, of_product, page, resource
-from store.web.queries import OfCategory, OfProduct, OfSlug, Query
+from store.web.queries import FeedOf, FeedPart
 from store.web.view import View
 
 ATOM = "application/atom+xml; charset=utf-8"
 JSON_FEED = "application/feed+json"
-
 ENTRIES = 100
 NEVER = "1970-01-01T00:00:00Z"
 """When a feed was updated that nothing was ever answered for."""
 
 
-def of_all(view: View) -> dict[str, Any]:
-    """The changes of all categories."""
-    known = [aggregate.last_success for aggregate in view.snapshot.summary.living]
+@page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)
+def changes_atom(view: View, query: FeedPart) -> dict[str, Any]:
+    """Show the changes of all categories."""
+    answered = [aggregate.last_success for aggregate in view.snapshot.summary.living]
     return {
         "id": identity("feed", "changes"),
         "title": f"{view.site.name}: changes of a #1",
         "subtitle": "When an assistant’s #1 for a category becomes another product. "  # noqa: RUF001
         f"The proof over all polls: {_proof(view)}",
-        "address": view.at.page("feeds/changes.atom"),
         "page": view.at.page("changes"),
         "proof": view.at.page("data/heads.jsonl"),
-        **_entries(_newest_items(view), max(filter(None, known), default=None)),
+        **_part(view, query, view.snapshot.summary.changes, view.at.page("feeds/changes.atom")),
+        "answered": max(filter(None, answered), default=NEVER),
     }
 
 
-def of_category_(board: Leaderboard, view: View) -> dict[str, Any]:
-    """The changes of one category."""
-    changes = view.snapshot.aggregates[board.slug].changes[-ENTRIES:]
+@resource("/feeds/changes.json", JSON_FEED)
+def changes_json(view: View, query: FeedPart) -> bytes:
+    """Return the same as JSON Feed."""
+    address = view.at.page("feeds/changes.json")
+    part = _part(view, query, view.snapshot.summary.changes, address)
+    feed = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": f"{view.site.name}: changes of a #1{_sample(view)}",
+        "home_page_url": view.at.page("changes"),
+        "feed_url": part["address"],
+        "description": "When an assistant's #1 pick for a category becomes another product. The "
+        f"proof over all polls: {_proof(view)}",
+        "authors": [{"name": view.site.name, "url": view.at.page()}],
+        "language": "en",
+        **({"next_url": part["following"]} if part["following"] else {}),
+        "items": part["items"],
+    }
+    return msgspec.json.encode(feed)
+
+
+@page(
+    "/feeds/best/<slug>.atom",
+    "feed.atom.xml",
+    basis=of_category,
+    same=lambda view, query: view.at.category(query.slug),
+    media_type=ATOM,
+)
+def category_atom(view: View, query: FeedOf) -> dict[str, Any]:
+    """Show the changes of one category."""
+    board = lookup.board(view, query.slug, lambda slug: view.at.feed("best", slug))
+    changes = view.snapshot.aggregates[board.slug].changes[::-1]
     return {
         "id": identity("feed", board.slug),
         "title": f"{board.category.title}: changes of a #1",
         "subtitle": f"When an assistant’s #1 becomes another product. “{board.question}”",  # noqa: RUF001
-        "address": view.at.feed("best", board.slug),
         "page": view.at.category_page(board.slug),
-        **_entries(_items(reversed(changes), view), board.newest),
+        **_part(view, query, changes, view.at.feed("best", board.slug)),
+        "answered": board.newest,
     }
 
 
-def of_product_(product: ProductProfile, view: View) -> dict[str, Any]:
-    """Where a product became an assistant's #1, or lost that place."""
-    known = [view.snapshot.aggregates[slug] for slug in product.categories]
-    changes = _newest(
+@page(
+    "/feeds/product/<slug>.atom",
+    "feed.atom.xml",
+    basis=of_product,
+    same=lambda view, query: view.at.product(query.slug),
+    media_type=ATOM,
+)
+def product_atom(view: View, query: FeedOf) -> dict[str, Any]:
+    """Show where a product became an assistant's #1, or lost that place."""
+    product = lookup.product(view, query.slug, lambda slug: view.at.feed("product", slug))
+    changes = _newest_first(
         change
-        for aggregate in known
-        for change in aggregate.changes
+        for slug in product.categories
+        for change in view.snapshot.aggregates[slug].changes
         if product.id in (change.previous, change.current)
     )
     return {
@@ -69,68 +104,61 @@ def of_product_(product: ProductProfile, view: View) -> dict[str, Any]:
         "title": f"{product.name}: won and lost #1s",
         "subtitle": f"When {product.name} becomes an assistant's #1 for a category, or another "
         "does.",
-        "address": view.at.feed("product", product.slug),
         "page": view.at.product_page(product.slug),
-        **_entries(_items(changes, view), product.first_mention),
+        **_part(view, query, changes, view.at.feed("product", product.slug)),
+        "answered": product.first_mention,
     }
 
 
-def of_topic(topic: RankedTopic, view: View) -> dict[str, Any]:
-    """The changes of a topic's categories."""
-    boards = topic.leaderboards
-    known = (view.snapshot.aggregates.get(board.slug) for board in boards)
-    changes = _newest(change for found in known if found for change in found.changes)
+@page("/feeds/topics/<slug>.atom", "feed.atom.xml", media_type=ATOM)
+def topic_atom(view: View, query: FeedOf) -> dict[str, Any]:
+    """Show the changes of a topic's categories."""
+    topic = lookup.topic(view, query.slug)
+    boards, aggregates = topic.leaderboards, view.snapshot.aggregates
+    changes = _newest_first(c for board in boards for c in aggregates[board.slug].changes)
     return {
         "id": identity("feed", f"topic/{topic.slug}"),
         "title": f"{topic.title}: changes of a #1",
         "subtitle": "When an assistant's #1 for one of its categories becomes another product.",
-        "address": view.at.feed("topics", topic.slug),
         "page": view.at.topic_page(topic.slug),
-        **_entries(_items(changes, view), max((board.newest for board in boards), default=None)),
+        **_part(view, query, changes, view.at.feed("topics", topic.slug)),
+        "answered": max((board.newest for board in boards), default=NEVER),
     }
 
 
-def _entries(items: list[dict[str, Any]], answered: str | None) -> dict[str, Any]:
-    """Return the items and the time of the newest; without any, that of an answer, if there is one.
-
-    Items also come from answers to a wording that does not stand, which no ranking counts.
-    """
-    times = [item["date_published"] for item in items]
-    return {"items": items, "updated": max(times, default=answered or NEVER)}
+ROUTES: tuple[Route, ...] = (changes_atom, changes_json, category_atom, product_atom, topic_atom)
 
 
-def _newest(changes: Iterable[Change]) -> list[Change]:
-    """The newest changes, newest first; within one second by category and assistant."""
+def _part(view: View, query: FeedPart, changes: Sequence[Change], address: str) -> dict[str, Any]:
+    """Return the items of a part of a feed, its address and that of the next part, if any."""
+    places = (i for i, change in enumerate(changes, 1) if change.poll == query.before)
+    start = next(places, len(changes)) if query.before else 0
+    end = start + ENTRIES
+    if start < len(changes):
+        newest = changes[start].current_at[:10]
+        of_day = (i for i in range(start, len(changes)) if changes[i].current_at[:10] < newest)
+        end = max(end, next(of_day, len(changes)))
+    last = changes[end - 1].poll if end < len(changes) else None
+    return {
+        "address": f"{address}?before={query.before}" if query.before else address,
+        "following": f"{address}?before={last}" if last else None,
+        "items": [_item(flip, view) for flip in pick_changes(changes[start:end], view.snapshot)],
+    }
+
+
+def _newest_first(changes: Iterable[Change]) -> list[Change]:
+    """Return changes, newest first; within one second by category and assistant."""
     order = sorted(changes, key=lambda change: (change.slug, change.model))
-    return sorted(order, key=lambda change: change.current_at, reverse=True)[:ENTRIES]
-
-
-def _newest_items(view: View) -> list[dict[str, Any]]:
-    return _items(islice(view.snapshot.summary.changes, ENTRIES), view)
-
-
-def _items(changes: Iterable[Change], view: View) -> list[dict[str, Any]]:
-    return [_item(change, view) for change in pick_changes(changes, view.snapshot)]
+    return sorted(order, key=lambda change: change.current_at, reverse=True)
 
 
 def identity(kind: str, key: str) -> str:
-    """A stable id that depends on neither the site's name nor its address."""
+    """Return a stable id that depends on neither the site's name nor its address."""
     return uuid.uuid5(uuid.NAMESPACE_OID, f"consensus-ranking:{kind}:{key}").urn
 
 
-def json_feed(view: View) -> bytes:
-    """The JSON Feed of all changes."""
-    feed = {
-        "version": "https://jsonfeed.org/version/1.1",
-        "title": f"{view.site.name}: changes of a #1",
-        "home_page_url": view.at.page("changes"),
-        "feed_url": view.at.page("feeds/changes.json"),
-        "description": "When an assistant's #1 pick for a category becomes another product. The "
-        f"proof over all polls: {_proof(view)}",
-        "language": "en",
-        "items": _newest_items(view),
-    }
-    return msgspec.json.encode(feed)
+def _sample(view: View) -> str:
+    return " (sample data, invented)" if view.site.sample else ""
 
 
 def _proof(view: View) -> str:
@@ -143,9 +171,9 @@ def _proof(view: View) -> str:
 
 
 def _item(flip: PickChange, view: View) -> dict[str, Any]:
-    """A change as an item of a JSON Feed; its id follows from the poll that brought the change."""
+    """Return a change as an item; its id follows from the poll that brought the change."""
     change = flip.change
-    said = f' {change.model}\'s reason: "{change.reason}"' if change.reason else ""
+    told = f' {change.model}\'s reason: "{change.reason}"' if change.reason else ""
     status = (
         "Confirmed by its next answer." if change.confirmed else "Not confirmed by a second answer."
     )
@@ -157,59 +185,8 @@ def _item(flip: PickChange, view: View) -> dict[str, Any]:
         "title": f"{flip.title}: {change.model} now ranks {flip.after.name} #1",
         "content_text": (
             f"{change.model} moved from {flip.before.name} ({change.previous_at[:10]}) to "
-            f"{flip.after.name} ({change.current_at[:10]}). {status}{said}"
+            f"{flip.after.name} ({change.current_at[:10]}). {status}{told}"
         ),
         "date_published": change.current_at,
         "tags": ["confirmed" if change.confirmed else "unconfirmed"],
     }
-
-
-@page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)
-def changes_atom(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
-    """Show the changes of all categories."""
-    return of_all(view)
-
-
-@resource("/feeds/changes.json", JSON_FEED)
-def changes_json(view: View, query: Query) -> bytes:  # noqa: ARG001
-    """Show the same as JSON Feed."""
-    return json_feed(view)
-
-
-def _category_json(view: View, query: OfCategory) -> str:
-    return view.at.category(query.slug)
-
-
-@page(
-    "/feeds/best/<slug>.atom",
-    "feed.atom.xml",
-    basis=of_category,
-    same=_category_json,
-    media_type=ATOM,
-)
-def category_atom(view: View, query: OfCategory) -> dict[str, Any]:
-    """Show the changes of one category."""
-    board = lookup.board(view, query.slug, lambda slug: view.at.feed("best", slug))
-    return of_category_(board, view)
-
-
-@page(
-    "/feeds/product/<slug>.atom",
-    "feed.atom.xml",
-    basis=of_product,
-    same=lambda view, query: view.at.product(query.slug),
-    media_type=ATOM,
-)
-def product_atom(view: View, query: OfProduct) -> dict[str, Any]:
-    """Show the #1s that a product won and lost."""
-    named = lookup.product(view, query.slug, lambda slug: view.at.feed("product", slug))
-    return of_product_(named, view)
-
-
-@page("/feeds/topics/<slug>.atom", "feed.atom.xml", media_type=ATOM)
-def topic_atom(view: View, query: OfSlug) -> dict[str, Any]:
-    """Show the changes of a topic's categories."""
-    return of_topic(lookup.topic(view, query.slug), view)
-
-
-ROUTES: tuple[Route, ...] = (changes_atom, changes_json, category_atom, product_atom, topic_atom)

@@ -13,11 +13,6 @@ def summary(view: View, **_: str) -> Hashable:
     return view.snapshot.generations.summary
 
 
-def newest(view: View, **_: str) -> Hashable:
-    """Return the basis of what may follow from anything."""
-    return view.snapshot.generations.newest
-
-
 def of_category(view: View, slug: str) -> Hashable:
     """Return the basis of what follows from a ranking: not other rankings, or a page costs 8 ms.
 

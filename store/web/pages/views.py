@@ -8,8 +8,8 @@ import msgspec
 
 from store.rankings.leaderboards import Leaderboard
 from store.web import api, as_of, descriptions, lookup
-from store.web.answers import FOR_GOOD, Body, Route
-from store.web.errors import ParameterError, Refused
+from store.web.answers import FOR_GOOD, Body, Route, newest
+from store.web.errors import CODES, ParameterError, Refused
 from store.web.pages import (
     assistants,
     citations,
@@ -20,7 +20,7 @@ from store.web.pages import (
     docs,
     evidence,
 )
-from store.web.pages.routes import newest, of_category, of_product, page, resource
+from store.web.pages.routes import of_category, of_product, page, resource
 from store.web.queries import (
     HITS,
     AsOf,
@@ -124,7 +124,13 @@ def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 def documentation(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show the API, from its own description."""
     document = descriptions.get_openapi(view, Query())
-    return {"document": document, "endpoints": list(docs.endpoints(document))}
+    return {
+        "document": document,
+        "endpoints": list(docs.endpoints(document)),
+        "shapes": docs.shapes(document),
+        "codes": CODES,
+        "problems": docs.problems(view),
+    }
 
 
 @page("/llms.txt", "llms.txt", media_type=TEXT)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
@@ -43,31 +41,20 @@ class Item(Struct, frozen=True):
 
 
 class Remote(Struct, frozen=True, kw_only=True):
-    """A batch as its provider describes it.
+    """A batch as its provider describes it; ``done`` counts items.
 
-    ``label`` is ours, where the provider keeps one; ``created`` is in Unix seconds. ``asked`` and
-    ``done`` count items. ``files`` name what its results are read from. An item without a result
-    comes to ``unasked``. ``is_settling`` is set where cancelled items may still turn out to be
-    answered for a while. ``why`` says why it failed.
+    ``files`` name what its results are read from. An item without a result comes to ``unasked``.
+    ``is_settling`` is set where cancelled items may still turn out to be answered for a while.
+    ``why`` says why it failed.
     """
 
     id: str
     state: Literal["open", "ended", "failed"]
-    asked: int
     done: int
-    label: str | None = None
-    created: float | None = None
     files: tuple[str, ...] = ()
     unasked: Failure = UNASKED["missing"]
     is_settling: bool = False
     why: str | None = None
-
-
-class Page(Struct, frozen=True):
-    """Some of a provider's batches, and what to ask for the next page with, if there is one."""
-
-    batches: tuple[Remote, ...]
-    following: str | None = None
 
 
 class Queue:
@@ -75,11 +62,8 @@ class Queue:
 
     MAX_REQUESTS = 50_000
     """Items that one batch may have."""
-    LABELLED = True
-    """Whether the provider keeps our label, so that a batch can be found by it."""
     HOME, CANCEL = "batches", "/cancel"
-    SIZE, AFTER = "limit", "after"
-    """The parameters of a page of batches."""
+    """The path of batches, and what follows a batch's to cancel it."""
     headers = staticmethod(wire.bearer)
 
     def __init__(self, assistant: Assistant, key: str | None) -> None:
@@ -87,67 +71,46 @@ class Queue:
         self._headers = self.headers(key)
 
     def build_upload(self, items: Sequence[Item]) -> Request | None:
-        """The request that uploads the items, where the batch is not given them itself."""
+        """Return the upload of the items, where the batch is not given them itself."""
 
     def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:
-        """The request that makes a batch, of items or of a file uploaded before."""
+        """Return the request that makes a batch, of items or of a file uploaded before."""
         raise NotImplementedError
 
     def build_look(self, batch: str) -> Request:
-        """The request that asks how a batch stands."""
+        """Return the request that asks how a batch stands."""
         return self._get(f"{self.HOME}/{batch}")
 
     def build_cancel(self, batch: str) -> Request:
-        """The request that cancels a batch."""
+        """Return the request that cancels a batch."""
         return self._post(f"{self.HOME}/{batch}{self.CANCEL}", {})
 
-    def build_list(self, after: str | None) -> Request:
-        """The request for a page of a hundred of the provider's batches, newest first."""
-        return self._get(f"{self.HOME}?{self.SIZE}=100{self._following(after)}")
-
     def build_download(self, file: str) -> Request:
-        """The request for one of :attr:`Remote.files`; as a rule the batch, which holds them."""
+        """Return the request for one of :attr:`Remote.files`: here the batch, which holds them."""
         return self.build_look(file)
 
-    def read_batch(self, found: dict[str, Any]) -> Remote | None:
-        """A batch from what the provider says of it; ``None`` if it says nothing of the kind."""
+    def read_batch(self, described: dict[str, Any]) -> Remote | None:
+        """Return a batch from what the provider says of it; ``None`` if it says nothing of one."""
         raise NotImplementedError
 
-    def read_list(self, body: bytes) -> Page | None:
-        """A page of batches, whose last id leads to the next one; ``None`` if it is none."""
-        found = opened(body)
-        there = self._batches(found.get("data"))
-        if there is None:
-            return None
-        return Page(there, there[-1].id if found.get("has_more") is True and there else None)
-
     def read_results(self, body: bytes) -> Iterator[Result]:
-        """What one of its files says of its items, in any order."""
+        """Yield what one of its files says of its items, in any order."""
         raise NotImplementedError
 
     def next_file(self, file: str, body: bytes) -> str | None:
-        """What to read after a file, where results come in pages."""
+        """Return what to read after a file, where results come in pages."""
 
     def _get(self, path: str) -> Request:
         return msgspec.structs.replace(self._post(path, {}), method="GET")
 
     def _post(self, path: str, body: Mapping[str, Any], file: bytes | None = None) -> Request:
-        """A POST below the base URL; ``extra`` belongs to questions alone."""
+        """Return a POST below the base URL; ``extra`` belongs to questions alone."""
         url = f"{(self._assistant.base_url or '').rstrip('/')}/{path}"
         return Request(url, self._headers, body, file=file)
 
-    def _following(self, token: str | None) -> str:
-        """The parameter that asks for a later page; a token may be anything a provider said."""
-        return f"&{self.AFTER}={quote(token, safe='')}" if token else ""
 
-    def _batches(self, listed: Any) -> tuple[Remote, ...] | None:
-        if not isinstance(listed, list):
-            return None
-        return tuple(filter(None, map(self.read_batch, wire.items(listed))))
-
-
-def opened(body: bytes) -> dict[str, Any]:
-    """The JSON object that a body is, else an empty one."""
+def read_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that a body is, else an empty one."""
     try:
         return wire.members(msgspec.json.decode(body))
     except (ValueError, RecursionError):
@@ -158,32 +121,22 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 
 
 def identity(value: Any) -> str | None:
-    """A provider's id that can stand in a path, if it is one: it is sent back with our key."""
+    """Return a provider's id if it can stand in a path: it is sent back with our key."""
     text = wire.text(value)
     return text if _ID.fullmatch(text) else None
 
 
 def response(status: Any, body: Any, headers: Mapping[str, str] | None = None) -> Response:
-    """A result as the response it would have been, had its item been sent by itself."""
-    known = status if isinstance(status, int) else 0
-    return Response(known, headers or {}, json.dumps(body).encode())
+    """Return a result as the response it would have been, had its item been sent by itself."""
+    code = status if isinstance(status, int) else 0
+    return Response(code, headers or {}, json.dumps(body).encode())
 
 
 def number(value: Any) -> int:
-    """A count; Google's JSON holds one as text. What is none counts nothing."""
+    """Return a count; Google's JSON holds one as text. What is not a count counts nothing."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value[:18])
     return value if isinstance(value, int) and value > 0 else 0
-
-
-def moment(value: Any) -> float | None:
-    """A time in Unix seconds, from such or from RFC 3339."""
-    if isinstance(value, int | float):
-        return float(value)
-    try:
-        return datetime.fromisoformat(wire.text(value)).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 GRPC = {3: 400, 9: 400, 4: 504, 5: 404, 7: 403, 8: 429, 14: 503, 16: 401}
@@ -193,7 +146,7 @@ CANCELLED = 1
 
 
 def grpc_error(error: Mapping[str, Any]) -> Response | Failure:
-    """What an item's error with a code of gRPC comes to."""
+    """Return what an item's error with a code of gRPC comes to."""
     code = error.get("code")
     if code == CANCELLED:
         return UNASKED["cancelled"]
@@ -201,14 +154,17 @@ def grpc_error(error: Mapping[str, Any]) -> Response | Failure:
     return response(status, {"error": {**error, "code": status}})
 
 
-def matched(
-    wanted: Iterable[str], found: Iterable[Result], unasked: Failure
+def match(
+    wanted: Iterable[str], results: Iterable[Result], unasked: Failure
 ) -> dict[str, Response | Failure]:
-    """What each wanted item comes to, by id alone; of two results that differ, neither is right."""
-    known: dict[str, Response | Failure] = {}
-    torn: set[str] = set()
-    for identifier, came in found:
-        if known.setdefault(identifier, came) != came:
-            torn.add(identifier)
+    """Return what each wanted item comes to, by id alone; never by position.
+
+    Of two results of one item that differ, neither is right.
+    """
+    outcomes: dict[str, Response | Failure] = {}
+    contested: set[str] = set()
+    for identifier, outcome in results:
+        if outcomes.setdefault(identifier, outcome) != outcome:
+            contested.add(identifier)
     two = Failure("http", "The provider's batch gave two different results for this question.")
-    return {each: two if each in torn else known.get(each, unasked) for each in wanted}
+    return {item: two if item in contested else outcomes.get(item, unasked) for item in wanted}

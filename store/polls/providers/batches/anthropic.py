@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from store.polls.providers import batches, messages
+from store.polls.providers import batches
 from store.polls.providers import envelopes as wire
 from store.polls.providers.batches import UNASKED, Item, Queue, Remote
 from store.records import Failure
@@ -31,12 +31,11 @@ DONE = ("succeeded", "errored", "canceled", "expired")
 
 
 class AnthropicQueue(Queue):
-    """Keeps no label: nothing but its items' ids says whose a batch is."""
+    """Takes the items with the batch, and gives the results as lines."""
 
     MAX_REQUESTS = 100_000
-    LABELLED = False
-    HOME, AFTER = "messages/batches", "after_id"
-    headers = staticmethod(messages.headers)
+    HOME = "messages/batches"
+    headers = staticmethod(wire.anthropic_headers)
 
     # https://docs.claude.com/en/api/creating-message-batches
     def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:  # noqa: ARG002
@@ -48,28 +47,26 @@ class AnthropicQueue(Queue):
         """The results of a batch; its ``results_url`` is not asked, for it would get our key."""
         return self._get(f"{self.HOME}/{file}/results")
 
-    def read_batch(self, found: dict[str, Any]) -> Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> Remote | None:
         """A batch."""
-        known = batches.identity(found.get("id"))
-        if known is None or "processing_status" not in found:
+        id_ = batches.identity(described.get("id"))
+        if id_ is None or "processing_status" not in described:
             return None
-        counts = wire.members(found.get("request_counts"))
+        counts = wire.members(described.get("request_counts"))
         done = sum(batches.number(counts.get(kind)) for kind in DONE)
-        has_ended = found["processing_status"] == "ended"
+        has_ended = described["processing_status"] == "ended"
         return Remote(
-            id=known,
+            id=id_,
             state="ended" if has_ended else "open",
-            created=batches.moment(found.get("created_at")),
-            asked=batches.number(counts.get("processing")) + done,
             done=done,
-            files=(known,) if has_ended else (),
+            files=(id_,) if has_ended else (),
         )
 
     # https://docs.claude.com/en/api/retrieving-message-batch-results
     def read_results(self, body: bytes) -> Iterator[Result]:
         """Each line's result; an error is the whole body that its status would have come with."""
         odd = Failure("http", "The provider's batch gave a result of no known kind.")
-        for line in filter(None, map(batches.opened, body.splitlines())):
+        for line in filter(None, map(batches.read_object, body.splitlines())):
             identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
             kind = wire.text(result.get("type"))
             if kind == "succeeded":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from store.polls.providers import batches, gemini
+from store.polls.providers import batches
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, Page, Queue, Remote
+from store.polls.providers.batches import UNASKED, Item, Queue, Remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,8 +26,7 @@ class GeminiQueue(Queue):
     MAX_REQUESTS = 100
     """Few, so that the results stay small."""
     CANCEL = ":cancel"
-    SIZE, AFTER = "pageSize", "pageToken"
-    headers = staticmethod(gemini.headers)
+    headers = staticmethod(wire.goog_api_key)
 
     # https://ai.google.dev/gemini-api/docs/batch-api
     def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:  # noqa: ARG002
@@ -37,40 +36,29 @@ class GeminiQueue(Queue):
         path = f"models/{self._assistant.model}:batchGenerateContent"
         return self._post(path, {"batch": batch})
 
-    def read_batch(self, found: dict[str, Any]) -> Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> Remote | None:
         """A batch; a state that nobody knows is taken to be open."""
-        name = wire.text(found.get("name"))
-        known = batches.identity(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
-        if known is None:
+        name = wire.text(described.get("name"))
+        id_ = batches.identity(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+        if id_ is None:
             return None
-        described = wire.members(found.get("metadata"))
-        state = wire.text(described.get("state")).rpartition("_STATE_")[2]
-        stats = wire.members(described.get("batchStats"))
+        metadata = wire.members(described.get("metadata"))
+        state = wire.text(metadata.get("state")).rpartition("_STATE_")[2]
+        stats = wire.members(metadata.get("batchStats"))
         total = batches.number(stats.get("requestCount"))
         return Remote(
-            id=known,
+            id=id_,
             state="failed" if state == "FAILED" else "ended" if state in ENDS else "open",
-            label=wire.text(described.get("displayName")) or None,
-            created=batches.moment(described.get("createTime")),
-            asked=total,
             done=max(total - batches.number(stats.get("pendingRequestCount")), 0),
-            files=(known,) if state in ENDS else (),
+            files=(id_,) if state in ENDS else (),
             unasked=UNASKED[ENDS.get(state, "missing")],
-            why=wire.text(wire.members(found.get("error")).get("message")) or None,
+            why=wire.text(wire.members(described.get("error")).get("message")) or None,
         )
-
-    def read_list(self, body: bytes) -> Page | None:
-        """A page of batches; without any, the object is empty."""
-        found = batches.opened(body)
-        if not (found or body.strip() == b"{}") or found.keys() - {"operations", "nextPageToken"}:
-            return None
-        there = self._batches(found.get("operations")) or ()
-        return Page(there, wire.text(found.get("nextPageToken")) or None)
 
     def read_results(self, body: bytes) -> Iterator[Result]:
         """Each item's result, by its key; in ``response`` or, the same, in ``metadata``."""
-        found = batches.opened(body)
-        places = (found.get("response"), wire.members(found.get("metadata")).get("output"))
+        batch = batches.read_object(body)
+        places = (batch.get("response"), wire.members(batch.get("metadata")).get("output"))
         for place in places:
             listed = wire.members(wire.members(place).get("inlinedResponses"))
             for each in wire.items(listed.get("inlinedResponses")):

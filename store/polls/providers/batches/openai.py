@@ -54,32 +54,31 @@ class OpenAIQueue(Queue):
         return self._get(f"files/{file}/content")
 
     # https://platform.openai.com/docs/api-reference/batch/object
-    def read_batch(self, found: dict[str, Any]) -> Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> Remote | None:
         """A batch; a file that is not there is null, or an empty string."""
-        known = batches.identity(found.get("id"))
-        if known is None:
+        id_ = batches.identity(described.get("id"))
+        if id_ is None:
             return None
-        status = wire.text(found.get("status"))
-        counts = wire.members(found.get("request_counts"))
-        files = map(batches.identity, (found.get("output_file_id"), found.get("error_file_id")))
+        status = wire.text(described.get("status"))
+        counts = wire.members(described.get("request_counts"))
+        files = map(
+            batches.identity, (described.get("output_file_id"), described.get("error_file_id"))
+        )
         there = tuple(dict.fromkeys(filter(None, files)))
         has_failed = status == "failed" and not there
         return Remote(
-            id=known,
+            id=id_,
             state="failed" if has_failed else "ended" if status in ENDS else "open",
-            label=wire.text(wire.members(found.get("metadata")).get(LABEL)) or None,
-            created=batches.moment(found.get("created_at")),
-            asked=batches.number(counts.get("total")),
             done=batches.number(counts.get("completed")) + batches.number(counts.get("failed")),
             files=there,
             unasked=UNASKED.get(status, UNASKED["missing"]),
-            why=_why(found),
+            why=_why(described),
         )
 
     # https://platform.openai.com/docs/guides/batch#5-retrieve-the-results
     def read_results(self, body: bytes) -> Iterator[Result]:
         """Each line's result; the outputs and the errors have one shape."""
-        for line in filter(None, map(batches.opened, body.splitlines())):
+        for line in filter(None, map(batches.read_object, body.splitlines())):
             answered, error = wire.members(line.get("response")), wire.members(line.get("error"))
             identifier, code = wire.text(line.get("custom_id")), wire.text(error.get("code"))
             if answered:
@@ -94,7 +93,7 @@ class OpenAIQueue(Queue):
                 yield identifier, Failure("http", f"The provider's batch did not answer ({said}).")
 
 
-def _why(found: dict[str, Any]) -> str | None:
-    errors = wire.items(wire.members(found.get("errors")).get("data"))
+def _why(described: dict[str, Any]) -> str | None:
+    errors = wire.items(wire.members(described.get("errors")).get("data"))
     said = [wire.text(errors[0].get(name)) for name in ("code", "message")] if errors else []
     return ": ".join(filter(None, said)) or None

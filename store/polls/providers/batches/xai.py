@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 
 from store.polls.providers import batches
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, Page, Remote
+from store.polls.providers.batches import UNASKED, Item, Remote
 from store.polls.providers.batches.openai import OpenAIQueue
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ class XAIQueue(OpenAIQueue):
     """Takes items as OpenAI does, and gives the results in pages."""
 
     CANCEL = ":cancel"
-    AFTER = "pagination_token"
 
     def build_upload(self, items: Sequence[Item]) -> Request:
         """The upload of the items as JSON Lines; this API knows no purpose of files."""
@@ -41,41 +41,37 @@ class XAIQueue(OpenAIQueue):
     def build_download(self, file: str) -> Request:
         """A page of results."""
         batch, _, token = file.partition(PAGE)
-        return self._get(f"{self.HOME}/{batch}/results?limit=100{self._following(token)}")
+        # a token may be anything that a provider said
+        following = f"&pagination_token={quote(token, safe='')}" if token else ""
+        return self._get(f"{self.HOME}/{batch}/results?limit=100{following}")
 
-    def read_batch(self, found: dict[str, Any]) -> Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> Remote | None:
         """A batch; xAI cancels one whose file it does not take, before it counts its items."""
-        known = batches.identity(found.get("batch_id"))
-        if known is None:
+        id_ = batches.identity(described.get("batch_id"))
+        if id_ is None:
             return None
-        state, why = wire.members(found.get("state")), wire.text(found.get("cancel_by_xai_message"))
+        state, why = (
+            wire.members(described.get("state")),
+            wire.text(described.get("cancel_by_xai_message")),
+        )
         total, pending, cancelled = (
             batches.number(state.get(f"num_{name}"))
             for name in ("requests", "pending", "cancelled")
         )
         has_ended = bool(why) or (total > 0 and pending == 0)
         return Remote(
-            id=known,
+            id=id_,
             state="failed" if why and not total else "ended" if has_ended else "open",
-            label=wire.text(found.get("name")) or None,
-            asked=total,
             done=max(total - pending, 0),
-            files=(known,) if has_ended else (),
+            files=(id_,) if has_ended else (),
             unasked=UNASKED["cancelled" if why or cancelled else "missing"],
             is_settling=cancelled > 0,
             why=why or None,
         )
 
-    def read_list(self, body: bytes) -> Page | None:
-        """A page of batches."""
-        found = batches.opened(body)
-        there = self._batches(found.get("batches"))
-        following = wire.text(found.get("pagination_token")) or None
-        return None if there is None else Page(there, following)
-
     def read_results(self, body: bytes) -> Iterator[Result]:
         """Each result of a page; an error is a sentence or has a code of gRPC."""
-        for each in wire.items(batches.opened(body).get("results")):
+        for each in wire.items(batches.read_object(body).get("results")):
             identifier = wire.text(each.get("batch_request_id"))
             result = wire.members(each.get("batch_result")) or each
             answered = wire.members(wire.members(result.get("response")).get("chat_get_completion"))
@@ -90,5 +86,5 @@ class XAIQueue(OpenAIQueue):
 
     def next_file(self, file: str, body: bytes) -> str | None:
         """The next page of results, if there is one."""
-        token = wire.text(batches.opened(body).get("pagination_token"))
+        token = wire.text(batches.read_object(body).get("pagination_token"))
         return f"{file.partition(PAGE)[0]}{PAGE}{token}" if token else None

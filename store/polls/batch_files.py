@@ -1,0 +1,192 @@
+"""The batches that are with their providers, a file each in ``DATA_DIR/batches``.
+
+A file is there from before anything is sent until all answers are in history. One that failed
+stays a while: it says since when the assistant's batches are paused.
+"""
+
+from __future__ import annotations
+
+import errno
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec import Struct
+
+from store.disk import atomic_write, sync_directory
+from store.history import HistoryError
+from store.rankings.poll_states import Pause
+from store.records import Assistant, Natural
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from store.files import Catalogue
+    from store.polls.due import Key
+
+FOLDER = "batches"
+FIRST_PAUSE = timedelta(hours=6)
+LONGEST_PAUSE = timedelta(days=7)
+FORGET_AFTER = timedelta(days=31)
+"""How long a failed batch is remembered; providers keep results for 30 days."""
+
+
+class BatchFileError(HistoryError, OSError):
+    """A batch cannot be read, so that nobody knows what is asked already; it says what to do."""
+
+    def __init__(self, name: str) -> None:
+        sentence = (
+            f"{FOLDER}/{name} is damaged, so that nobody knows what is asked already; restore it, "
+            "or delete it if what it asked may be asked and paid for again"
+        )
+        super().__init__(errno.EIO, sentence)
+
+    def __str__(self) -> str:
+        return self.strerror or ""
+
+
+class Asking(Struct, frozen=True, forbid_unknown_fields=True):
+    """One question of a batch."""
+
+    slug: str
+    question: str
+
+
+class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A batch and how it stands. Times are RFC 3339; ``reserved`` is in micro-dollars.
+
+    ``intended``: it may have been sent. ``sent``: its provider has it as ``remote``. ``failed``:
+    over since ``failed_at``, for the reason ``why``; what is ``reserved`` then counts as spent.
+    """
+
+    key: str
+    state: Literal["intended", "sent", "failed"]
+    assistant: Assistant
+    intended_at: str
+    reserved: Natural
+    items: tuple[Asking, ...]
+    remote: str | None = None
+    done: Natural = 0
+    cancelled_at: str | None = None
+    failed_at: str | None = None
+    why: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its questions are under way."""
+        return self.state != "failed"
+
+    def identity(self, number: int) -> str:
+        """Return the id of its item of this number, unique over all batches."""
+        return f"{self.key}-{number}"
+
+    def age(self, now: datetime) -> timedelta:
+        """Return how long ago it was made; no time where the clock was set back."""
+        return max(now - datetime.fromisoformat(self.intended_at), timedelta())
+
+    def is_of(self, assistant: Assistant) -> bool:
+        """Return whether it asked the same model of the same provider."""
+        own = self.assistant
+        return (own.api, own.base_url, own.model) == (
+            assistant.api,
+            assistant.base_url,
+            assistant.model,
+        )
+
+
+_BATCHES = msgspec.json.Decoder(Batch)
+
+
+class BatchFiles:
+    """The batches of one data directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._home = directory / FOLDER
+
+    def all(self) -> list[Batch]:
+        """Return every batch, oldest first.
+
+        Raises:
+            BatchFileError: one cannot be read.
+            OSError: the folder cannot be looked into.
+        """
+        try:
+            names = [path.name for path in self._home.iterdir() if path.suffix == ".json"]
+        except FileNotFoundError:
+            return []
+        batches = [self._read(name) for name in names if not name.startswith(".")]
+        return sorted(batches, key=lambda batch: (batch.intended_at, batch.key))
+
+    def open_of(self, name: str, catalogue: Catalogue) -> list[Batch]:
+        """Return the open batches of an assistant, those under former names included."""
+        former = catalogue.former_names
+        return [
+            batch
+            for batch in self.all()
+            if batch.is_open and former.get(batch.assistant.name, batch.assistant.name) == name
+        ]
+
+    def write(self, batch: Batch) -> None:
+        """Make a batch's state durable.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        data = msgspec.json.format(msgspec.json.encode(batch)) + b"\n"
+        if not self._home.is_dir():
+            self._home.mkdir(mode=0o750, exist_ok=True)
+            sync_directory(self._home.parent)
+        atomic_write(self._home / f"{batch.key}.json", data, 0o640)
+        sync_directory(self._home)
+
+    def forget(self, batch: Batch) -> None:
+        """Remove a batch of which nothing is left to do."""
+        (self._home / f"{batch.key}.json").unlink(missing_ok=True)
+        sync_directory(self._home)
+
+    def under_way(self, catalogue: Catalogue) -> frozenset[Key]:
+        """Return the pairs in open batches, by the present names of categories and assistants."""
+        categories, names = catalogue.categories, catalogue.former_names
+        moved = {
+            former: slug
+            for slug, category in categories.items()
+            for former in category.former_slugs
+            if former not in categories
+        }
+        return frozenset(
+            (moved.get(item.slug, item.slug), names.get(batch.assistant.name, batch.assistant.name))
+            for batch in self.all()
+            if batch.is_open
+            for item in batch.items
+        )
+
+    def reserved_usd(self, day: str) -> float:
+        """Return what weighs on a UTC day: all open batches, and those spent on it for nothing."""
+        amounts = (
+            batch.reserved
+            for batch in self.all()
+            if batch.is_open or str(batch.failed_at)[:10] == day
+        )
+        return sum(amounts) / 1e6
+
+    def pause_of(self, assistant: Assistant, now: datetime) -> Pause | None:
+        """Return the pause of an assistant's batches, twice as long with each failure in a row."""
+        failed = [b for b in self.all() if b.failed_at and b.is_of(assistant)]
+        if not failed:
+            return None
+        last = max(failed, key=lambda batch: str(batch.failed_at))
+        lasts = min(FIRST_PAUSE * 2 ** min(len(failed) - 1, 16), LONGEST_PAUSE)
+        until = datetime.fromisoformat(str(last.failed_at)) + lasts
+        return Pause(until, last.why or "a batch failed") if until > now else None
+
+    def forget_failures(self, assistant: Assistant) -> None:
+        """Remove what paused an assistant's batches, once one went well."""
+        for batch in self.all():
+            if batch.failed_at and batch.is_of(assistant):
+                self.forget(batch)
+
+    def _read(self, name: str) -> Batch:
+        try:
+            return _BATCHES.decode((self._home / name).read_bytes())
+        except (ValueError, RecursionError):
+            raise BatchFileError(name) from None

@@ -1,0 +1,396 @@
+"""Asking in batches: intent on disk, create, follow, collect, cancel.
+
+All of it is done by who holds the assistant's lock. A batch is created once, for no provider takes
+an idempotency key: without a clear answer it counts as spent, the assistant's batches are paused,
+and its pairs are asked directly.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import cache
+from secrets import token_hex
+from typing import TYPE_CHECKING, TypeGuard
+
+from msgspec.structs import replace
+
+from store.cleaning import clean
+from store.history import HistoryError
+from store.polls.asking import SHOWN, Outcome, cost_at_most, outcome_of_result, request_for
+from store.polls.assistant_checks import Unready
+from store.polls.batch_files import FORGET_AFTER, Asking, Batch
+from store.polls.poller import Summary, record
+from store.polls.prices import at_reduced_price, micros
+from store.polls.providers import Reply, Response
+from store.polls.providers import envelopes as wire
+from store.polls.providers.batches import UNASKED, Item, match, read_object
+from store.polls.providers.registry import queue_of
+from store.polls.sending import Lost
+from store.polls.spending import Reserve
+from store.records import Failure
+from store.settings import SettingsError
+from store.times import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from store.history import History
+    from store.polls.batch_files import BatchFiles
+    from store.polls.due import Pair
+    from store.polls.poller import Desk
+    from store.polls.providers.batches import Remote, Result
+    from store.records import Assistant
+
+MOST_ITEMS = 200
+"""Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds
+back a seventh of a round."""
+WORTH_IT = 50
+"""Due pairs of an assistant that are worth a batch; fewer are asked directly."""
+CANCEL_AFTER = timedelta(hours=26)
+"""When a batch is cancelled, so that what is left is asked directly: providers promise 24 hours,
+and need a while to put the results together."""
+GIVE_UP_AFTER = timedelta(hours=50)
+"""When a batch that neither ends nor can be cancelled is given up: Gemini's end after 48 hours."""
+RECHECK_AFTER = timedelta(minutes=15)
+"""How long what was cancelled may still turn out to be answered (xAI's did within 20 seconds)."""
+MOST_FILES = 100
+"""Files or pages of results that are read of one batch; one that has more never ends."""
+SIZE = 64 << 20
+"""Bytes of results at most: 200 answers with all their reasoning are some 10 MB."""
+AMBIGUOUS = frozenset({408, 409})
+"""Statuses of 4xx after which a batch may have been made all the same."""
+NOT_TOLD = "The provider did not say whether it took the batch"
+
+
+def share_of(limit: float, costs: Mapping[str, float], name: str) -> float:
+    """Return an assistant's part of a limit: that for which all are asked equally many questions.
+
+    >>> share_of(6.0, {"GPT": 0.02, "Claude": 0.04}, "Claude")
+    4.0
+    """
+    total = sum(costs.values())
+    return limit * costs[name] / total if total else limit
+
+
+def cost_of(assistant: Assistant, question: str) -> int:
+    """Return what one question may cost at most in a batch, in micro-dollars."""
+    return micros(cost_at_most(at_reduced_price(assistant), question) or 0)
+
+
+class Batching:
+    """One assistant's batches, worked on by who holds its lock; ``summary`` says what came."""
+
+    def __init__(self, desk: Desk, files: BatchFiles, name: str) -> None:
+        self.summary = Summary()
+        self._desk = desk
+        self._files = files
+        self._name = name
+
+    def begin(
+        self, pairs: Sequence[Pair], usd: float | None = None
+    ) -> tuple[int, float, str | None]:
+        """Send the first of these pairs as one batch that may cost so many US dollars.
+
+        Returns how many questions were sent, for how many US dollars at most, or why none were.
+
+        Raises:
+            OSError: the batch cannot be written down, or the day's sum; nothing was sent.
+            Unready: the assistant's key is missing.
+        """
+        desk, assistant = self._desk, pairs[0].assistant
+        now = desk.clock.now()
+        if reason := desk.clock.fault():
+            return 0, 0, reason
+        most = min(MOST_ITEMS, queue_of(assistant).MAX_REQUESTS)
+        items, reserved = self._affordable(pairs[:most], usd)
+        reserve = desk.budget.reserve(reserved) if items else None
+        if reserve is None:
+            cost = cost_of(assistant, pairs[0].category.question)
+            reason = desk.budget.reached(cost) or "its equal share of the limit is used up"
+            return 0, 0, reason
+        batch = Batch(
+            key=token_hex(8),
+            state="intended",
+            assistant=assistant,
+            intended_at=rfc3339(now),
+            reserved=reserved,
+            items=tuple(items),
+        )
+        try:
+            self._files.write(batch)
+        except OSError:
+            desk.budget.settle(reserve, 0)
+            raise
+        reason = self._create(batch)
+        return (0, 0, reason) if reason else (len(items), reserved / 1e6, None)
+
+    def follow(self) -> None:
+        """Look after all batches of the assistant.
+
+        Raises:
+            OSError: a batch cannot be read or written.
+        """
+        now = self._desk.clock.now()
+        for batch in self._files.all():
+            if batch.failed_at and datetime.fromisoformat(batch.failed_at) < now - FORGET_AFTER:
+                self._files.forget(batch)
+        for batch in self._files.open_of(self._name, self._desk.catalogue):
+            if fault := self._desk.clock.fault():
+                self.summary.wrong.append(fault)
+            elif batch.state == "intended":  # who sent it was killed: nobody else has the lock
+                self._fail(batch, f"{NOT_TOLD}, and what sent it was ended", batch.reserved)
+            else:
+                self._follow_one(batch)
+
+    def cancel(self) -> None:
+        """Ask the provider to end every batch of the assistant; what is answered is collected."""
+        for batch in self._files.open_of(self._name, self._desk.catalogue):
+            if batch.remote and (reason := self._cancel(batch)):
+                self.summary.wrong.append(f"A batch of {self._name} was not cancelled: {reason}")
+
+    def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
+        """Return what of these pairs can be paid and recorded, and what it may cost."""
+        history, now = self._desk.log.history, rfc3339(self._desk.clock.now())
+        left = self._desk.budget.left()
+        limit = left if usd is None else min(left, micros(max(usd, 0)))
+        items: list[Asking] = []
+        total = 0
+        for pair in pairs:
+            cost = cost_of(pair.assistant, pair.category.question)
+            if total + cost > limit:
+                break
+            with suppress(HistoryError):  # its answer could not be recorded
+                history.check_appendable(pair.slug, now)
+                items.append(Asking(pair.slug, pair.category.question))
+                total += cost
+        return items, total
+
+    def _create(self, batch: Batch) -> str | None:
+        """Upload and create it; return why it was not made, or nobody knows."""
+        line = _Line(self._desk, batch.assistant)
+        items = [
+            Item(batch.identity(n), request_for(batch.assistant, item.question).body)
+            for n, item in enumerate(batch.items)
+        ]
+        file = None
+        if upload := line.queue.build_upload(items):
+            response = line.call(upload)
+            file = wire.text(read_object(response.body).get("id")) if is_well(response) else None
+            if not file:
+                return self._fail(batch, describe(response), 0)
+        response = line.call(line.queue.build_batch(items, batch.key, file))
+        if is_well(response) and (remote := line.queue.read_batch(read_object(response.body))):
+            self._files.write(replace(batch, state="sent", remote=remote.id))
+            return None
+        if is_certain(response):
+            return self._fail(batch, describe(response), 0)
+        return self._fail(batch, f"{NOT_TOLD}: {describe(response)}", batch.reserved)
+
+    def _fail(self, batch: Batch, why: str, spent: int) -> str:
+        """Write down that a batch is over, then let the ledger have what it did not cost."""
+        failed_at = rfc3339(self._desk.clock.now())
+        self._files.write(
+            replace(batch, state="failed", failed_at=failed_at, why=why, reserved=spent)
+        )
+        self._settle(batch, spent)
+        return why
+
+    def _settle(self, batch: Batch, spent: int) -> None:
+        # an open batch weighs on every day, so that its reserve is always one of today
+        today = rfc3339(self._desk.clock.now())[:10]
+        self._desk.budget.settle(Reserve(today, batch.reserved), spent)
+
+    def _follow_one(self, batch: Batch) -> None:
+        """Ask how a batch stands, and do what follows from that."""
+        try:
+            line = _Line(self._desk, batch.assistant)
+        except (Unready, SettingsError) as error:
+            self.summary.wrong.append(f"A batch of {self._name} cannot be looked after: {error}.")
+            return
+        response = line.call(line.queue.build_look(str(batch.remote)))
+        remote = line.queue.read_batch(read_object(response.body)) if is_well(response) else None
+        age = batch.age(self._desk.clock.now())
+        if remote is None or remote.id != batch.remote:
+            self.summary.wrong.append(
+                f"A batch of {self._name} cannot be followed: {describe(response)}"
+            )
+            if age > GIVE_UP_AFTER:
+                self._fail(batch, describe(response), batch.reserved)
+        elif remote.state == "failed":
+            why = f"The provider's batch failed before it ran ({remote.why or 'no reason given'})."
+            self.summary.wrong.append(f"{self._name}: {self._fail(batch, why, 0)}")
+        elif remote.state == "open" or not self._is_final(batch, remote):
+            self._wait(batch, remote)
+        else:
+            self._collect(batch, remote, line)
+
+    def _is_final(self, batch: Batch, remote: Remote) -> bool:
+        """Return whether the ended batch lists its results, and they can no longer change."""
+        now = self._desk.clock.now()
+        if remote.is_settling and batch.age(now) <= GIVE_UP_AFTER:
+            cancelled_at = batch.cancelled_at
+            return bool(cancelled_at) and (
+                now - datetime.fromisoformat(str(cancelled_at)) >= RECHECK_AFTER
+            )
+        lists_none = not remote.files and remote.unasked == UNASKED["missing"]
+        return not lists_none or batch.age(now) > CANCEL_AFTER
+
+    def _wait(self, batch: Batch, remote: Remote) -> None:
+        """Note how far it is; cancel it when it is late, and give it up when that is of no use."""
+        now = self._desk.clock.now()
+        cancelled_at = batch.cancelled_at or (rfc3339(now) if remote.is_settling else None)
+        noted = replace(batch, done=remote.done, cancelled_at=cancelled_at)
+        if noted != batch:
+            self._files.write(noted)
+        if batch.age(now) > GIVE_UP_AFTER:
+            self._fail(noted, "It neither ended nor could be cancelled.", batch.reserved)
+        elif batch.age(now) > CANCEL_AFTER:
+            self.summary.wrong.append(late(batch))
+            self._cancel(noted)
+
+    def _cancel(self, batch: Batch) -> str | None:
+        """Ask the provider to end a batch; return why it would not."""
+        try:
+            line = _Line(self._desk, batch.assistant)
+        except (Unready, SettingsError) as error:
+            return str(error)
+        response = line.call(line.queue.build_cancel(str(batch.remote)))
+        if not is_well(response):
+            return describe(response)
+        if batch.cancelled_at is None:
+            now = rfc3339(self._desk.clock.now())
+            self._files.write(replace(batch, cancelled_at=now))
+        return None
+
+    def _collect(self, batch: Batch, remote: Remote, line: _Line) -> None:
+        """Record what is not recorded yet, forget the batch, then settle the cost.
+
+        What history cannot take is left, with the batch, until it can or the batch is given up; the
+        others are recorded. Cancelled questions leave no record.
+        """
+        results = line.results(remote)
+        if isinstance(results, str):
+            reasons = [results]
+        else:
+            outcomes = match(map(batch.identity, range(len(batch.items))), results, remote.unasked)
+            reasons = self._record(batch, outcomes)
+        for reason in dict.fromkeys(reasons):
+            self.summary.wrong.append(
+                f"Answers in a batch of {self._name} are not recorded: {reason}"
+            )
+        if reasons and batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
+            self._fail(batch, "Not all of its answers were recorded.", batch.reserved)
+        if reasons or isinstance(results, str):
+            return
+        if batch.cancelled_at:
+            self._fail(replace(batch, reserved=0), "One was cancelled, or came late.", 0)
+        else:
+            self._files.forget(batch)
+            self._files.forget_failures(batch.assistant)
+        self._settle(batch, sum(_cost(batch, n, outcomes) for n in range(len(batch.items))))
+
+    def _record(self, batch: Batch, outcomes: Mapping[str, Response | Failure]) -> list[str]:
+        """Record what is not in history, the first that asks for a pause with it.
+
+        Returns why history did not take the rest.
+        """
+        history, refusals = self._desk.log.history, []
+        notes = cache(lambda slug: _notes(history, slug))
+        for number, item in enumerate(batch.items):
+            result = outcomes[batch.identity(number)]
+            if result == UNASKED["cancelled"]:
+                continue
+            try:
+                if f"batch {batch.identity(number)}" in notes(item.slug):
+                    continue
+                outcome = _outcome(batch, number, result)
+                if self.summary.paused is not None:
+                    outcome = Outcome(outcome.poll)
+                record(outcome, self._desk)
+                self.summary.take_in(outcome)
+            except (HistoryError, OSError) as error:
+                refusals.append(f"{error}.")
+        return refusals
+
+
+def _notes(history: History, slug: str) -> set[str]:
+    """Return the notes in a history file, by which an answer is known to be recorded.
+
+    Raises:
+        HistoryError: the file cannot be read.
+    """
+    log = history.read(slug)
+    if log.unread:
+        raise HistoryError(str(log.problems[0]))
+    return {note for stored in log.polls for note in stored.poll.notes}
+
+
+class _Line:
+    """The line to one assistant's provider: its queue, and ``call`` for one request."""
+
+    def __init__(self, desk: Desk, assistant: Assistant) -> None:
+        """Raises :class:`Unready` where its key is missing."""
+        sender = desk.sender(assistant, size=SIZE)
+        self.call = sender.call
+        self.queue = queue_of(assistant)(assistant, sender.secret)
+
+    def results(self, remote: Remote) -> list[Result] | str:
+        """Return all that a provider says of a batch's items, or why it cannot be had now."""
+        results: list[Result] = []
+        files = list(remote.files)
+        for count, file in enumerate(files, start=1):
+            response = self.call(self.queue.build_download(file))
+            if not is_well(response):
+                return describe(response)
+            results += self.queue.read_results(response.body)
+            following = self.queue.next_file(file, response.body)
+            if following and (following in files or count >= MOST_FILES):
+                return "The provider's results have no end."
+            files += [following] if following else []
+        return results
+
+
+def _outcome(batch: Batch, number: int, result: Response | Failure) -> Outcome:
+    item, note = batch.items[number], f"batch {batch.identity(number)}"
+    return outcome_of_result(batch.assistant, item.slug, item.question, result, note)
+
+
+def _cost(batch: Batch, number: int, outcomes: Mapping[str, Response | Failure]) -> int:
+    """Return what an item cost in micro-dollars: the most it may, where nobody counted."""
+    result = outcomes[batch.identity(number)]
+    usage = _outcome(batch, number, result).poll.usage
+    if usage and usage.usd is not None:
+        return micros(usage.usd)
+    if isinstance(result, Response) and result.status >= 400:  # noqa: PLR2004 - HTTP's own boundary
+        return 0
+    is_unasked = result in (UNASKED["cancelled"], UNASKED["expired"])
+    return 0 if is_unasked else cost_of(batch.assistant, batch.items[number].question)
+
+
+def late(batch: Batch) -> str:
+    """Return the sentence on a batch that should have ended."""
+    name = batch.assistant.name
+    return f"A batch of {name} is with its provider since {batch.intended_at} ({batch.key})."
+
+
+def is_well(response: Response | Lost) -> TypeGuard[Response]:
+    """Return whether a provider answered with a success."""
+    return isinstance(response, Response) and 200 <= response.status < 300  # noqa: PLR2004
+
+
+def is_certain(response: Response | Lost) -> bool:
+    """Return whether what was sent surely made no batch."""
+    if isinstance(response, Lost):
+        return response.is_free
+    return 300 <= response.status < 500 and response.status not in AMBIGUOUS  # noqa: PLR2004
+
+
+def describe(response: Response | Lost) -> str:
+    """Return what a request came to that was of no use, in a sentence."""
+    if isinstance(response, Lost):
+        return response.sentence
+    reply = wire.opened(response)
+    if isinstance(reply, Reply) and isinstance(reply.outcome, Failure):
+        return clean(reply.outcome.error)[:SHOWN]
+    return f"The provider answered HTTP {response.status}, but nothing that could be used."

@@ -1,0 +1,119 @@
+"""Locks between pollers: files whose lock (flock) the kernel frees when their holder dies."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from store.settings import Settings
+
+FOLDER = ".locks"
+LOOK = 0.1
+"""Seconds between two tries of who waits for a lock."""
+
+
+def locks_in(settings: Settings) -> Path:
+    """Return the folder of locks and of the day's spending; nothing in it is worth keeping."""
+    return settings.data_dir / FOLDER
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[bool]:
+    """Hold a file's lock inside the block if nobody else has it; yields whether it is held.
+
+    The file's folder is made if it is not there.
+
+    Raises:
+        OSError: the file cannot be opened or locked.
+    """
+    handle = _open(path)
+    try:
+        yield _try(handle)
+    finally:
+        _let_go(handle)
+
+
+@contextmanager
+def turn(
+    folder: Path, name: str, stop: threading.Event, waiting: Callable[[], None] = lambda: None
+) -> Iterator[bool]:
+    """Wait for an assistant's lock and hold it inside the block; yields ``False`` once stopped.
+
+    Who waits holds the lock of the queue meanwhile: so whoever lets go, and wants the next turn at
+    once, stands behind. ``waiting`` is called once, if somebody else has it.
+
+    Raises:
+        OSError: a file cannot be opened or locked.
+    """
+    queue, handle = _open(path_of(folder, name, ".queue")), _open(path_of(folder, name))
+    try:
+        is_stopped = any(not _wait(each, stop, waiting) for each in (queue, handle))
+        fcntl.flock(queue, fcntl.LOCK_UN)
+        yield not is_stopped
+    finally:
+        _let_go(queue)
+        _let_go(handle)
+
+
+def is_held(path: Path) -> bool:
+    """Return whether anybody holds a file's lock.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def path_of(folder: Path, name: str, what: str = "") -> Path:
+    """Return the file of an assistant's lock; a name may hold what no file's may."""
+    return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}{what}.lock"
+
+
+def _wait(handle: int, stop: threading.Event, waiting: Callable[[], None]) -> bool:
+    """Try until the lock is had, or ``stop`` is set; return whether it is had."""
+    is_first = True
+    while not stop.is_set():
+        if _try(handle):
+            return True
+        if is_first:
+            waiting()
+        is_first = False
+        stop.wait(LOOK)
+    return False
+
+
+def _open(path: Path) -> int:
+    path.parent.mkdir(exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _try(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _let_go(handle: int) -> None:
+    # closing alone is not enough while a child that was just forked has a copy
+    fcntl.flock(handle, fcntl.LOCK_UN)
+    os.close(handle)

@@ -1,0 +1,110 @@
+"""A data directory of real assistants, and turns taken with them at a time of the test's choice."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from processes import write_real
+
+from store.files import Files
+from store.history import History
+from store.memory import append
+from store.polls.batch_files import Batch, BatchFiles
+from store.polls.clocks import Clock
+from store.polls.due import Pair, Rounds
+from store.polls.poller import Desk, PollLog, Summary
+from store.polls.sending import Limits
+from store.polls.turns import Plan, desk_of, take_turn
+from store.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from store.records import Poll
+
+CANARY = "sk-canary-4f1d9a"
+NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
+
+
+class PollingDesk:
+    """Where tests take turns; ``now`` is the time, moved by ``later``."""
+
+    def __init__(self, directory: Path, url: str, count: int = 3, **fields: Any) -> None:
+        self.slugs = [f"c-{n:03}" for n in range(count)]
+        self.directory = directory
+        if not directory.exists():  # a process that was just started finds one
+            write_real(directory, url, self.slugs, **fields)
+        self.now = NOW
+        self.limits = Limits(attempts=1)
+        self.stop = threading.Event()
+        self.files = BatchFiles(directory)
+        self.proxy: str | None = None
+
+    def later(self, **passed: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(**passed)
+
+    def desk(self, run_usd: float | None = None, now: Callable[[], datetime] | None = None) -> Desk:
+        """What polling touches, afresh as in a new process."""
+        catalogue = Files(self.directory).scan()
+        clock = Clock(now or (lambda: self.now))
+        history = History(self.directory / "history")
+        environ = {"POLL_TEST_KEY": CANARY}
+        settings = Settings(data_dir=self.directory, environ=environ, proxy=self.proxy)
+        made = desk_of(
+            settings,
+            catalogue,
+            PollLog(history, clock),
+            self.files,
+            record=partial(append, history, catalogue),
+            clock=clock,
+            stop=self.stop,
+            run_usd=run_usd,
+        )
+        return msgspec.structs.replace(made, limits=self.limits)
+
+    def pairs(self, desk: Desk, name: str, *slugs: str) -> deque[Pair]:
+        """An assistant's pairs of these categories, or of all."""
+        who = next(each for each in desk.catalogue.assistants if each.name == name)
+        return deque(
+            Pair(slug, desk.catalogue.categories[slug], who) for slug in slugs or self.slugs
+        )
+
+    def ask(self, name: str = "GPT", *slugs: str, **fields: Any) -> Summary:
+        """Ask an assistant about these categories, or about all."""
+        desk = self.desk(fields.pop("run_usd", None), fields.pop("at", None))
+        plan = Plan(waiting=self.pairs(desk, name, *slugs), batch=False, **fields)
+        summary = take_turn(desk, self.files, name, plan)
+        assert summary
+        return summary
+
+    def due(self, name: str = "GPT", **fields: Any) -> Summary:
+        """Take a turn for what is due of an assistant."""
+        desk = self.desk(fields.pop("run_usd", None), fields.pop("at", None))
+        plan = Plan(**{"rounds": Rounds(7), "most": 1000, **fields})
+        summary = take_turn(desk, self.files, name, plan)
+        assert summary
+        return summary
+
+    def polls(self, name: str | None = None) -> list[Poll]:
+        """Every record, category by category."""
+        history = History(self.directory / "history")
+        logs = (history.read(slug) for slug in self.slugs)
+        polls = [stored.poll for log in logs for stored in log.polls]
+        return [poll for poll in polls if name in (None, poll.model)]
+
+    def batches(self) -> list[Batch]:
+        """Every batch, oldest first."""
+        return self.files.all()
+
+    def spent(self) -> float:
+        """What the ledger has for today, in US dollars."""
+        desk = self.desk()
+        desk.log.look(desk.catalogue)
+        return desk.budget.usd_today()

@@ -1,0 +1,83 @@
+"""Locks between pollers: one at a time, in turn, and free when their holder is gone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from processes import ROOT, until
+
+from store.polls.locks import is_held, lock, path_of, turn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_lock_has_one_holder(tmp_path: Path) -> None:
+    """Threads of one process exclude each other as processes do."""
+    path = tmp_path / "folder" / "x.lock"
+    assert not is_held(path)
+    with lock(path) as first, lock(path) as second:
+        assert (first, second, is_held(path)) == (True, False, True)
+    assert not is_held(path)
+
+
+def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
+    """The kernel lets go."""
+    script = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from store.polls.locks import lock\n"
+        "with lock(Path(sys.argv[1])):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    path = tmp_path / "x.lock"
+    subprocess.run([sys.executable, "-c", script, str(path)], check=False, cwd=ROOT)
+    assert path.exists()
+    assert not is_held(path)
+
+
+def test_names_of_any_kind_have_a_file(tmp_path: Path) -> None:
+    """A name may hold what no file's may; two names have two files."""
+    assert path_of(tmp_path, "A/B\n").parent == tmp_path
+    assert path_of(tmp_path, "A") != path_of(tmp_path, "B")
+
+
+def test_who_waits_has_the_next_turn(tmp_path: Path) -> None:
+    """Who lets go and wants the next turn at once stands behind."""
+    stop = threading.Event()
+    order: list[str] = []
+    waiting = threading.Event()
+
+    def take() -> None:
+        with turn(tmp_path, "A", stop, waiting.set):
+            order.append("waited")
+
+    with turn(tmp_path, "A", stop):
+        thread = threading.Thread(target=take)
+        thread.start()
+        assert waiting.wait(60)
+    with turn(tmp_path, "A", stop):
+        order.append("again")
+    thread.join()
+    assert order == ["waited", "again"]
+
+
+def test_a_stop_ends_the_wait(tmp_path: Path) -> None:
+    """Then there is no turn."""
+    stop = threading.Event()
+    turns: list[bool] = []
+
+    def take() -> None:
+        with turn(tmp_path, "A", stop) as is_held:
+            turns.append(is_held)
+
+    with turn(tmp_path, "A", threading.Event()):
+        thread = threading.Thread(target=take)
+        thread.start()
+        stop.set()
+        until(lambda: turns)
+    thread.join()
+    assert turns == [False]

@@ -1,0 +1,296 @@
+"""Turns with an assistant: each question one record, nothing twice, nothing while it is paused."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections import Counter
+from datetime import datetime, timedelta
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import answered, append
+from faults import UnreadableFiles, replace_os
+from polling_desk import NOW, PollingDesk
+from processes import until
+from raw_provider import raw_provider
+from replaying import Replaying, answer_text, envelope
+
+from store.history import History, HistoryError
+from store.polls import answer_parsing
+from store.polls.due import Rounds
+from store.polls.sending import Limits
+from store.times import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Replaying]:
+    """A provider on a thread of the test's own process."""
+    with Replaying() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield server
+        server.gate("end").set()
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def desk(tmp_path: Path, provider: Replaying) -> PollingDesk:
+    """Three categories and four assistants."""
+    provider.follow({})
+    provider.seen.clear()
+    return PollingDesk(tmp_path / "data", provider.url)
+
+
+def failures(desk: PollingDesk) -> list[str | None]:
+    """How each record of GPT's went, by category."""
+    return [poll.failure for poll in desk.polls("GPT")]
+
+
+def test_an_answer_outlasts_a_moment_without_file_descriptors(
+    desk: PollingDesk, provider: Replaying, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is recorded when a file can be opened again, not asked and paid for once more."""
+    append_poll, refusals = History.append, iter(range(5))
+
+    def append_late(history: History, *arguments: Any, **options: Any) -> Any:
+        if next(refusals, None) is not None:
+            raise HistoryError("no file") from OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return append_poll(history, *arguments, **options)
+
+    monkeypatch.setattr(History, "append", append_late)
+    desk.due()
+    assert (len(desk.polls("GPT")), len(provider.seen)) == (3, 3)
+
+
+def test_every_pair_is_asked_and_recorded_once(desk: PollingDesk) -> None:
+    """What is due is asked; when asked again nothing is due."""
+    assert str(desk.due()) == "3 answered, 0.0132 USD"
+    assert desk.due().due == 0
+    assert Counter((p.slug, p.model) for p in desk.polls()) == {(s, "GPT"): 1 for s in desk.slugs}
+
+
+def test_a_turn_is_so_long(desk: PollingDesk, provider: Replaying) -> None:
+    """Then the lock is let go, whatever is left."""
+    assert desk.due(most=2).polled == 2
+    assert len(provider.seen) == 2
+    assert desk.due(most=2).polled == 1
+
+
+def test_no_more_are_under_way_than_an_assistant_takes(tmp_path: Path, provider: Replaying) -> None:
+    """So many at once, and the next when one came back."""
+    provider.follow({"gpt": [{"gate": "shut", "picks": ["A"]}]})
+    provider.seen.clear()
+    desk = PollingDesk(tmp_path / "data", provider.url, 6, concurrency=2)
+    turn = threading.Thread(target=desk.due)
+    turn.start()
+    until(lambda: len(provider.seen) == 2)
+    provider.gate("shut").set()
+    turn.join()
+    assert failures(desk) == [None] * 6
+
+
+def test_two_pollers_never_ask_the_same(desk: PollingDesk, provider: Replaying) -> None:
+    """Who comes second reads what is due after the first has let go."""
+    threads = [threading.Thread(target=desk.due) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(provider.seen) == len(desk.polls()) == 3
+
+
+def test_a_file_that_cannot_be_read_is_left_and_blocks_nobody(
+    desk: PollingDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows when its question was asked; the others are."""
+    append(desk.directory, [answered("GPT", ["X"], "2026-10-02T06:00:00Z", slug="c-000")])
+    replace_os(monkeypatch, UnreadableFiles("c-000.jsonl"))
+    assert desk.due().outcomes == {"answered": 2}
+    assert desk.ask("GPT", "c-000").outcomes == {"left for next time": 1}
+
+
+def test_a_file_that_cannot_be_written_is_not_paid_for(
+    desk: PollingDesk, provider: Replaying, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is tried before the question is sent, and costs nothing however often it is due."""
+    check = "store.history.History.check_appendable"
+
+    def refuse(_: object, slug: str, now: str) -> None:
+        if slug == "c-001":
+            raise HistoryError(f"{slug}.jsonl cannot be written: {now}")
+
+    monkeypatch.setattr(check, refuse)
+    for _ in range(3):
+        desk.due()
+    assert len(provider.seen) == 2
+    assert [poll.slug for poll in desk.polls()] == ["c-000", "c-002"]
+
+
+def test_a_bad_key_pauses_everybody_until_it_answers(
+    desk: PollingDesk, provider: Replaying
+) -> None:
+    """The pause is in history: another process asks nothing; who is told to may ask one."""
+    provider.follow({"gpt": [{"status": 401}]})
+    desk.slugs = desk.slugs[:1]
+    assert desk.due(most=1).paused
+    desk.slugs = [f"c-{n:03}" for n in range(3)]
+    desk.later(minutes=1)
+    provider.follow({})
+    provider.seen.clear()
+    result = desk.due()
+    assert (result.polled, str(result.pause)[:26]) == (0, "until 2026-11-20T12:00:00Z")
+    assert provider.seen == []
+    assert desk.ask("GPT", "c-001", "c-002", through=True).polled == 1
+    desk.later(minutes=1)
+    assert desk.due().polled == 1
+
+
+def test_no_question_goes_through_a_wait_that_the_provider_set(
+    desk: PollingDesk, provider: Replaying
+) -> None:
+    """Whoever asks, it would be refused."""
+    provider.follow({"gpt": [{"status": 429, "headers": {"retry-after": "7200"}}]})
+    desk.ask("GPT", "c-000")
+    provider.follow({})
+    provider.seen.clear()
+    desk.later(minutes=1)
+    assert desk.ask("GPT", "c-001", through=True).polled == 0
+    assert provider.seen == []
+    desk.later(hours=2)
+    assert desk.ask("GPT", "c-001").polled == 1
+
+
+def test_an_unreachable_provider_is_paused_after_ten(tmp_path: Path) -> None:
+    """Without an answer between; and again after the first failure that follows the pause."""
+    desk = PollingDesk(tmp_path / "data", "http://127.0.0.1:9", 14, concurrency=1)
+    result = desk.due()
+    assert result.outcomes == {"network": 10}
+    assert result.paused
+    assert desk.due().polled == 0
+    desk.later(hours=6, minutes=1)
+    assert desk.due().outcomes == {"network": 1}
+
+
+def test_an_answer_between_begins_the_count_anew(tmp_path: Path, provider: Replaying) -> None:
+    """Nine failures, an answer, nine failures: no pause."""
+    cut = {"fault": "cut"}
+    provider.follow({"gpt": [cut] * 9 + [{"picks": ["A"]}] + [cut] * 9 + [{"picks": ["A"]}]})
+    desk = PollingDesk(tmp_path / "data", provider.url, 20, concurrency=1)
+    desk.limits = Limits(attempts=1)
+    summary = desk.due()
+    assert (summary.outcomes, summary.paused) == ({"network": 18, "answered": 2}, None)
+
+
+def test_a_limit_of_money_is_used_up_and_not_passed(desk: PollingDesk) -> None:
+    """A question that does not fit beside those on their way waits for them."""
+    result = desk.ask("GPT", run_usd=0.05)
+    assert (result.polled, result.limit) == (2, "--max-usd 0.05 is reached")
+    assert result.paused is None
+
+
+def test_a_raised_limit_counts_at_once(tmp_path: Path, provider: Replaying) -> None:
+    """Whatever it was before, and however often it was reached."""
+    provider.follow({})
+    desk = PollingDesk(tmp_path / "data", provider.url, daily_usd=0.001)
+    limit = "daily_usd 0.001 of site.json is reached until 00:00 UTC"
+    assert desk.due().limit == limit
+    site = desk.directory / "site.json"
+    site.write_text(site.read_text().replace("0.001", "25"))
+    assert desk.due().polled == 3
+
+
+def test_a_stop_records_what_was_sent_and_nothing_else(tmp_path: Path, provider: Replaying) -> None:
+    """What is on its way is one ``interrupted`` record each; the others leave none."""
+    provider.follow({"gpt": [{"gate": "never"}]})
+    provider.seen.clear()
+    desk = PollingDesk(tmp_path / "data", provider.url, 6, concurrency=2)
+    turn = threading.Thread(target=desk.due)
+    turn.start()
+    until(lambda: len(provider.seen) == 2)
+    desk.stop.set()
+    turn.join()
+    assert failures(desk) == ["interrupted", "interrupted"]
+    provider.gate("never").set()
+
+
+def test_a_provider_that_drips_is_given_up(tmp_path: Path) -> None:
+    """Headers without end keep no poll alive beyond its time, and no process."""
+    with raw_provider() as dripping:
+        dripping.reply, dripping.endless = b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a"
+        desk = PollingDesk(tmp_path / "data", dripping.url, 1)
+        desk.limits = Limits(attempts=1, total=0.1)
+        assert desk.due().outcomes == {"timeout": 1}
+        assert all(t.daemon for t in threading.enumerate() if t.name.startswith("poll GPT"))
+    assert desk.polls()[0].error == "The poll took over 0.1 seconds."
+
+
+def test_a_fault_of_the_program_is_one_failed_poll(
+    desk: PollingDesk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It ends nothing; its trace is in the log, without the key."""
+
+    def broken(_: str) -> object:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(answer_parsing, "read", broken)
+    assert desk.due().outcomes == {"http": 3}
+    assert failures(desk) == ["http"] * 3
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_round_takes_so_many_answers(desk: PollingDesk) -> None:
+    """A pair has one question in a turn; the round is full after as many turns."""
+    rounds = Rounds(7, samples=2)
+    assert [desk.due(rounds=rounds).polled for _ in range(3)] == [3, 3, 0]
+
+
+@pytest.mark.parametrize(("hours", "pauses"), [(-3, True), (3, True), (0, False)])
+def test_a_clock_that_does_not_fit_the_providers_asks_nothing_more(
+    tmp_path: Path, provider: Replaying, hours: int, *, pauses: bool
+) -> None:
+    """The reply is a failure at the earlier of the two times, and the process sends nothing."""
+    date = format_datetime(NOW + timedelta(hours=hours), usegmt=True)
+    body = envelope("responses", answer_text(["A"]), "gpt")
+    provider.follow({"gpt": [{"body": body, "headers": {"Date": date}}]})
+    provider.seen.clear()
+    desk = PollingDesk(tmp_path / "data", provider.url, concurrency=1)
+    summary = desk.due()
+    assert (len(provider.seen) == 1, bool(summary.fault)) == (pauses, pauses)
+    if pauses:
+        [poll] = desk.polls()
+        assert poll.failure == "http"
+        assert datetime.fromisoformat(poll.polled_at) == NOW + timedelta(hours=hours)
+
+
+def test_nothing_is_asked_behind_a_categorys_newest_record(
+    desk: PollingDesk, provider: Replaying
+) -> None:
+    """A record beyond now keeps its category from being asked, until it is withheld."""
+    ahead = rfc3339(NOW + timedelta(hours=1))
+    append(desk.directory, [answered("Claude", ["X"], ahead, slug="c-000")])
+    assert desk.due().polled == 2
+    assert {poll.slug for poll in desk.polls("GPT")} == {"c-001", "c-002"}
+    assert len(provider.seen) == 2
+
+
+def test_a_clock_that_was_never_set_asks_nobody(desk: PollingDesk, provider: Replaying) -> None:
+    """It says 1970, and would date answers so."""
+    summary = desk.ask("GPT", at=lambda: datetime.fromtimestamp(0, NOW.tzinfo))
+    assert (summary.polled, "nothing is sent" in str(summary.fault)) == (0, True)
+    assert provider.seen == []
+
+
+def test_failures_wait_longer_each_time(desk: PollingDesk, provider: Replaying) -> None:
+    """Six hours, then twelve."""
+    provider.follow({"gpt": [{"status": 500}]})
+    for hours, asked in ((0, 3), (5.9, 0), (0.2, 3), (11.9, 0), (0.2, 3)):
+        desk.later(hours=hours)
+        assert desk.due().polled == asked
