@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from conftest import Report
 
+    from store.records import Poll
+
 DAILY_USD = 20.0
 OVERBILLED = 0.4
 """US dollars that an overbilled answer is said to have cost; about ten times its reserve."""
@@ -151,6 +153,18 @@ def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingDesk]:
     return server, data
 
 
+def end_of(since: str, polls: list[Poll]) -> str:
+    """When an answer to a question that was sent after a pause began ended it, by history."""
+    ends = (
+        poll.polled_at
+        for poll in polls
+        if poll.succeeded
+        and datetime.fromisoformat(poll.polled_at) - timedelta(milliseconds=poll.latency_ms or 0)
+        > datetime.fromisoformat(since)
+    )
+    return min(ends, default="9")
+
+
 def check(server: Hostile, data: PollingDesk) -> dict[str, Any]:
     """One record for each question, no limit passed but by what was overbilled, no pause broken."""
     polls = data.polls()
@@ -166,7 +180,11 @@ def check(server: Hostile, data: PollingDesk) -> dict[str, Any]:
     broken = 0
     for model in ("GPT", "Claude", "Gemini", "Grok"):
         own = sorted((p for p in polls if p.model == model), key=lambda p: p.polled_at)
-        pauses = [(p.polled_at, p.cooldown_until) for p in own if isinstance(p.cooldown_until, str)]
+        pauses = [
+            (poll.polled_at, min(poll.cooldown_until, end_of(poll.polled_at, own)))
+            for poll in own
+            if isinstance(poll.cooldown_until, str)
+        ]
         for at, asked, _ in server.requests:
             moment = f"{at:%Y-%m-%dT%H:%M:%SZ}"
             if asked == model.lower():
