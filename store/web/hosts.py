@@ -65,7 +65,6 @@ def address(host: str, port: int, scheme: str = "http") -> str:
     return f"{scheme}://{host}:{port}"
 
 
-@lru_cache(maxsize=64)
 def is_ip(host: str) -> bool:
     """Return whether a host is written as an IPv4 or IPv6 address."""
     try:
