@@ -260,10 +260,14 @@ class TopicPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Topic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a reader browses by; a category may belong to several topics."""
+    """What a reader browses by; a category may belong to several topics.
+
+    The home page shows topics of one ``group`` together.
+    """
 
     slug: Slug
     title: Line
+    group: Line | None = None
     parts: Annotated[tuple[TopicPart, ...], Meta(min_length=1)]
 
 

@@ -112,19 +112,20 @@ def test_exit_code_1_when_every_poll_failed(data: Path, asked: Provider) -> None
     assert Counter(poll.failure for poll in polls(data)) == {"http": 4}
 
 
-def test_two_polls_of_one_pair_at_once_ask_once(data: Path, asked: Provider) -> None:
-    """While one process asks a pair, another leaves it alone, even on demand."""
-    asked.follow({"gpt": [{"gate": "both", "picks": ["Alpha"]}]})
+def test_two_commands_ask_one_assistant_in_turn(data: Path, asked: Provider) -> None:
+    """While one process asks an assistant, another says that it waits, and asks after it."""
+    asked.follow({"gpt": [{"gate": "first", "picks": ["Alpha"]}, {"picks": ["Beta"]}]})
     before = len(asked.seen())
-    with started(data, "flask", "poll", "crm-software", "--model", "GPT") as first:
+    command = ("flask", "poll", "crm-software", "--model", "GPT")
+    with started(data, *command) as first:
         until(lambda: len(asked.seen()) > before)
-        second = flask_here(data, "poll", "crm-software", "--model", "GPT")
-        assert "GPT: 1 not due any more" in second.stdout
-        assert second.exit_code == 0
-        asked.open("both")
-        assert first.wait(60) == 0
-    assert len(asked.seen()) == before + 1
-    assert len(polls(data)) == 1
+        with started(data, *command) as second:
+            log = data.with_suffix(".log")
+            until(lambda: "another process asks it; waiting for its turn" in log.read_text())
+            assert len(asked.seen()) == before + 1
+            asked.open("first")
+            assert (first.wait(60), second.wait(60)) == (0, 0)
+    assert [poll.pick for poll in polls(data)] == ["Alpha", "Beta"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from store.records import Poll
 
-DAILY_USD = 20.0
+DAILY_USD = 0.5
 OVERBILLED = 0.4
 """US dollars that an overbilled answer is said to have cost; about ten times its reserve."""
 KINDS = ("good",) * 40 + (
@@ -172,7 +172,7 @@ def check(server: Hostile, data: PollingDesk) -> dict[str, Any]:
     # a cut-off answer is asked for again within its poll, which may then be given up: no note
     cut_off = sum(kind == "truncated" for _, _, kind in server.requests)
     assert len(polls) + again <= len(server.requests) <= len(polls) + cut_off
-    in_flight = 2 * 4 * OVERBILLED * 1e6
+    in_flight = 2 * 2 * OVERBILLED * 1e6  # two pollers, two questions at once
     assert max(server.billed.values()) <= DAILY_USD * 1e6 + in_flight
     newest = {(poll.slug, poll.model): poll for poll in polls}
     assert {poll.failure for poll in newest.values()} <= {None, "refusal", "parse", "schema"}

@@ -195,7 +195,7 @@ def test_the_page_of_a_past_day_shows_nothing_later(small: Flask) -> None:
     """Its ranking, charts, verdict, links and citation are of that day, and it says so."""
     client = small.test_client()
     page = client.get("/best/crm-software?asOf=2026-10-12").text
-    assert "as of <time" in page
+    assert "You are looking at the ranking of <strong><time" in page
     assert client.get(f"{CRM}?asOf=2026-10-12").get_json()["combined"][0]["reason"] in page
     assert f"{CRM}?asOf=2026-10-12" in page
     assert "/best/crm-software?asOf=2026-10-12</a>" in page

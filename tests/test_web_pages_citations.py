@@ -54,11 +54,8 @@ def test_the_cited_address_shows_what_the_page_showed(tmp_path: Path) -> None:
     app = app_with_a_closed_day(tmp_path)
     client, store = app.test_client(), app.extensions["store"]
     page = client.get("/best/crm-software").text
-    (line,) = re.findall(r'<span id="citation">(.*?)</span>', page)
-    assert html.unescape(line) == (
-        f"Consensus Test: {CATEGORIES['crm-software']['title']}, as of 2026-10-01. "
-        f"{BASE_URL}/best/crm-software?asOf=2026-10-01 (CC BY 4.0)"
-    )
+    (line,) = re.findall(r'<a id="link" href="[^"]*">(.*?)</a>', page)
+    assert html.unescape(line) == f"{BASE_URL}/best/crm-software?asOf=2026-10-01"
     assert "always shows the ranking you see now" in page
     cited = client.get("/best/crm-software?asOf=2026-10-01").data
     store.record([answered("A", ["z"])], "2026-10-09T06:00:00Z")

@@ -58,9 +58,9 @@ def test_two_assistants_are_compared(reader: FlaskClient) -> None:
         ("alpha", "", 'value="Alpha"'),
         ("alpha", "alpha", "one and the same"),
         ("alpha", "models/a", "cannot be compared"),
-        ("alpha", "zzzz", "Nobody has named “<bdi>zzzz</bdi>”"),
+        ("alpha", "zzzz", "No assistant has named “<bdi>zzzz</bdi>”"),
         ("alpha", "bet", "b=beta"),
-        ("models/nobody", "alpha", "Nobody has named"),
+        ("models/nobody", "alpha", "No assistant has named"),
     ],
 )
 def test_what_cannot_be_compared_is_a_page_to_choose_from(
@@ -105,8 +105,8 @@ def test_a_product_page_leads_to_comparisons(reader: FlaskClient) -> None:
 def test_an_assistant_has_a_page(reader: FlaskClient) -> None:
     """What it recommends, how steady it is, its versions and failures; no cost."""
     page = html.unescape(reader.get("/models/b").text)
-    for said in ("What it ranks #1 most", "How steady it is", "Its versions", "rate limited",
-                 "its provider asked us to slow down"):  # fmt: skip
+    for said in ("What it names first most often", "How steady it is", "Its versions",
+                 "rate limited", "its provider asked us to slow down"):  # fmt: skip
         assert said in page, said
     assert "USD" not in page
     assert 'href="/models/b"' in reader.get("/models").text
@@ -130,16 +130,16 @@ def test_an_address_of_an_assistant_does_not_die(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "sections"),
     [
-        ("/", "agreement certainty changes mentions polls"),
-        ("/best/crm-software", "agreement certainty polls scoring staleness ties"),
-        ("/best/crm-software/changes", "past scoring"),
-        ("/product/alpha", "agreement certainty mentions scoring"),
+        ("/", ""),
+        ("/best/crm-software", "certainty scoring"),
+        ("/best/crm-software/changes", "past"),
+        ("/product/alpha", "mentions"),
         ("/product/alpha/polls", "mentions names quotes"),
-        ("/compare?a=alpha&b=beta", "certainty comparing mentions scoring"),
+        ("/compare?a=alpha&b=beta", ""),
         ("/compare?a=models/a&b=models/b", "agreement scoring"),
         ("/models", "agreement assistants noise polls scoring"),
         ("/models/a", "assistants certainty changes noise polls scoring"),
-        ("/topics/drinks", "agreement certainty"),
+        ("/topics/drinks", "certainty"),
         ("/changes", "changes"),
         ("/mentions", "mentions"),
         ("/search?q=alpha", "search"),

@@ -129,9 +129,11 @@ def test_the_page_tells_what_there_is_and_how_to_load_it(data: Path, reader: Fla
 
 
 def test_without_a_dataset_the_page_says_so(tmp_path: Path) -> None:
-    """And its files are 404."""
+    """It offers what there is instead; the files are 404."""
     reader = app_over(small_data(tmp_path / "none")).test_client()
-    assert "This site has not published its dataset yet" in reader.get("/data").text
+    page = reader.get("/data").text
+    assert "There are no files to download yet" in page
+    assert "/api/v1/categories.json?format=csv" in page
     assert reader.get("/data/dataset.json").status_code == 404
 
 

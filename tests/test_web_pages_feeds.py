@@ -113,7 +113,7 @@ def test_changes_since_a_day(tmp_path: Path) -> None:
         page = client.get(f"/changes?since={since}")
         assert page.text.count('<li class="flip">') == count, since
         assert "Set-Cookie" not in page.headers
-    assert "No assistant has changed its #1 since 2026-01-23" in page.text
+    assert "No assistant has changed its first choice since 23 January 2026" in page.text
     assert client.get("/changes?since=yesterday").status_code == 400
 
 

@@ -48,12 +48,12 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("sure/x", "#1 of 4 · clear · 2026-10-19"),
-        ("sure/y", "#2 of 4 · may be 2\N{EN DASH}4 · 2026-10-19"),
-        ("tied/x", "tied #1 of 2 · not measured yet · 2026-11-02"),
-        ("tied/y", "tied #1 of 2 · not measured yet · 2026-11-02"),
-        ("once/y", "#1 of 1 · not measured yet · 2026-11-02"),
-        ("once/x", "not ranked · 2026-11-02"),
+        ("sure/x", "X #1 of 4 · clear lead · 2026-10-19"),
+        ("sure/y", "Y #2 of 4 · likely 2\N{EN DASH}4 · 2026-10-19"),
+        ("tied/x", "X tied #1 of 2 · asked only once · 2026-11-02"),
+        ("tied/y", "Y tied #1 of 2 · asked only once · 2026-11-02"),
+        ("once/y", "Y #1 of 1 · asked only once · 2026-11-02"),
+        ("once/x", "X not ranked · 2026-11-02"),
     ],
 )
 def test_a_badge_says_rank_certainty_and_date(reader: FlaskClient, path: str, message: str) -> None:
@@ -108,7 +108,7 @@ def test_pages_offer_what_to_paste(reader: FlaskClient) -> None:
     page = html.unescape(reader.get("/best/sure").text)
     src = f"{BASE_URL}/embed/best/sure.svg"
     alt = "Best sure: #1 X, #2 Y, #3 P, #3 Q. Consensus Test, 2026-10-19."
-    assert f'<a href="{BASE_URL}/best/sure"><img src="{src}" width="640" alt="{alt}"></a>' in page
+    assert f'<a href="{BASE_URL}/best/sure"><img src="{src}" width="400" alt="{alt}"></a>' in page
     assert f'<iframe src="{src}"' in page
     assert f"[![X]({BASE_URL}/badge/sure/x.svg)]({BASE_URL}/best/sure)" in page
     assert f"[![X]({BASE_URL}/badge/sure/x.svg)]" in html.unescape(reader.get("/product/x").text)
@@ -130,7 +130,9 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         ]
         elements.append([[e.tag for e in ET.fromstring(d.data).iter()] for d in drawn])  # noqa: S314
         shield = client.get(f"/badge/crm-software/{first}.json")
-        assert json.loads(shield.data)["message"].startswith("#1 of 5")
+        assert json.loads(shield.data)["message"].endswith(
+            " #1 of 5 · asked only once · 2026-11-02"
+        )
     assert elements[0] == elements[1]
 
 

@@ -125,8 +125,8 @@ def test_a_category_page_shows_how_sure_it_is(reader: FlaskClient) -> None:
     text = html.unescape(reader.get("/best/crm-software").text)
     verdict = reader.get("/api/v1/best/crm-software.json").json["verdict"]  # type: ignore[index]
     for said in (
-        verdict, "How sure is this?", "No answer counted from C, D", "failed: rate limited",
-        "Near miss", "A would fix Zoho CRM", "overlap", "tie", "<strong>No two</strong>",
+        verdict, "Asked too few times", "no answer yet",
+        "Nearly named", "a tie", "What changed since",
     ):  # fmt: skip
         assert said in text, said
 
@@ -134,26 +134,15 @@ def test_a_category_page_shows_how_sure_it_is(reader: FlaskClient) -> None:
 def test_a_true_tie_is_shown_as_one(reader: FlaskClient) -> None:
     """Tied products bear the same rank with a sign, whatever their slugs."""
     text = reader.get("/best/crm-software").text
-    assert "Tied for #1" in text
+    assert "Most recommended now: a tie" in text
     assert text.count('<span class="away">tied at </span><span aria-hidden="true">=</span>1') == 2
 
 
-def test_what_moved_is_measured_since_the_poll_before(reader: FlaskClient) -> None:
-    """A product that lost its lead to a tie has not moved; one named anew would be new."""
-    text = reader.get("/best/crm-software").text
-    assert text.count("same<span") == 1
-    assert text.count('aria-hidden="true">▲</span> 1') == 1
-
-
 def test_a_stale_answer_is_marked(directory: Path) -> None:
-    """An answer that lags more than the site's limit is marked in panel, table and list."""
+    """An answer that lags more than the site's limit is told in the answer box."""
     append(directory, [answered("A", ["Zoho CRM"], "2026-11-28T06:00:00Z")])
     text = app_over(directory).test_client().get("/best/crm-software").text
-    assert (
-        "B\N{RIGHT SINGLE QUOTATION MARK}s answer is of 2026-10-05, over 30 days behind the newest"
-        in text
-    )
-    assert text.count('<span class="tag">stale</span>') == 3
+    assert "B last answered on 5 October 2026." in text
 
 
 def test_a_category_that_nobody_has_answered_for_long_says_so(directory: Path) -> None:
@@ -164,8 +153,8 @@ def test_a_category_that_nobody_has_answered_for_long_says_so(directory: Path) -
         store.record([answered("B", ["Mullvad"], time, slug="vpn")], time)
         store.reload()
         page = client.get("/best/crm-software")
-        assert ("No assistant has answered this since 2026-10-19" in page.text) == is_old
-    assert "elsewhere polls go up to" in page.text
+        assert ("No assistant has answered this since 19 October 2026" in page.text) == is_old
+    assert "elsewhere answers go up to" in page.text
     assert "No assistant has answered this" not in client.get("/best/vpn").text
 
 
@@ -288,7 +277,7 @@ def test_a_page_follows_the_data(directory: Path) -> None:
     append(directory, [answered("C", ["Close"], "2026-10-20T06:00:00Z")])
     store.reload()
     assert reader.get("/best/crm-software").headers["ETag"] != before
-    assert "C ranks Close #1" in reader.get("/best/crm-software").text
+    assert "<b><bdi>Close</bdi></b>" in reader.get("/best/crm-software").text
 
 
 def test_robots_and_agents_find_everything(reader: FlaskClient) -> None:
@@ -323,11 +312,11 @@ def test_pages_stand_before_the_first_poll(tmp_path: Path, path: str) -> None:
 
 
 def test_a_single_answer_is_not_called_agreement(tmp_path: Path) -> None:
-    """With one model counted the page says that there is nothing to compare."""
+    """With one assistant counted the page says so."""
     write_data(tmp_path, polls=[answered("A", ["x"])])
     text = app_over(tmp_path).test_client().get("/best/crm-software").text
-    assert "Only one assistant has answered" in text
-    assert "The only model that answered; 5 of 5 points." in text
+    assert "A alone has answered, and names it first." in text
+    assert "Asked only once" in text
 
 
 def test_a_product_on_no_leaderboard_keeps_its_page(tmp_path: Path) -> None:
@@ -340,7 +329,7 @@ def test_a_product_on_no_leaderboard_keeps_its_page(tmp_path: Path) -> None:
         ],
     )
     reader = app_over(tmp_path).test_client()
-    assert "on no current leaderboard" in reader.get("/product/x").text
+    assert "in no ranking now" in reader.get("/product/x").text
     assert "All 1 answer," in reader.get("/product/x/polls").text
 
 
@@ -348,12 +337,12 @@ def test_a_retired_models_polls_stay_in_the_evidence(tmp_path: Path) -> None:
     """A model that left the configuration is in no chart, yet its polls still bear witness."""
     write_data(tmp_path, models=["A"], polls=[answered("A", ["x"]), answered("Old", ["x", "y"])])
     reader = app_over(tmp_path).test_client()
-    assert "Old" not in reader.get("/best/crm-software").text.partition("<main")[2]
+    assert ">Old<" not in reader.get("/best/crm-software").text.partition("<main")[2]
     assert ">Old<" in reader.get("/product/x/polls").text
 
 
 def test_a_category_page_says_how_sure_it_is(tmp_path: Path) -> None:
-    """Level, possible ranks, both pictures, new versions and another leader, each where it is."""
+    """Level, likely places, new versions and another leader, each where it is."""
     question = "What is the best CRM software?"
     rounds = ["XYZ"] * 3 + ["YXZ"] * 9
     polls = [
@@ -370,18 +359,14 @@ def test_a_category_page_says_how_sure_it_is(tmp_path: Path) -> None:
     categories = {"crm-software": {"title": "Best CRM", "question": question}}
     app = app_over(write_data(tmp_path / "data", categories=categories, polls=polls))
     page = app.test_client().get("/best/crm-software").get_data(as_text=True)
-    assert "Clear: over 20 answers Y is ahead of every other product" in page
-    assert '<span class="range"><span class="away">possible ranks: </span>(1)</span>' in page
-    assert page.count('class="whiskers"') == 2
-    assert ">2026-10-04</time>: A changed from old to new." in page
+    assert '<span class="pill sure">Clear lead</span>' in page
+    assert "All four assistants name it first now, and 20 of their last 20 did." in page
+    assert 'aria-label="Y: now 1, likely 1 to 1"' in page
+    assert ">4 October 2026</time>: A changed from old to new." in page
     assert "Y leads in place of X, by more than chance" in page
-    assert "\N{BLACK DOWN-POINTING SMALL TRIANGLE}</text>" in page
-    ends = re.findall(r'class="reach" x1="([\d.]+)%" x2="([\d.]+)%"', page)
-    assert any(low != high for low, high in ends)
     home = app.test_client().get("/").get_data(as_text=True)
-    clear = home.partition('id="clear"')[2].partition("</section>")[0]
-    assert "Best CRM" in clear
-    assert "Best CRM" not in home.partition('id="contradicted"')[2].partition("</section>")[0]
+    assert "CRM" in home.partition('id="agree"')[2].partition("</section>")[0]
+    assert 'id="differ"' not in home
 
 
 def test_the_docs_describe_every_object_and_every_code(reader: FlaskClient) -> None:

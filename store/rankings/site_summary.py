@@ -125,6 +125,17 @@ class SiteSummary(Struct, frozen=True, dict=True):
         """The topics, and their parts, that each ranked category is in."""
         return topics.by_category(self.topics)
 
+    def related(self, board: Leaderboard) -> tuple[Leaderboard, ...]:
+        """Return a few rankings that a reader of one may want to see next."""
+        if board.slug not in self._related:
+            parts = self.topics_of.get(board.slug, [])
+            self._related[board.slug] = topics.related(board, parts)
+        return self._related[board.slug]
+
+    @cached_property
+    def _related(self) -> dict[str, tuple[Leaderboard, ...]]:
+        return {}
+
     @cached_property
     def product_redirects(self) -> dict[str, str]:
         """Old address to new, of every product."""

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from store.records import Topic
 
 
+MAX_RELATED = 6
+"""Related rankings that a page lists: as many as are seen at a glance."""
+
+
 class RankedPart(Struct, frozen=True):
     """A part of a topic and its ranked categories, by title."""
 
@@ -26,6 +30,7 @@ class RankedTopic(Struct, frozen=True):
 
     slug: str
     title: str
+    group: str | None
     parts: tuple[RankedPart, ...]
 
     @property
@@ -45,6 +50,7 @@ def ranked(
         RankedTopic(
             topic.slug,
             topic.title,
+            topic.group,
             tuple(
                 RankedPart(part.slug, part.title, found)
                 for part in topic.parts
@@ -63,6 +69,19 @@ def by_category(topics: Iterable[RankedTopic]) -> dict[str, list[tuple[RankedTop
             for board in part.leaderboards:
                 found.setdefault(board.slug, []).append((topic, part))
     return found
+
+
+def related(
+    board: Leaderboard, parts: Iterable[tuple[RankedTopic, RankedPart]]
+) -> tuple[Leaderboard, ...]:
+    """Return a few other rankings of the same parts, those with most words in common first."""
+    words = set(board.category.subject.casefold().split())
+    others = {o.slug: o for _, part in parts for o in part.leaderboards if o.slug != board.slug}
+
+    def in_common(other: Leaderboard) -> int:
+        return len(words & set(other.category.subject.casefold().split()))
+
+    return tuple(sorted(others.values(), key=in_common, reverse=True)[:MAX_RELATED])
 
 
 def _boards(

@@ -1,7 +1,6 @@
 """Rendering: templates and assets, what every page is given, and text made safe."""
 
 import re
-from collections.abc import Mapping
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -10,8 +9,9 @@ from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from store.rankings.certainty import Level
 from store.records import DOMAIN_PATTERN
+from store.web.pages.answer_box import level_in_words, speaker
+from store.web.pages.words import day_in_words, number_in_words
 from store.web.view import View
 
 STATIC = Path(__file__).parent / "static"
@@ -26,14 +26,6 @@ _DOMAIN = re.compile(DOMAIN_PATTERN)
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 """Characters that XML 1.0 forbids or HTML calls an error; nobody can see them."""
 
-
-LEVEL_WORDS: Mapping[Level, str] = {
-    "clear": "clear",
-    "open": "open",
-    "contradicted": "contradicted",
-    "unmeasured": "not measured yet",
-}
-"""The levels of certainty as lists say them."""
 
 HTML = "text/html; charset=utf-8"
 
@@ -96,8 +88,11 @@ def environment() -> Environment:
         "markdown_text": escaped,
         "percent": percent,
         "thousands": "{:,}".format,
+        "day": day_in_words,
+        "in_words": number_in_words,
+        "speaker": speaker,
+        "level": lambda board: level_in_words(board)[0],
     }
-    templates.globals["level_words"] = LEVEL_WORDS
     return templates
 
 
@@ -109,5 +104,5 @@ def website(domain: str | None) -> str | None:
 
 
 def percent(share: float) -> str:
-    """A share from 0 to 1 in words: ``52 %``."""
-    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+    """Return a share from 0 to 1 in words: ``52%``."""
+    return f"{100 * share:.0f}%"

@@ -5,13 +5,12 @@ fills any screen while its text and dots keep their size.
 """
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
 from store.rankings.names import ProductId
-from store.rankings.products import ProductProfile
 from store.rankings.timelines import Day
 
 DAYS = 16
@@ -100,29 +99,6 @@ def bump(days: Sequence[Day], products: Sequence[ProductId]) -> Bump:
     )
 
 
-def strips(
-    days: Sequence[Day],
-    models: Sequence[str],
-    products: Sequence[ProductId],
-    named: Mapping[ProductId, ProductProfile],
-) -> dict[str, list[Dot]]:
-    """Each model's #1 on every day, failed polls marked, in the colours of the bump."""
-    numbers = {product: number for number, product in enumerate(products[:LINES], 1)}
-    found: dict[str, list[Dot]] = {model: [] for model in models}
-    for x, day in zip(places(len(days)), days, strict=True):
-        for model, mark in day.marks.items():
-            if model in found:
-                said = named[mark.product].name if mark.product else mark.poll.failure or mark.kind
-                number = numbers.get(mark.product or "", 0)
-                version = next((v for v in day.versions if v.model == model), None)
-                if version:
-                    said += f", after a change from {version.before} to {version.after}"
-                title = f"{day.date}: {said}"
-                dot = Dot(x, STRIP_ROW / 2, title, mark.kind, number, version is not None)
-                found[model].append(dot)
-    return found
-
-
 def with_gaps(counts: Sequence[tuple[str, int, int]], longest: int) -> list[tuple[str, int, int]]:
     """The same with an empty column, without a date, wherever over ``longest`` days are between."""
     found = list(counts[:1])
@@ -167,6 +143,24 @@ def whiskers(
         first, x, last = (along(each, low, high) for each in (ends[0], value, ends[1]))
         found.append(Whisker(ROW * (number + 0.5), first, x, last, title))
     return found
+
+
+class Reach(Struct, frozen=True):
+    """A product's place now and the places it may have, also as percentages of the width."""
+
+    name: str
+    place: int
+    low: int
+    high: int
+    start: float
+    x: float
+    end: float
+
+
+def reach(name: str, place: int, likely: tuple[int, ...], lowest: int) -> Reach:
+    """Return the band of a product's likely places on an axis from 1 to ``lowest``."""
+    start, x, end = (along(rank, 1, lowest) for rank in (likely[0], place, likely[1]))
+    return Reach(name, place, likely[0], likely[1], start, x, end)
 
 
 def along(value: float, low: float, high: float) -> float:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
-from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -15,10 +14,12 @@ from store.rankings.products import ProductProfile
 from store.rankings.timelines import Day, places
 from store.rankings.topics import RankedTopic
 from store.snapshot import Snapshot
-from store.web.certainty_view import CertaintyView
 from store.web.pages import charts, comparisons, discovery, pictures
-from store.web.shapes import CategoryVerdict, LabsExperiment, ProductRecord
-from store.web.view import View, quoted_first
+from store.web.pages import home as home_page
+from store.web.pages.answer_box import answer_box, level_in_words, speaker
+from store.web.pages.news import news
+from store.web.shapes import CategoryVerdict, Fix, LabsExperiment, ProductEntry, ProductRecord
+from store.web.view import View
 
 SHORT_LIST = 6
 LONG_LIST = 10
@@ -29,15 +30,13 @@ SHOWN_SINCE = 1000
 class Row(Struct, frozen=True):
     """A place of a merged ranking as it is shown; ``place`` is the best rank it ties with.
 
-    ``move`` is how many ranks it rose (or fell, below 0) since the last poll, if there was one;
-    ``new`` when it was not ranked then.
+    ``speaker`` is the assistant whose reason is quoted.
     """
 
     entry: Entry
     product: ProductProfile
     place: int
-    move: int | None
-    new: bool
+    speaker: str
 
 
 class PickChange(Struct, frozen=True):
@@ -50,28 +49,18 @@ class PickChange(Struct, frozen=True):
 
 
 def home(view: View) -> dict[str, Any]:
-    """The home page: what is new, what is named most, where models agree and where not."""
-    snapshot, summary = view.snapshot, view.snapshot.summary
-    confirmed = (change for change in summary.changes if change.confirmed)
+    """The home page: where assistants agree, where not, what was found, what is new."""
+    snapshot = view.snapshot
+    confirmed = (change for change in snapshot.summary.changes if change.confirmed)
+    by_category: dict[str, list[PickChange]] = {}
+    for flip in pick_changes(islice(confirmed, LONG_LIST), snapshot):
+        by_category.setdefault(flip.change.slug, []).append(flip)
     return {
-        "confirmed": list(islice(pick_changes(confirmed, snapshot), SHORT_LIST)),
-        "mentioned": summary.mentioned[:LONG_LIST],
-        "together": _labelled(summary.ranked, "unanimous", -1, snapshot),
-        "apart": _labelled(summary.ranked, "split", 1, snapshot),
-        "levels": {level: len(boards) for level, boards in summary.levels.items()},
-        "clear": _newest(summary.levels["clear"], snapshot),
-        "contradicted": _newest(summary.levels["contradicted"], snapshot),
+        **home_page.home(snapshot),
+        "confirmed": [
+            (flips[0].title, slug, flips) for slug, flips in islice(by_category.items(), 4)
+        ],
     }
-
-
-def _newest(
-    leaderboards: Iterable[Leaderboard], snapshot: Snapshot
-) -> list[tuple[Leaderboard, ProductProfile]]:
-    """A few categories and the #1 of which each level speaks, the last answered first."""
-    by_slug = sorted(leaderboards, key=attrgetter("slug"))
-    order = sorted(by_slug, key=attrgetter("newest"), reverse=True)
-    found = ((b, snapshot.products.get(b.certainty.first)) for b in order)
-    return list(islice(((board, top) for board, top in found if top), SHORT_LIST))
 
 
 def categories(view: View) -> dict[str, Any]:
@@ -105,58 +94,49 @@ def category(
 ) -> dict[str, Any]:
     """A category: its ranking, how sure it is, what each model said, and how it got there."""
     snapshot = view.snapshot
-    ranking = rows(board, days, snapshot)
     charted = days[-charts.DAYS :]
-    order = [entry.product for entry in board.entries]
     return {
         "board": board,
         "topics": snapshot.summary.topics_of.get(board.slug, []),
         "verdict": verdict,
-        "rows": ranking,
-        "votes": votes(board),
+        "box": answer_box(board, days, snapshot),
+        "rows": rows(board, snapshot),
         "points": PLACES * len(board.counted),
-        "wording": view.wording(board),
-        "alike": overlap_in_words(board.agreement.overlap) if board.agreement else None,
-        "days": charted,
-        "bump": charts.bump(charted, order),
-        "strips": charts.strips(charted, snapshot.models, order, snapshot.products),
+        "news": news(board, days, snapshot.products),
         "events": _events(days, snapshot),
-        **_certainty(verdict),
-        "fixes": _fixes_by_product(board, ranking),
+        "days": charted,
+        "bump": charts.bump(charted, [entry.product for entry in board.entries]),
+        **_reach(verdict),
+        "caveats": _caveats(board),
+        "related": [
+            (other, snapshot.products[other.entries[0].product])
+            for other in snapshot.summary.related(board)
+        ],
         "structured": discovery.structured(verdict, view),
         "embedding": pictures.embedding(board, view),
         "has_card": pictures.rasteriser() is not None,
     }
 
 
-def _certainty(verdict: CategoryVerdict) -> dict[str, Any]:
-    """The pictures of how sure each place is, of the first ten; none while it is unmeasured."""
+def _reach(verdict: CategoryVerdict) -> dict[str, Any]:
+    """Return the bands of the first ten places; none while they are not measured."""
     shown = [entry for entry in verdict.combined[:LONG_LIST] if entry.range]
     lowest = max([2, *(entry.range[1] for entry in shown if entry.range)])
-    ticks = dict.fromkeys((1, (1 + lowest) // 2, lowest))
     return {
-        "outside": any(not e.range[0] <= e.rank <= e.range[1] for e in shown if e.range),
-        "presences": charts.whiskers(
-            [
-                (
-                    entry.presence.share,
-                    entry.presence.interval,
-                    f"{entry.product}: {entry.presence.named} of {entry.presence.of}",
-                )
-                for entry in shown
-            ]
-        ),
-        "ranges": charts.whiskers(
-            [
-                (entry.rank, entry.range, f"{entry.product}: #{entry.rank}")
-                for entry in shown
-                if entry.range
-            ],
-            1,
-            lowest,
-        ),
-        "rank_ticks": [(charts.along(rank, 1, lowest), f"#{rank}") for rank in ticks],
+        "lowest": lowest,
+        "reach": [
+            charts.reach(entry.product, entry.rank, entry.range, lowest)
+            for entry in shown
+            if entry.range
+        ],
     }
+
+
+def _caveats(board: Leaderboard) -> list[tuple[str, str]]:
+    """Return what the assistants that rank the first product first say against it."""
+    first = board.entries[0].product
+    own = [answer for answer in board.counted if answer.answered.first == first]
+    return [(a.model, a.answered.poll.caveat) for a in own if a.answered.poll.caveat][:2]
 
 
 def _events(days: Sequence[Day], snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -174,31 +154,66 @@ def _events(days: Sequence[Day], snapshot: Snapshot) -> list[tuple[str, str]]:
     return found[::-1]
 
 
+class Standing(Struct, frozen=True):
+    """A product's place in one ranking, as its page shows it.
+
+    ``range`` are its likely places, ``fixes`` what assistants say would make it rank higher: none
+    where it stands first alone.
+    """
+
+    board: Leaderboard
+    entry: Entry
+    place: int
+    level: str
+    tone: str
+    range: tuple[int, ...] | None
+    fixes: Sequence[Fix]
+    speaker: str
+
+
 def product(
     named: ProductProfile,
     record: ProductRecord,
     mentions: Sequence[tuple[str, int, int]],
     view: View,
 ) -> dict[str, Any]:
-    """A product: its leaderboards and how often it is named."""
-    standings = view.standings(named)
-    found = [
-        {"board": board, "entry": entry, "place": places(board.entries)[named.id]}
-        for board, entry in standings
+    """A product: its rankings and how often it is named."""
+    standings = [
+        _standing(board, entry, wire)
+        for (board, entry), wire in zip(view.standings(named), record.entries, strict=True)
     ]
-    best = min(standings, key=quoted_first, default=None)
     return {
         "product": named,
         "record": record,
-        "standings": found,
-        "best": found[standings.index(best)] if best else None,
-        "sure": CertaintyView(best[0], view.snapshot.products).summary() if best else None,
-        "best_range": record.entries[standings.index(best)].range if best else None,
-        "best_of": len(best[0].slugs) if best else 0,
+        "standings": standings,
+        "best": min(standings, key=_weight, default=None),
         "bars": charts.bars(charts.with_gaps(mentions, 2 * view.site.poll_every_days)),
         "rivals": comparisons.rivals(named, view),
         "has_card": pictures.rasteriser() is not None,
     }
+
+
+def _standing(board: Leaderboard, entry: Entry, wire: ProductEntry) -> Standing:
+    place = places(board.entries)[entry.product]
+    level, tone = level_in_words(board)
+    is_first = place == 1 and not entry.tied
+    return Standing(
+        board=board,
+        entry=entry,
+        place=place,
+        level=level,
+        tone=tone,
+        range=wire.range,
+        fixes=[] if is_first else wire.fixes,
+        speaker=speaker(entry, board),
+    )
+
+
+def _weight(standing: Standing) -> tuple[int, int, float, str]:
+    """Order places by what they are worth: the place, how sure it is, the share of its points."""
+    tones = {"sure": 0, "unsure": 1, "unknown": 2}
+    share = standing.entry.score / len(standing.board.counted)
+    return standing.place, tones[standing.tone], -share, standing.board.slug
 
 
 def changes(view: View, since: str | None = None) -> dict[str, Any]:
@@ -252,32 +267,18 @@ def methodology(view: View) -> dict[str, Any]:
     }
 
 
-def rows(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> list[Row]:
-    """The merged ranking with what moved between the last two days that brought answers."""
-    answered = [day for day in days if day.answered]
-    before = answered[-2].places if len(answered) > 1 else None
+def rows(board: Leaderboard, snapshot: Snapshot) -> list[Row]:
+    """Return the merged ranking; each reason is quoted from the assistant that ranks highest."""
     now = places(board.entries)
     return [
         Row(
             entry=entry,
             product=snapshot.products[entry.product],
             place=now[entry.product],
-            move=before[entry.product] - now[entry.product]
-            if before and entry.product in before
-            else None,
-            new=before is not None and entry.product not in before,
+            speaker=speaker(entry, board),
         )
         for entry in board.entries
     ]
-
-
-def votes(board: Leaderboard) -> list[str]:
-    """Whether each configured model's #1 has most first places; the missing ones come last."""
-    # One vote alone is no agreement.
-    shared = board.agreement and board.agreement.votes > 1
-    top = board.agreement.product if board.agreement and shared else None
-    given = ["yes" if answer.answered.first == top else "no" for answer in board.counted]
-    return given + ["none"] * len(board.missing)
 
 
 def pick_changes(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[PickChange]:
@@ -291,40 +292,6 @@ def pick_changes(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Pick
             )
 
 
-def overlap_in_words(overlap: float) -> str:
-    """How alike the models' lists are, in words."""
-    for least, words in ((0.75, "much alike"), (0.5, "partly alike"), (0.25, "little alike")):
-        if overlap >= least:
-            return words
-    return "hardly alike"
-
-
 def _letter(board: Leaderboard) -> str:
     first = board.category.subject[0].upper()
     return first if first.isalpha() else "0\N{EN DASH}9"
-
-
-def _labelled(
-    leaderboards: Iterable[Leaderboard], label: str, sign: int, snapshot: Snapshot
-) -> list[tuple[Leaderboard, ProductProfile]]:
-    """A few categories of one label and their #1, most alike first, or least."""
-    found = [
-        (sign * board.agreement.overlap, board.slug, (board, top))
-        for board in leaderboards
-        if board.agreement and board.agreement.label == label
-        if (top := snapshot.products.get(board.agreement.product))
-    ]
-    found.sort(key=lambda row: row[:2])
-    return [row[2] for row in found[:SHORT_LIST]]
-
-
-def _fixes_by_product(
-    board: Leaderboard, ranking: Sequence[Row]
-) -> list[tuple[Row, list[tuple[str, str]]]]:
-    """What each model says it would take to rank higher, by product, best rank first."""
-    said: dict[str, list[tuple[str, str]]] = {}
-    for answer in board.counted:
-        for product, pick in answer.picks.items():
-            for fix in pick.fixes:
-                said.setdefault(product, []).append((answer.model, fix))
-    return [(row, said[row.entry.product]) for row in ranking if row.entry.product in said]

@@ -8,10 +8,11 @@ from typing import Any
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.rankings.products import ProductProfile
+from store.rankings.sentences import listed
 from store.rankings.timelines import places
 from store.web.certainty_view import CertaintyView
+from store.web.pages.answer_box import level_in_words
 from store.web.pages.lettering import fitted, lines, width
-from store.web.rendering import LEVEL_WORDS
 from store.web.shapes import CategoryVerdict
 from store.web.view import View
 
@@ -24,12 +25,17 @@ BADGE_TEXT = 11
 MOST_LABEL = 40
 """Characters of a badge's label: longer ones would not fit beside others in a README."""
 
+MOST_NAME = 28
+"""Characters of a product's name on a badge."""
+
 SHOWN = 5
 CARD = (1200, 630)
 """Pixels of the card: what sites that show links ask for (Open Graph, ratio 1.91 : 1)."""
 
-EMBEDDED_WIDTH = 640
-ROW = 38
+EMBEDDED_WIDTH = 400
+"""Pixels of an embedded ranking: on a phone it shrinks by a tenth, and stays legible."""
+
+ROW = 46
 
 _PLAIN = "#56605c"
 _COLOURS = {"clear": "#0b6a63", "contradicted": "#8a4b00"}
@@ -45,21 +51,22 @@ def badge(board: Leaderboard, product: ProductProfile, view: View) -> dict[str, 
     """What a badge says, in the words of the shields.io endpoint schema."""
     sample = "sample: " if view.site.sample else ""
     level = board.certainty.level
-    entry = next((each for each in board.entries if each.product == product.id), None)
+    entry = next((entry for entry in board.entries if entry.product == product.id), None)
+    message = fitted(product.name, 1, MOST_NAME * 0.64)
     if entry is None:
-        said = "not ranked"
+        message += " not ranked"
     else:
         place = places(board.entries)[product.id]
-        said = f"{'tied ' if entry.tied else ''}#{place} of {len(board.entries)}"
-        found = CertaintyView(board, view.snapshot.products).range(product.id)
-        if entry.rank == 1 or found is None:
-            said += f" · {LEVEL_WORDS[level]}"
-        elif found[0] != found[1]:
-            said += f" · may be {found[0]}\N{EN DASH}{found[1]}"
+        message += f" {'tied ' if entry.tied else ''}#{place} of {len(board.entries)}"
+        likely = CertaintyView(board, view.snapshot.products).range(product.id)
+        if entry.rank == 1 or likely is None:
+            message += f" · {level_in_words(board)[0].lower()}"
+        elif likely[0] != likely[1]:
+            message += f" · likely {likely[0]}\N{EN DASH}{likely[1]}"
     return {
         "schemaVersion": 1,
         "label": fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64),
-        "message": f"{said} · {board.updated}",
+        "message": f"{message} · {board.updated}",
         "color": _COLOURS.get(level, _PLAIN) if entry and entry.rank == 1 else _PLAIN,
     }
 
@@ -79,14 +86,14 @@ def ranking(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[st
     rows = [
         {
             "place": f"{'=' if entry.tied else ''}{best[entry.product]}",
-            "name": fitted(view.snapshot.products[entry.product].name, 16, 300),
+            "name": fitted(view.snapshot.products[entry.product].name, 16, room - 80),
             "slug": view.snapshot.products[entry.product].slug,
             "score": entry.score,
             "share": round(entry.score / most, 3),
         }
         for entry in board.entries[:SHOWN]
     ]
-    sure = lines(verdict.certainty.sentence, 13, room, 3)
+    sure = lines(verdict.certainty.sentence, 13, room, 4)
     title = lines(verdict.title, 20, room, 2)
     return {
         "board": board,
@@ -98,7 +105,7 @@ def ranking(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[st
         "width": EMBEDDED_WIDTH,
         "row": ROW,
         "top": 24 + 26 * len(title) + 20,
-        "credit": fitted(f"{view.site.name}, {board.updated}, {view.site.licence}", 12, room - 150),
+        "credit": fitted(f"{view.site.name}, {board.updated}, {view.site.licence}", 12, room),
     }
 
 
@@ -116,14 +123,14 @@ def embedding(board: Leaderboard, view: View) -> dict[str, Any]:
 def card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str, Any]:
     """The card of a verdict; every line fits."""
     room = CARD[0] - 120
-    firsts = [e for e in board.entries if places(board.entries)[e.product] == 1]
-    names = " and ".join(view.snapshot.products[e.product].name for e in firsts)
+    names = listed([view.snapshot.products[product].name for product in board.firsts])
+    sizes = [size for size in (72, 60, 48) if len(lines(names, size, room, 99)) == 1]
+    size = sizes[0] if sizes else 48
     wording = view.wording(board)
-    size = next((s for s in (72, 60, 48) if width(names, s) <= room), 48)
     return {
         "titles": lines(verdict.title, 44, room, 2),
-        "first": "Tied for #1" if len(firsts) > 1 else "Ranked #1",
-        "names": fitted(names, size, room),
+        "first": "Most recommended: a tie" if len(board.firsts) > 1 else "Most recommended",
+        "names": lines(names, size, room, 2),
         "size": size,
         "wording": lines(wording[0].upper() + wording[1:] + ".", 30, room, 2),
         "sure": lines(verdict.certainty.sentence, 28, room, 3),

@@ -189,7 +189,7 @@ def search(view: View, query: MaybeSearch) -> dict[str, Any]:
 
 
 def _of_cited(view: View, slug: str) -> tuple[Any, ...]:
-    """Return the basis of a category's page: also the day to cite, and whether it is old.
+    """Return the basis of a category's page: also the day to cite, its age, related rankings.
 
     Not the newest day itself: its first poll would make every page anew, 10 s of CPU.
     """
@@ -197,7 +197,9 @@ def _of_cited(view: View, slug: str) -> tuple[Any, ...]:
     if board is None:
         return (of_category(view, slug),)
     cited = as_of.cited_day(view.snapshot, slug)
-    return of_category(view, slug), cited, _behind(view, board), view.snapshot.ledger.closed
+    related = [(b.slug, of_category(view, b.slug)) for b in view.snapshot.summary.related(board)]
+    closed = view.snapshot.ledger.closed
+    return of_category(view, slug), cited, _behind(view, board), closed, *related
 
 
 def _behind(view: View, board: Leaderboard) -> str | None:

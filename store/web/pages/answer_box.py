@@ -1,0 +1,255 @@
+"""The answer box of a category's page: what came first, how sure that is, and who said it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import Entry
+from store.rankings.names import ProductId
+from store.rankings.products import ProductProfile
+from store.rankings.sentences import listed
+from store.rankings.timelines import Day
+from store.snapshot import Snapshot
+from store.web.pages.words import day_in_words, number_in_words
+
+COLOURS = 5
+"""Products with a colour of their own; any other is grey."""
+
+Tone = Literal["sure", "unsure", "unknown"]
+Square = int | None
+"""The colour of an answer's first choice, 0 if it is grey; ``None`` where a poll failed."""
+
+
+class Choices(Struct, frozen=True):
+    """One assistant's first choices, oldest first.
+
+    ``usual`` is the product that came first most often, ``count`` times of ``of``; ``latest`` the
+    newest choice where that is another one. ``absence`` says why an assistant is not counted.
+    """
+
+    model: str
+    squares: Sequence[Square]
+    usual: ProductProfile | None = None
+    count: int = 0
+    of: int = 0
+    latest: ProductProfile | None = None
+    absence: str | None = None
+
+
+class FirstPlaces(Struct, frozen=True):
+    """How often a product came first in all windows; ``colour`` is that of its squares."""
+
+    product: ProductProfile
+    colour: int
+    count: int
+
+
+class AnswerBox(Struct, frozen=True):
+    """What the box shows: ``heading`` over ``winners``, a level in words, and one sentence.
+
+    Where the latest answers are unlike the earlier ones, ``rival`` came first over all of them.
+    """
+
+    heading: str
+    winners: Sequence[ProductProfile]
+    rival: ProductProfile | None
+    level: str
+    tone: Tone
+    sentence: str
+    choices: Sequence[Choices]
+    first_places: Sequence[FirstPlaces]
+    answers: int
+
+
+def answer_box(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> AnswerBox:
+    """Return the answer box of a ranking; ``days`` are those of its polls, oldest first."""
+    products = snapshot.products
+    level, tone = level_in_words(board)
+    is_contradicted = board.certainty.level == "contradicted"
+    firsts = _first_places(board)
+    return AnswerBox(
+        heading="Most recommended now: a tie" if len(board.firsts) > 1 else "Most recommended now",
+        winners=[products[product] for product in board.firsts],
+        rival=products[board.certainty.contenders[0]] if is_contradicted else None,
+        level=level,
+        tone=tone,
+        sentence=_sentence(board, firsts, {id_: p.name for id_, p in products.items()}),
+        choices=[*_counted_choices(board, days, products), *_missing_choices(board, snapshot)],
+        first_places=[
+            FirstPlaces(products[product], colours(board).get(product, 0), count)
+            for product, count in firsts.most_common()
+            if product in products
+        ],
+        answers=firsts.total(),
+    )
+
+
+def level_in_words(board: Leaderboard) -> tuple[str, Tone]:
+    """Return how sure a ranking's first place is, in two to four words, and its tone."""
+    level = board.certainty.level
+    if level == "clear" and len(board.firsts) == 1:
+        return "Clear lead", "sure"
+    if level == "contradicted":
+        return "Unsettled", "unsure"
+    if level == "unmeasured":
+        is_first = all(len(window.answers) == 1 for window in board.windows.values())
+        return ("Asked only once" if is_first else "Asked too few times"), "unknown"
+    return "Too close to call", "unsure"
+
+
+def colours(board: Leaderboard) -> dict[ProductId, int]:
+    """Return the colours of the first products of a ranking, from 1."""
+    return {entry.product: number for number, entry in enumerate(board.entries[:COLOURS], 1)}
+
+
+def speaker(entry: Entry, board: Leaderboard) -> str:
+    """Return the assistant whose reason is quoted: the first that ranks a product highest."""
+    best = min(entry.model_ranks.values())
+    return next(model for model in board.models if entry.model_ranks.get(model) == best)
+
+
+def squares_now(board: Leaderboard) -> list[Square]:
+    """Return one square for each assistant's counted answer; ``None`` for one that is missing."""
+    numbers = colours(board)
+    counted = [numbers.get(answer.answered.first, 0) for answer in board.counted]
+    return [*counted, *(None for _ in board.missing)]
+
+
+def _first_places(board: Leaderboard) -> Counter[ProductId]:
+    """Count how often each product came first in the answers that are compared."""
+    answers = (answer for window in board.windows.values() for answer in window.answers)
+    return Counter(answer.places[0] for answer in answers if answer.places[0])
+
+
+def _counted_choices(
+    board: Leaderboard, days: Sequence[Day], products: Mapping[ProductId, ProductProfile]
+) -> list[Choices]:
+    numbers = colours(board)
+    rows = []
+    for model, window in board.windows.items():
+        firsts = [answer.places[0] for answer in reversed(window.answers) if answer.places[0]]
+        counts = Counter(firsts)
+        most = max(counts.values())
+        # Of products that came first equally often, the newest choice is the one to name.
+        usual = next(product for product in reversed(firsts) if counts[product] == most)
+        squares: list[Square] = [numbers.get(product, 0) for product in firsts]
+        mark = days[-1].marks.get(model) if days else None
+        if mark and mark.kind != "first":
+            squares.append(None)
+        rows.append(
+            Choices(
+                model=model,
+                squares=squares,
+                usual=products[usual],
+                count=most,
+                of=len(firsts),
+                latest=None if firsts[-1] == usual else products[firsts[-1]],
+            )
+        )
+    return rows
+
+
+def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> list[Choices]:
+    """Return the rows of assistants that do not count, with the day of their last answer."""
+    aggregate = snapshot.aggregates.get(board.slug)
+    last: dict[str, str] = {}
+    for wording in aggregate.wordings if aggregate else ():
+        if wording.question == board.question:
+            last = {model: answer.poll.polled_at for model, answer in wording.latest.items()}
+    return [
+        Choices(
+            model,
+            [None],
+            absence=f"no answer since {day_in_words(last[model][:10])}"
+            if last.get(model, board.newest) < board.newest
+            else "no answer yet",
+        )
+        for model in board.missing
+    ]
+
+
+def _sentence(
+    board: Leaderboard, firsts: Counter[ProductId], names: Mapping[ProductId, str]
+) -> str:
+    """Return what the level rests on, in one or two sentences for people."""
+    level, entries = board.certainty.level, board.entries
+    answers = firsts.total()
+    if level == "contradicted":
+        rival = board.certainty.contenders[0]
+        return (
+            f"The latest answers put {listed([names[p] for p in board.firsts])} first, but "
+            f"{names[rival]} came first in {firsts[rival]} of the last {answers}."
+        )
+    if len(board.firsts) > 1:
+        return _tie(board, firsts, names)
+    if level == "unmeasured":
+        return f"{_votes(board)}. {_once(board)}"
+    if level == "clear":
+        others = max((n for p, n in firsts.items() if p != entries[0].product), default=0)
+        rest = f"No other product had more than {number_in_words(others)}." if others else ""
+        now = f"{_votes(board)} now, and {firsts[entries[0].product]} of their last {answers} did."
+        return f"{now} {rest}".strip()
+    return _close(board, names)
+
+
+def _close(board: Leaderboard, names: Mapping[ProductId, str]) -> str:
+    first = board.entries[0]
+    rivals = [e for e in board.entries[1:] if e.product in board.certainty.contenders]
+    if not rivals:
+        other = next(p for p in board.certainty.contenders if p != first.product)
+        return (
+            f"{names[first.product]} leads, but by so little that it may be chance: ask again, "
+            f"and {names[other]} may come first."
+        )
+    second = rivals[0]
+    others = len(board.certainty.contenders) - 2
+    which = f" or one of {number_in_words(others)} others" if others > 1 else ""
+    lead = (
+        f"by {first.score} points to {second.score}"
+        if first.score > second.score
+        else f"with {first.score} points each, by its places alone"
+    )
+    return (
+        f"{names[first.product]} leads {names[second.product]} {lead}. That lead is small enough "
+        f"to be chance: ask again, and {names[second.product]}{which} may come first."
+    )
+
+
+def _tie(board: Leaderboard, firsts: Counter[ProductId], names: Mapping[ProductId, str]) -> str:
+    score, answers = board.entries[0].score, firsts.total()
+    counts = [firsts[product] for product in board.firsts]
+    if board.certainty.level == "unmeasured":
+        return f"{score} points each. {_once(board)}"
+    if len(set(counts)) == 1:
+        return f"{score} points each, and each came first in {counts[0]} of the last {answers}."
+    told = listed([f"{names[p]} {firsts[p]} times" for p in board.firsts])
+    return f"{score} points each. Over the last {answers} answers, {told} came first."
+
+
+def _votes(board: Leaderboard) -> str:
+    """Return who names the first product first: "Three of four assistants name it first"."""
+    first = board.entries[0].product
+    votes = sum(answer.answered.first == first for answer in board.counted)
+    of = len(board.counted)
+    if of == 1:
+        return f"{board.counted[0].model} alone has answered, and names it first"
+    if votes == of:
+        who = "Both assistants" if of == 2 else f"All {number_in_words(of)} assistants"  # noqa: PLR2004
+        return f"{who}{' that answered' if board.missing else ''} name it first"
+    verb = "names" if votes == 1 else "name"
+    count = number_in_words(votes).capitalize() if votes else "None"
+    return f"{count} of {number_in_words(of)} assistants {verb} it first"
+
+
+def _once(board: Leaderboard) -> str:
+    """Return why nothing can be told yet."""
+    once = board.certainty.once
+    if len(once) < len(board.counted):
+        return (
+            f"{listed(once)} {'has' if len(once) == 1 else 'have'} answered only once, so we "
+            "cannot tell yet how firm that is."
+        )
+    return "Each has answered once, so we cannot tell yet whether they would say so again."

@@ -1,0 +1,152 @@
+"""What the home page shows: where assistants agree, where not, and what was found."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby, islice
+from typing import Any
+
+from msgspec import Struct
+
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.sentences import listed
+from store.rankings.topics import RankedTopic
+from store.snapshot import Snapshot
+from store.web.pages.answer_box import Square, level_in_words, squares_now
+from store.web.pages.words import number_in_words
+
+RACES = 4
+TOPICS = 5
+"""Topics of a group that the home page lists; the page of all topics has the others."""
+MIN_CATEGORIES = 10
+"""Categories below which a share of them is not worth a headline."""
+
+Groups = list[tuple[str | None, list["RankedTopic"]]]
+
+
+class Race(Struct, frozen=True):
+    """A ranking in two lines: who leads, how sure that is, each assistant's first choice."""
+
+    board: Leaderboard
+    leaders: str
+    level: str
+    squares: Sequence[Square]
+
+
+class Finding(Struct, frozen=True):
+    """A figure in large type, the sentence that it belongs to, and the page that has more."""
+
+    figure: str
+    sentence: str
+    path: str
+
+
+def home(snapshot: Snapshot) -> dict[str, Any]:
+    """Return what the home page shows, but for the changes."""
+    ranked = snapshot.summary.ranked
+    agreed = [_race(board, snapshot) for board in islice(_agreed(ranked), RACES)]
+    divided = [_race(board, snapshot) for board in _divided(ranked)]
+    examples = [race.board for race in (*divided, *agreed)]
+    return {
+        "agreed": agreed,
+        "divided": divided,
+        # Short names are those that a visitor knows at first sight.
+        "examples": sorted(examples or ranked, key=lambda b: len(b.category.subject))[:RACES],
+        "findings": list(_findings(snapshot)),
+        "groups": _groups(snapshot.summary.topics),
+    }
+
+
+def _agreed(ranked: Iterable[Leaderboard]) -> Iterable[Leaderboard]:
+    """Return the unanimous rankings, those with a clear lead first, then by how alike lists are."""
+    unanimous = [b for b in ranked if b.agreement and b.agreement.label == "unanimous"]
+    return sorted(
+        unanimous,
+        key=lambda b: (b.certainty.level != "clear", -b.agreement.overlap if b.agreement else 0),
+    )
+
+
+def _divided(ranked: Iterable[Leaderboard]) -> list[Leaderboard]:
+    """Return the closest rankings, a tie and an unsettled one among them where there are."""
+    measured = [b for b in ranked if b.certainty.level in ("open", "contradicted")]
+    split = [b for b in measured if b.agreement and b.agreement.label != "unanimous"]
+    split.sort(key=_gap)
+    kinds = {level_in_words(board)[0] + str(len(board.firsts) > 1): board for board in split[::-1]}
+    chosen = [*kinds.values(), *(board for board in split if board not in kinds.values())]
+    return sorted(chosen[:RACES], key=_gap)
+
+
+def _gap(board: Leaderboard) -> tuple[int, float]:
+    """Return the points between the first two places, then how alike whole lists are."""
+    scores = [entry.score for entry in board.entries[:2]]
+    return scores[0] - scores[-1], board.agreement.overlap if board.agreement else 1.0
+
+
+def _race(board: Leaderboard, snapshot: Snapshot) -> Race:
+    names = {id_: snapshot.products[id_].name for id_ in (*board.firsts, board.entries[0].product)}
+    level = level_in_words(board)[0]
+    contenders = [snapshot.products[product].name for product in board.certainty.contenders]
+    if len(board.firsts) > 1:
+        leaders, level = listed([names[product] for product in board.firsts]), "tied"
+    elif board.certainty.level == "contradicted":
+        leaders = f"{names[board.entries[0].product]} now, {contenders[0]} before"
+    elif board.certainty.level == "open" and len(contenders) == 2:  # noqa: PLR2004 - one or the other
+        leaders = " or ".join(contenders)
+    elif board.certainty.level == "open":
+        leaders = f"{number_in_words(len(contenders)).capitalize()} products"
+    else:
+        leaders = names[board.entries[0].product]
+    return Race(board, leaders, level, squares_now(board))
+
+
+def _findings(snapshot: Snapshot) -> Iterable[Finding]:
+    """Return up to three findings; none that rests on a handful of categories."""
+    summary = snapshot.summary
+    labels = [board.agreement.label for board in summary.ranked if board.agreement]
+    if len(labels) >= MIN_CATEGORIES:
+        share = labels.count("unanimous") / len(labels)
+        yield Finding(
+            _one_in(share),
+            f"In {share:.0%} of rankings all {number_in_words(len(snapshot.models))} assistants "
+            "name the same product first.",
+            "labs/agreement-on-first",
+        )
+    repeats = [
+        repeats
+        for board in summary.ranked
+        if (known := board.repeatability)
+        for repeats in known.repeats.values()
+    ]
+    if len(repeats) >= MIN_CATEGORIES:
+        pairs = sum(r.pairs for r in repeats)
+        share = 1 - sum(r.same_first for r in repeats) / pairs
+        yield Finding(
+            _one_in(share),
+            "Ask an assistant the same question twice, and it names another product first "
+            f"{share:.0%} of the time.",
+            "labs/how-noisy-is-one-answer",
+        )
+    clear = len(summary.levels["clear"])
+    measured = len(summary.ranked) - len(summary.levels["unmeasured"])
+    if measured >= MIN_CATEGORIES:
+        yield Finding(
+            f"{clear:,} of {measured:,}",
+            f"Where we have asked often enough to tell, {clear / measured:.0%} have a leader that "
+            "is not just luck.",
+            "methodology#certainty",
+        )
+
+
+def _one_in(share: float) -> str:
+    """Return a share as people say it.
+
+    >>> _one_in(.21), _one_in(.7)
+    ('1 in 5', '70%')
+    """
+    return f"1 in {round(1 / share)}" if 0 < share <= 0.5 else f"{share:.0%}"  # noqa: PLR2004
+
+
+def _groups(topics: Iterable[RankedTopic]) -> Groups:
+    """Return the topics with something ranked under their groups, both in the order of the file."""
+    living = [topic for topic in topics if topic.parts]
+    order = list(dict.fromkeys(topic.group for topic in living))
+    by_group = groupby(sorted(living, key=lambda t: order.index(t.group)), key=lambda t: t.group)
+    return [(group, list(islice(members, TOPICS))) for group, members in by_group]

@@ -1,0 +1,84 @@
+"""What changed in a ranking since the day before that brought answers, as sentences."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.names import ProductId
+from store.rankings.products import ProductProfile
+from store.rankings.sentences import listed
+from store.rankings.timelines import Day
+
+
+class ChangedChoice(Struct, frozen=True):
+    """An assistant that names another product first; ``support`` says how firm that is."""
+
+    model: str
+    now: ProductProfile
+    before: ProductProfile
+    support: str
+
+
+class News(Struct, frozen=True):
+    """What changed since a day: the leader in a sentence, then each assistant.
+
+    ``unchanged`` pairs the assistants that say the same as before with their first choice.
+    """
+
+    since: str
+    leader: str
+    changed: Sequence[ChangedChoice]
+    unchanged: Sequence[tuple[str, ProductProfile]]
+
+
+def news(
+    board: Leaderboard, days: Sequence[Day], products: Mapping[ProductId, ProductProfile]
+) -> News | None:
+    """Return what changed between the last two days with answers; ``None`` after only one."""
+    answered = [day for day in days if day.answered]
+    if len(answered) < 2 or not answered[-2].places:  # noqa: PLR2004 - it takes two to compare
+        return None
+    before = answered[-2]
+    earlier: dict[str, ProductId] = {}
+    for day in answered[:-1]:
+        earlier |= {m: mark.product for m, mark in day.marks.items() if mark.product}
+    changed, same = [], dict[str, list[str]]()
+    for answer in board.counted:
+        was, now = earlier.get(answer.model, ""), answer.answered.first
+        if was == now:
+            same.setdefault(now, []).append(answer.model)
+        elif was in products:
+            support = _support(board, answer.model, products[now], products[was])
+            changed.append(ChangedChoice(answer.model, products[now], products[was], support))
+    return News(
+        since=before.date,
+        leader=_leader(board, before, products),
+        changed=changed,
+        unchanged=[(listed(models), products[product]) for product, models in same.items()],
+    )
+
+
+def _leader(board: Leaderboard, before: Day, products: Mapping[ProductId, ProductProfile]) -> str:
+    """Return whether another product leads the merged ranking than before."""
+    was = [product for product, place in before.places.items() if place == 1]
+    names = listed([products[product].name for product in board.firsts])
+    if set(was) == set(board.firsts):
+        return f"{names} still {'leads' if len(was) == 1 else 'lead'}."
+    old = listed([products[product].name for product in was if product in products])
+    verb = "leads" if len(board.firsts) == 1 else "lead"
+    return f"{names} now {verb}; before, {old} did." if old else f"{names} now {verb}."
+
+
+def _support(board: Leaderboard, model: str, now: ProductProfile, before: ProductProfile) -> str:
+    firsts = Counter(answer.places[0] for answer in board.windows[model].answers)
+    of = firsts.total()
+    if firsts[before.id] > firsts[now.id]:
+        return (
+            f"It still said {before.name} in {firsts[before.id]} of its last {of} answers, so this "
+            "may be chance."
+        )
+    if of == 1:
+        return "It has answered only once since."
+    return f"{now.name} came first in {firsts[now.id]} of its last {of} answers."

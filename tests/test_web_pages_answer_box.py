@@ -1,0 +1,144 @@
+"""The answer box tells, in words alone, what came first, how sure that is and who said it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import answered, app_over, failed, write_data, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from flask.testing import FlaskClient
+
+    from store.records import Poll
+
+
+def weekly(slug: str, rounds: Sequence[Sequence[str]]) -> list[Poll]:
+    """Return one poll a week of each assistant; a round has one list for each of A, B, C, D."""
+    start = dt.date(2026, 8, 3)
+    return [
+        answered(model, list(names), f"{start + dt.timedelta(weeks=week)}T06:00:00Z", slug=slug)
+        for week, lists in enumerate(rounds)
+        for model, names in zip("ABCD", lists, strict=False)
+        if names
+    ]
+
+
+STATES = {
+    "clear": [["XYZ"] * 4] * 12,
+    "close": [["XYZ", "YXZ", "XZY", "YZX"], ["YXZ", "XYZ", "YZX", "XZY"]] * 5
+    + [["XYZ", "XYZ", "XZY", "YXZ"]],
+    "tied": [["XYZ", "XYZ", "YXZ", "YXZ"]] * 12,
+    "unsettled": [["XYZ"] * 4] * 11 + [["YXZ"] * 4],
+    "once": [["XYZ", "XYZ", "XYZ", "YXZ"]],
+    "missing": [["XYZ", "XYZ", "XYZ", ""]],
+    "alone": [["XYZ"]],
+}
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
+    """Somebody over one category in each state."""
+    polls = [poll for slug, rounds in STATES.items() for poll in weekly(slug, rounds)]
+    titles = {slug: {"title": f"Best {slug}"} for slug in STATES}
+    directory = tmp_path_factory.mktemp("states")
+    return app_over(write_data(directory, categories=titles, polls=polls)).test_client()
+
+
+def text_of(client: FlaskClient, path: str) -> str:
+    """Return what a reader sees of a page, without markup."""
+    page = client.get(path).text.partition("<main")[2]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+@pytest.mark.parametrize(
+    ("slug", "level", "sentence"),
+    [
+        ("clear", "Clear lead", "All four assistants name it first now, and 20 of their last 20"),
+        ("close", "Too close to call", "ask again, and Y may come first."),
+        ("tied", "Too close to call", "points each, and each came first in 10 of the last 20."),
+        ("unsettled", "Unsettled", "put Y first, but X came first in 16 of the last 20."),
+        ("once", "Asked only once", "Three of four assistants name it first. Each has answered"),
+        ("missing", "Asked only once", "All three assistants that answered name it first."),
+        ("alone", "Asked only once", "A alone has answered, and names it first."),
+    ],
+)
+def test_a_level_is_told_in_words(
+    reader: FlaskClient, slug: str, level: str, sentence: str
+) -> None:
+    """The level and its reason stand in the box, whatever the state."""
+    text = text_of(reader, f"/best/{slug}")
+    assert level in text
+    assert sentence in text
+
+
+def test_both_names_stand_in_the_box_where_answers_contradict(reader: FlaskClient) -> None:
+    """The latest answers' product and the one that came first before, at one size."""
+    page = reader.get("/best/unsettled").text
+    winners = re.findall(r'<p class="winner">(.*?)</p>', page)
+    assert ["<bdi>Y</bdi>" in winners[0], "<bdi>X</bdi>" in winners[1]] == [True, True]
+    tied = re.findall(r'<p class="winner">(.*?)</p>', reader.get("/best/tied").text)
+    assert len(tied) == 1
+    assert tied[0].count("<bdi>") == 2
+
+
+def test_each_assistants_last_choices_are_told_without_colour(reader: FlaskClient) -> None:
+    """Squares are hidden from readers of text; the words beside them say the same."""
+    text = text_of(reader, "/best/unsettled")
+    assert "X 4 of 5 ; in its latest answer, Y" in text
+    assert "X every time" in text_of(reader, "/best/clear")
+    assert "D \N{MULTIPLICATION SIGN} no answer yet" in text_of(reader, "/best/missing")
+
+
+def test_a_poll_that_failed_since_is_a_square_of_its_own(tmp_path: Path) -> None:
+    """The answer before it still makes the ranking, and the page shows that it is not the last."""
+    polls = [answered("A", ["x"]), failed("A", "timeout", "2026-11-09T06:00:00Z")]
+    client = app_over(write_data(tmp_path, models="A", polls=polls)).test_client()
+    squares = re.findall(
+        r'<span class="squares" [^>]*>(.*?)</span>', client.get("/best/crm-software").text
+    )
+    assert squares == ['<i class="c1"></i><i class="miss">\N{MULTIPLICATION SIGN}</i>']
+
+
+def test_what_changed_is_told_in_sentences(reader: FlaskClient) -> None:
+    """Who leads now, who names another product, how firm that is, and who says the same."""
+    text = text_of(reader, "/best/unsettled")
+    assert "What changed since 12 October 2026" in text
+    assert "Y now leads; before, X did." in text
+    assert "It still said X in 4 of its last 5 answers, so this may be chance." in text
+    same = text_of(reader, "/best/clear")
+    assert "X still leads." in same
+    assert "A, B, C and D : X , as before." in same
+    assert "What changed" not in text_of(reader, "/best/once")
+
+
+def test_home_shows_where_they_agree_and_where_not(reader: FlaskClient) -> None:
+    """A clear ranking among the first, a tie and an unsettled one among the others."""
+    home = reader.get("/").text
+    agree = home.partition('id="agree"')[2].partition("</section>")[0]
+    differ = home.partition('id="differ"')[2].partition("</section>")[0]
+    assert "/best/clear" in agree
+    assert all(f"/best/{slug}" in differ for slug in ("tied", "close"))
+    assert "/best/clear" not in differ
+
+
+def test_topics_stand_in_their_groups_on_the_home_page(tmp_path: Path) -> None:
+    """In the order of the file; a topic without a group comes under no heading."""
+    part = {"slug": "p", "title": "P", "categories": ["crm-software"]}
+    topics = [
+        {"slug": "one", "title": "One", "group": "Work", "parts": [part]},
+        {"slug": "two", "title": "Two", "parts": [part]},
+        {"slug": "three", "title": "Three", "group": "Work", "parts": [part]},
+    ]
+    write_data(tmp_path, polls=[answered("A", ["x"])])
+    write_json(tmp_path / "topics.json", {"version": 1, "topics": topics})
+    browse = app_over(tmp_path).test_client().get("/").text.partition('id="browse"')[2]
+    assert re.findall(r"<h3>(.*?)</h3>|/topics/(\w+)\"", browse) == [
+        ("Work", ""), ("", "one"), ("", "three"), ("", "two"),
+    ]  # fmt: skip
