@@ -19,17 +19,12 @@ from rapidfuzz import process
 from store import json_positions
 from store.disk import MISSING, Signature, opened, real_path, signature_of
 from store.records import (
-    Category,
+    FOLDERS,
+    GOVERNING,
+    SINGLE,
     DataFile,
     Models,
     Problem,
-    Product,
-    Site,
-    Synonyms,
-    Topics,
-    Withheld,
-    Words,
-    WrittenExperiment,
     is_slug,
 )
 from store.urls import is_url
@@ -40,22 +35,6 @@ if TYPE_CHECKING:
 
     from store.json_positions import JsonPath
     from store.records import Severity
-
-SINGLE: Mapping[str, type[DataFile]] = {
-    "site.json": Site,
-    "models.json": Models,
-    "synonyms.json": Synonyms,
-    "words.json": Words,
-    "topics.json": Topics,
-    "withheld.json": Withheld,
-}
-FOLDERS: Mapping[str, type[DataFile]] = {
-    "categories": Category,
-    "products": Product,
-    "labs": WrittenExperiment,
-}
-GOVERNING = ("site.json", "models.json", "withheld.json", "topics.json")
-"""What every answer follows from: all must be there, and nothing starts without a good version."""
 
 MAX_BYTES = 1 << 20
 

@@ -16,19 +16,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rapidfuzz import fuzz, process
 
-from store.data_file import (
+from store.data_file import UNREAD, Loaded, folder_of, load, problem_in, slug_of
+from store.disk import MISSING, Signature, signature_of
+from store.records import (
     FOLDERS,
     GOVERNING,
     SINGLE,
-    UNREAD,
-    Loaded,
-    folder_of,
-    load,
-    problem_in,
-    slug_of,
-)
-from store.disk import MISSING, Signature, signature_of
-from store.records import (
     Assistant,
     Category,
     DataFile,

@@ -301,6 +301,23 @@ class Withheld(DataFile, frozen=True, kw_only=True):
     withheld: dict[PollId, Withholding]
 
 
+SINGLE: dict[str, type[DataFile]] = {
+    "site.json": Site,
+    "models.json": Models,
+    "synonyms.json": Synonyms,
+    "words.json": Words,
+    "topics.json": Topics,
+    "withheld.json": Withheld,
+}
+FOLDERS: dict[str, type[DataFile]] = {
+    "categories": Category,
+    "products": Product,
+    "labs": WrittenExperiment,
+}
+GOVERNING = ("site.json", "models.json", "withheld.json", "topics.json")
+"""What every answer follows from: all must be there, and nothing starts without a good version."""
+
+
 # A poll and its parts hold text and numbers only. No cycle can form, so the collector of cycles
 # need not look at them (gc=False), which takes a third off the start with a long history.
 

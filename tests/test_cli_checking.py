@@ -17,9 +17,9 @@ from builders import answered, app_over, append, command, write_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.data_file import GOVERNING
 from store.files import Files
 from store.ledger import Proof
+from store.records import GOVERNING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

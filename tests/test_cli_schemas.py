@@ -11,7 +11,7 @@ from builders import command, contents, write_data
 from jsonschema import Draft202012Validator, FormatChecker
 
 from store.cli.schemas import DRAFT, documents, schema_of
-from store.data_file import FOLDERS, SINGLE
+from store.records import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
 SEEN = [

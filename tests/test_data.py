@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sample.history import LATE, fill
 
-from store.data_file import GOVERNING
+from store.records import GOVERNING
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,9 @@ from mutations import KEY, mutated
 from servers import gunicorn
 
 from store.cli.checking import problems_in
-from store.data_file import GOVERNING, understand
+from store.data_file import understand
 from store.history import History
+from store.records import GOVERNING
 from store.watcher import Watcher
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
 from builders import answered, app_over, write_data, write_json
 
 from store import json_positions
-from store.data_file import FOLDERS, SINGLE, load
+from store.data_file import load
 from store.files import DataDirectoryError, Files
+from store.records import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:

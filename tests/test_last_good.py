@@ -15,8 +15,8 @@ from builders import answered, app_over, bodies, command, write_data, write_json
 from click import ClickException
 from processes import ROOT, environment
 
-from store.data_file import FOLDERS
 from store.files import DataDirectoryError, Files
+from store.records import FOLDERS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 from builders import answered, command, contents, write_data
 from processes import ROOT
 
-from store.data_file import SINGLE
+from store.records import SINGLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,9 +23,9 @@ from builders import (
 from small_world import TOPICS, write_small_world
 
 from store.counting import history_files
-from store.data_file import FOLDERS, SINGLE
 from store.history import History
 from store.rankings import names
+from store.records import FOLDERS, SINGLE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.data_file import FOLDERS, SINGLE, load
+from store.data_file import load
+from store.records import FOLDERS, SINGLE
 
 if TYPE_CHECKING:
     from pathlib import Path

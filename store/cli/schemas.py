@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from store.cli import app_settings, with_data
-from store.data_file import FOLDERS, SINGLE
 from store.disk import atomic_write
+from store.records import FOLDERS, SINGLE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from store.chains import FOLDER as PROOF
 from store.chains import LEDGER
 from store.cli import local, schemas, unknown_category
-from store.data_file import FOLDERS, SINGLE
-from store.records import Topics
+from store.records import FOLDERS, SINGLE, Topics
 from store.settings import SHIPPED_DATA
 from store.snapshot import TOPICS
 

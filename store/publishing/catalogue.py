@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from store.data_file import FOLDERS, SINGLE
-from store.records import Assistant, DataFile, Models, Synonyms, Topics, Withheld, Words
+from store.records import (
+    FOLDERS,
+    SINGLE,
+    Assistant,
+    DataFile,
+    Models,
+    Words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,11 +77,12 @@ def _files(catalogue: Catalogue, base_url: str | None) -> Iterator[tuple[str, Da
         for assistant in catalogue.assistants
     )
     yield "models.json", Models(version=1, models=models)
-    yield "withheld.json", Withheld(version=1, withheld=dict(catalogue.withheld))
-    yield "synonyms.json", Synonyms(version=1, synonyms=catalogue.synonyms)
     source = catalogue.words_from or "none given"
     yield "words.json", Words(version=1, source=source, words=catalogue.words)
-    yield "topics.json", Topics(version=1, topics=catalogue.topics)
+    for name in SINGLE.keys() - {"site.json", "models.json", "words.json"}:
+        fields = set(SINGLE[name].__struct_fields__).difference(DataFile.__struct_fields__)
+        says = {field: getattr(catalogue, field) for field in fields}
+        yield name, SINGLE[name](version=1, **says)
     for folder in FOLDERS:
         for slug, record in getattr(catalogue, folder).items():
             yield f"{folder}/{slug}.json", record

@@ -10,8 +10,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from store.data_file import FOLDERS, SINGLE
 from store.disk import read_regular, real_path
+from store.records import FOLDERS, SINGLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

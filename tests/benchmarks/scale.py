@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from store.data_file import GOVERNING
 from store.files import Files
 from store.ledger import Proof
 from store.line_codec import encode_line
 from store.polls.asking import ask_sample
 from store.polls.due import Pair
+from store.records import GOVERNING
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
