@@ -98,14 +98,6 @@ class Addresses(Struct, frozen=True):
         """The feed of a category (``best``), a ``product`` or ``topics``."""
         return self.page(f"feeds/{kind}/{slug}.atom")
 
-    def ranks_table(self, slug: str) -> str:
-        """The ranks of a category over time, as CSV."""
-        return self.page(f"best/{slug}/ranks.csv")
-
-    def mentions_table(self, slug: str) -> str:
-        """How often a product was named over time, as CSV."""
-        return self.page(f"product/{slug}/mentions.csv")
-
     def experiment_page(self, slug: str) -> str:
         """The write-up of an experiment."""
         return self.page(f"labs/{slug}")

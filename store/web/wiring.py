@@ -10,7 +10,7 @@ from store.search.meaning import Meaning
 from store.web import answers, descriptions, errors, monitors, service
 from store.web.hosts import host_names
 from store.web.mcp import endpoint
-from store.web.pages import chart_data, drawing, feeds, problems, views
+from store.web.pages import drawing, feeds, problems, views
 from store.web.pages.data import DataFiles
 from store.web.view import View
 
@@ -37,7 +37,7 @@ def register(
     files = DataFiles(store.directory)
     routes = (
         *descriptions.ENDPOINTS, *endpoint.ROUTES, *views.ROUTES, *feeds.ROUTES,
-        *chart_data.ROUTES, *drawing.routes(), files.page(),
+        *drawing.routes(), files.page(),
     )  # fmt: skip
     errors.register(app)
     service.register(app, routes, view, trusted)

@@ -18,20 +18,17 @@ DAYS = 16
 LINES = 5
 ROW = 40
 """Height of a row in CSS pixels; the style sheet gives the labels beside it the same."""
-STRIP_ROW = 32
 BARS = 120
 MARGIN = 5.0
 
 
 class Dot(Struct, frozen=True):
-    """A mark, and what it stands for; ``renewed`` when another version answered than before."""
+    """A mark, and what it stands for."""
 
     x: float
     y: float
     title: str
-    kind: str = "first"
     line: int = 0
-    renewed: bool = False
 
 
 class Segment(Struct, frozen=True):
