@@ -111,11 +111,6 @@ def id_of(line: bytes) -> str:
     return line[start : start + _ID_SIZE].decode("ascii", "replace")
 
 
-def has_valid_id(line: bytes) -> bool:
-    """Whether a sealed line is what its id says."""
-    return _is_identified(line, id_of(line))
-
-
 def _is_identified(line: bytes, identity: str) -> bool:
     """Whether a sealed line's id stands in its place and is the start of the line's digest."""
     head = b'%b"id":"%b",' % (_BEFORE_ID, identity.encode())

@@ -39,7 +39,6 @@ Slug = Annotated[
         description="a slug: lower-case letters a-z, digits and single hyphens between them",
     ),
 ]
-SLUG_SCHEMA = {"type": "string", "pattern": SLUG_PATTERN, "minLength": 1, "maxLength": MAX_SLUG}
 """What a request may name a slug with, as answers describe it."""
 Line = Annotated[
     str,

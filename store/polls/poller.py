@@ -240,7 +240,6 @@ class Turn:
         self._desk = desk
         self._sender = sender
         self._waiting = waiting
-        self._stands = stands
         self._rounds = rounds
         self._skip = skip
         self._left = most
