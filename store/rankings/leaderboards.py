@@ -70,8 +70,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     @property
     def firsts(self) -> list[ProductId]:
         """The #1, and whatever is truly tied with it."""
-        merit = self.entries[0].merit
-        return [entry.product for entry in self.entries if entry.merit == merit]
+        return merging.leaders(self.entries)
 
     @cached_property
     def certainty(self) -> Certainty:

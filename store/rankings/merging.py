@@ -156,6 +156,13 @@ def merit(ranks: Iterable[int]) -> tuple[int, ...]:
     return (-score, -len(listed), *[-listed.count(place) for place in range(1, PLACES + 1)])
 
 
+def leaders(entries: Sequence[Entry]) -> list[ProductId]:
+    """Return the #1 of a merged ranking, and whatever is truly tied with it."""
+    leader = entries[0]
+    level = [entry for entry in entries if entry.merit == leader.merit] if leader.tied else [leader]
+    return [entry.product for entry in level]
+
+
 def _argument(picks: Sequence[Pick]) -> str | None:
     """The reason given by the first of the models that rank a product highest and give one."""
     best = min([pick.rank for pick in picks])

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from store.rankings.merging import PLACES
+from store.rankings.merging import PLACES, leaders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -101,9 +101,8 @@ def agreement_wording(
     of = len(counted)
     leader = entries[0]
     score = f"{leader.score} of {PLACES * of} points"
-    level = [entry for entry in entries if entry.merit == leader.merit]
-    if len(level) > 1:
-        return f"{listed([names[entry.product] for entry in level])} tie for #1 on {score}"
+    if len(level := leaders(entries)) > 1:
+        return f"{listed([names[product] for product in level])} tie for #1 on {score}"
     if of == 1:
         return "the only model that answered"
     votes = _votes(counted)

@@ -8,6 +8,7 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from urllib.parse import quote
@@ -270,6 +271,20 @@ class ListCall(Query, frozen=True, kw_only=True):
     offset: Annotated[int, Meta(ge=0, le=1_000_000, description="How many to skip.")] = 0
 
 
+class _Field(Struct, frozen=True):
+    """What a query says of one field: its Python name, its types, literals, bounds and extras.
+
+    ``default`` is ``NODEFAULT`` where it must be given.
+    """
+
+    name: str
+    default: Any
+    bases: frozenset[type]
+    choices: tuple[str, ...]
+    bounds: Mapping[str, Any]
+    extra: Mapping[str, Any]
+
+
 def from_address(
     kind: type[Q],
     args: MultiDict[str, str],
@@ -287,7 +302,7 @@ def from_address(
         Refused: something is missing, malformed, unknown or given twice.
         Moved: it would be right in lower case.
     """
-    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    fields = _fields(kind)
     twice = [name for name in fields if len(args.getlist(name)) > 1]
     unknown = [name for name in args if name not in fields or name in variables] if strict else []
     given = {name: args[name] for name in fields if name in args} | dict(variables)
@@ -311,7 +326,7 @@ def from_call(kind: type[Q], given: Mapping[str, Any]) -> Q:
     Raises:
         Refused: something is missing, malformed or unknown.
     """
-    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    fields = _fields(kind)
     unknown = [name for name in given if name not in fields]
     values, errors = _read(kind, {n: v for n, v in given.items() if v is not None}, lax=False)
     told = [ParameterError(parameter=n[:50], detail=_unknown(n, [*fields])) for n in unknown]
@@ -326,12 +341,13 @@ def spelled(query: Query, **others: str | None) -> dict[str, str]:
     ``others`` take the place of the query's own; ``None`` leaves one out.
     """
     spelled_out = dict(others)
-    for field in msgspec.structs.fields(query):
+    fields = _fields(type(query))
+    for name, field in fields.items():
         value = getattr(query, field.name)
         if value != field.default:
             text = str(value).lower() if isinstance(value, bool) else str(value)
-            spelled_out.setdefault(field.encode_name, text)
-    given = ((name, spelled_out.get(name)) for name in query.__struct_encode_fields__)
+            spelled_out.setdefault(name, text)
+    given = ((name, spelled_out.get(name)) for name in fields)
     return {name: text for name, text in given if text is not None}
 
 
@@ -358,41 +374,39 @@ def _read(
     """Read every field; return the values by their Python names, and what is wrong."""
     values: dict[str, Any] = {}
     errors = []
-    for field in msgspec.structs.fields(kind):
-        name, extra = field.encode_name, extra_of(field.type)
+    for name, field in _fields(kind).items():
         value = given.get(name)
-        if isinstance(value, str) and (extra.get("trimmed") or not lax):
+        if isinstance(value, str) and (field.extra.get("trimmed") or not lax):
             value = trimmed(value) or None
         if value is None:
             if field.default is NODEFAULT:
-                detail = extra.get("missing", "is missing.")
+                detail = field.extra.get("missing", "is missing.")
                 errors.append(ParameterError(parameter=name, detail=detail))
             continue
         try:
-            values[field.name] = _value(field.type, value, extra, lax=lax)
+            values[field.name] = _value(field, value, lax=lax)
         except ValueError:
-            detail = _wrong(field.type, value, extra)
-            errors.append(ParameterError(parameter=name, detail=detail))
+            errors.append(ParameterError(parameter=name, detail=_wrong(field, value)))
     return values, errors
 
 
-def _value(type_: Any, value: Any, extra: Mapping[str, Any], *, lax: bool) -> Any:
-    """Return a value as its type has it; raise ``ValueError`` where it is not one.
+def _value(field: _Field, value: Any, *, lax: bool) -> Any:
+    """Return a value as its field has it; raise ``ValueError`` where it is not one.
 
     Not by ``msgspec.convert``: it prepares a type when it is first used, and two threads that do so
     at once crash the process (0.22).
     """
-    bases, bounds, choices = _bases(type_), _bounds(type_), _choices(type_)
+    bases, bounds = field.bases, field.bounds
     if lax and bool in bases and value in ("true", "false"):
         return value == "true"
     if lax and int in bases and _WHOLE.fullmatch(value):
         value = int(value)
-    if choices:
-        is_right = isinstance(value, str) and value in choices
+    if field.choices:
+        is_right = isinstance(value, str) and value in field.choices
     elif int in bases:
         is_right = type(value) is int and bounds["ge"] <= value <= bounds["le"]
     elif str in bases:
-        is_right = isinstance(value, str) and _is_text(value, bounds, extra)
+        is_right = isinstance(value, str) and _is_text(value, field)
     else:
         is_right = type(value) in bases
     if not is_right:
@@ -400,23 +414,24 @@ def _value(type_: Any, value: Any, extra: Mapping[str, Any], *, lax: bool) -> An
     return value
 
 
-def _is_text(text: str, bounds: Mapping[str, Any], extra: Mapping[str, Any]) -> bool:
+def _is_text(text: str, field: _Field) -> bool:
+    bounds = field.bounds
     pattern = bounds.get("pattern")
     fits = pattern is None or re.search(pattern.replace("$", r"\Z"), text) is not None
     length = bounds.get("min_length", 0) <= len(text) <= bounds.get("max_length", len(text))
-    return fits and length and (not extra.get("day") or is_date(text))
+    return fits and length and (not field.extra.get("day") or is_date(text))
 
 
-def _wrong(type_: Any, value: Any, extra: Mapping[str, Any]) -> str:
+def _wrong(field: _Field, value: Any) -> str:
     """Return what is wrong with a value, as a sentence that begins with its name."""
-    bounds, choices = _bounds(type_), _choices(type_)
-    if "wrong" in extra:
-        return str(extra["wrong"])
-    if choices:
-        return f"must be one of: {', '.join(choices)}."
-    if bool in _bases(type_):
+    bounds = field.bounds
+    if "wrong" in field.extra:
+        return str(field.extra["wrong"])
+    if field.choices:
+        return f"must be one of: {', '.join(field.choices)}."
+    if bool in field.bases:
         return "must be true or false."
-    if int in _bases(type_):
+    if int in field.bases:
         return f"must be a whole number from {bounds['ge']} to {bounds['le']}."
     if not isinstance(value, str):
         return "must be a text."
@@ -460,27 +475,24 @@ def _parts(type_: Any) -> list[Any]:
     return [type_]
 
 
-def _bases(type_: Any) -> set[Any]:
-    return {part for part in _parts(type_) if isinstance(part, type)}
+@cache
+def _fields(kind: type[Query]) -> Mapping[str, _Field]:
+    """Return what a query has, by the names on the wire."""
+    return {
+        each.encode_name: _field(each.name, each.default, _parts(each.type))
+        for each in msgspec.structs.fields(kind)
+    }
 
 
-def _choices(type_: Any) -> tuple[str, ...]:
-    of_literals = (get_args(p) for p in _parts(type_) if get_origin(p) is Literal)
-    return next(of_literals, ())
-
-
-def _bounds(type_: Any) -> dict[str, Any]:
-    """Return the bounds of a type, those of the outermost annotation first."""
-    bounds: dict[str, Any] = {}
-    for part in _parts(type_):
-        if isinstance(part, Meta):
-            for name in ("ge", "le", "min_length", "max_length", "pattern"):
-                if (value := getattr(part, name)) is not None:
-                    bounds.setdefault(name, value)
-    return bounds
-
-
-def extra_of(type_: Any) -> dict[str, Any]:
-    """Return what our annotations say of a type beside its schema."""
-    extras = [part.extra for part in _parts(type_) if isinstance(part, Meta) and part.extra]
-    return {name: value for extra in reversed(extras) for name, value in extra.items()}
+def _field(name: str, default: Any, parts: list[Any]) -> _Field:
+    """Return a field of a type's parts; what the outermost annotation says counts."""
+    notes = [part for part in reversed(parts) if isinstance(part, Meta)]
+    limits = ("ge", "le", "min_length", "max_length", "pattern")
+    return _Field(
+        name,
+        default,
+        frozenset(part for part in parts if isinstance(part, type)),
+        next((get_args(part) for part in parts if get_origin(part) is Literal), ()),
+        {n: value for note in notes for n in limits if (value := getattr(note, n)) is not None},
+        {n: value for note in notes for n, value in (note.extra or {}).items()},
+    )
