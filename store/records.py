@@ -393,6 +393,7 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     served_model: str | None = None
     request_id: str | None = None
     web_search: bool = False
+    instrument: str | UnsetType = UNSET
     usage: Usage | None = None
     latency_ms: Natural | None = None
     cooldown_until: str | UnsetType = UNSET

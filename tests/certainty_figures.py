@@ -1,47 +1,21 @@
 """How sure a ranking is, once more, from the definitions alone: naive, exact, nothing of ours.
 
-An answer is a mapping from product to rank; windows are by assistant, newest answer first.
+An answer is a mapping from product to rank; runs are by assistant, each a list of answers with the
+day that it was given on, newest first.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Answer = dict[str, int]
-Windows = dict[str, list[Answer]]
-
-STUDENT = {
-    1: 12.706,
-    2: 4.303,
-    3: 3.182,
-    4: 2.776,
-    5: 2.571,
-    6: 2.447,
-    7: 2.365,
-    8: 2.306,
-    9: 2.262,
-    10: 2.228,
-    11: 2.201,
-    12: 2.179,
-    13: 2.160,
-    14: 2.145,
-    15: 2.131,
-    16: 2.120,
-    17: 2.110,
-    18: 2.101,
-    19: 2.093,
-    20: 2.086,
-    21: 2.080,
-    22: 2.074,
-    23: 2.069,
-    24: 2.064,
-}
+Runs = dict[str, list[tuple[str, Answer]]]
 
 
 def wilson(p: float, n: float) -> list[float]:
@@ -57,105 +31,100 @@ def points(answer: Answer, item: str) -> int:
     return 6 - answer[item] if item in answer else 0
 
 
-def first_of(answers: list[Answer], slug: Callable[[str], str]) -> str:
-    """Who is #1 when these answers are merged."""
-    named = {item for answer in answers for item in answer}
-
-    def merit(item: str) -> tuple[Any, ...]:
-        ranks = [answer[item] for answer in answers if item in answer]
-        counts = [-ranks.count(place) for place in (1, 2, 3, 4, 5)]
-        return (-sum(6 - rank for rank in ranks), -len(ranks), *counts, slug(item))
-
-    return min(named, key=merit)
+def average(numbers: list[Fraction] | list[int]) -> Fraction:
+    return sum(map(Fraction, numbers), Fraction()) / len(numbers)
 
 
 class Figures:
     """The figures of one category."""
 
-    def __init__(self, windows: Windows, slug: Callable[[str], str]) -> None:
-        self.windows = list(windows.values())
-        self.names = list(windows)
+    def __init__(self, runs: Runs, slug: Callable[[str], str]) -> None:
         self.slug = slug
-        self.items = {item for answers in self.windows for a in answers for item in a}
-        self.measured = all(len(answers) > 1 for answers in self.windows)
+        self.days = [self._by_day(run) for run in runs.values()]
+        self.sizes = {model: len(self._by_day(run)) for model, run in runs.items()}
+        self.answers = sum(len(day) for days in self.days for day in days)
+        self.windows = [[answer for _, answer in run[:5]] for run in runs.values()]
+        self.items = {item for days in self.days for day in days for a in day for item in a}
+        n = self.sizes.values()
+        self.measured = min(n) >= 3 and sum(n) >= 12
+
+    @staticmethod
+    def _by_day(run: list[tuple[str, Answer]]) -> list[list[Answer]]:
+        dates = sorted({date for date, _ in run})[-260:]
+        return [[answer for own, answer in run if own == date] for date in dates]
 
     def mean(self, item: str) -> Fraction:
-        """The mean points of a product, summed over assistants."""
+        """The mean points of a product over the days, summed over assistants."""
         return sum(
-            (Fraction(sum(points(a, item) for a in each), len(each)) for each in self.windows),
+            (
+                average([average([points(a, item) for a in day]) for day in days])
+                for days in self.days
+            ),
             Fraction(),
         )
 
     def ahead(self, one: str, other: str) -> bool:
-        """The t test of the definition, on the differences of the two in each answer."""
-        apart = [[points(a, one) - points(a, other) for a in each] for each in self.windows]
-        sizes = [len(each) for each in apart]
-        freedom = sum(sizes) - len(sizes)
-        lead = sum((Fraction(sum(each), len(each)) for each in apart), Fraction())
-        if lead <= 0:
-            return False
-        squares = [sum((d - Fraction(sum(each), len(each))) ** 2 for d in each) for each in apart]
-        pooled = max(Fraction(1), Fraction(sum(squares)) / freedom)
-        own = [Fraction(s) / (n - 1) for s, n in zip(squares, sizes, strict=True) if n > 1]
-        variance = sum((pooled if n == max(sizes) else max(pooled, *own)) / n for n in sizes)
-        return float(lead) > STUDENT[freedom] * math.sqrt(variance)
+        """Whether one's lead exceeds what may be chance, by the definition."""
+        apart = [
+            [average([points(a, one) - points(a, other) for a in day]) for day in days]
+            for days in self.days
+        ]
+        lead = sum(map(average, apart), Fraction())
+        squares = [sum((d - average(own)) ** 2 for d in own) for own in apart]
+        sizes = [len(own) for own in apart]
+        inverse = sum(Fraction(1, n) for n in sizes)
+        pooled = (25 + sum(squares)) / (1 + sum(n - 1 for n in sizes))
+        each = [Fraction(s) / (n - 1) / n for s, n in zip(squares, sizes, strict=True) if n > 1]
+        variance = max(inverse, pooled * inverse, sum(each))
+        v = 0.1 * min(sizes) + 1
+        factor = 2 * v / (0.1 * min(sizes)) * math.log(math.sqrt(v) / 0.05)
+        return float(lead) > math.sqrt(float(variance) * factor)
 
     @property
     def leader(self) -> str:
         """The product with the most mean points."""
         return min(self.items, key=lambda item: (-self.mean(item), self.slug(item)))
 
+    def by_mean(self, items: set[str]) -> list[str]:
+        """Products with most mean points first."""
+        return sorted(items, key=lambda item: (-self.mean(item), self.slug(item)))
+
     @property
     def contenders(self) -> list[str]:
         """The leader and all that it is not ahead of."""
         leader = self.leader
-        found = [item for item in self.items if not self.ahead(leader, item)]
-        return sorted(found, key=lambda item: (-self.mean(item), self.slug(item)))
+        return self.by_mean({item for item in self.items if not self.ahead(leader, item)})
+
+    def above(self, item: str) -> list[str]:
+        """All that are ahead of a product."""
+        return self.by_mean({other for other in self.items if self.ahead(other, item)})
 
     def range(self, item: str) -> list[int]:
         """The ranks that a product may have."""
-        others = self.items - {item}
-        above = sum(self.ahead(other, item) for other in others)
-        below = sum(self.ahead(item, other) for other in others)
-        return [1 + above, len(self.items) - below]
+        below = sum(self.ahead(item, other) for other in self.items)
+        return [1 + len(self.above(item)), len(self.items) - below]
 
     def share(self, holds: Callable[[Answer], bool]) -> dict[str, Any]:
-        """How many answers hold something, with its interval."""
-        named = [sum(map(holds, each)) for each in self.windows]
-        sizes = [len(each) for each in self.windows]
-        p = sum(Fraction(k, n) for k, n in zip(named, sizes, strict=True)) / len(sizes)
+        """How many windowed answers hold something, with its interval."""
+        named = [sum(map(holds, window)) for window in self.windows]
+        sizes = [len(window) for window in self.windows]
+        p = average([Fraction(k, n) for k, n in zip(named, sizes, strict=True)])
         n = len(sizes) ** 2 / sum(Fraction(1, size) for size in sizes)
         interval = wilson(float(p), float(n))
         return {"named": sum(named), "of": sum(sizes), "share": float(p), "interval": interval}
 
-    def level(self, published: list[str]) -> str:
-        """How sure a published #1 is, or those that are tied there."""
+    def level(self, first: str, *, tied: bool) -> str:
+        """How sure a published #1 is."""
         if not self.measured:
             return "unmeasured"
-        alone = len(self.contenders) == 1
-        if not {*published} & {*self.contenders}:
+        best, worst = self.range(first)
+        if best > 1:
             return "contradicted"
-        return "clear" if alone else "open"
-
-    def first_share(self, item: str) -> dict[str, Any] | None:
-        """Every combination merged, one after the other."""
-        most = max((k for k in (1, 2, 3, 4, 5) if k ** len(self.windows) <= 1024), default=1)
-        last = [each[:most] for each in self.windows]
-        if min(map(len, last)) < 3:
-            return None
-        won = [first_of(list(answers), self.slug) == item for answers in product(*last)]
-        n = len(last) / sum(1 / len(each) for each in last)
-        share = sum(won) / len(won)
-        return {
-            "combinations": len(won),
-            "firstIn": sum(won),
-            "firstShare": share,
-            "interval": wilson(share, n),
-        }
+        return "clear" if worst == 1 and not tied else "open"
 
     def overlaps(self) -> tuple[float | None, float | None]:
         """How alike one assistant's answers are, and two assistants' as a share of that."""
-        lists = [[sorted(a, key=a.__getitem__) for a in each] for each in self.windows]
+        lists = [[sorted(a, key=a.__getitem__) for a in window] for window in self.windows]
         own = [overlap(a, b) for each in lists for a, b in combinations(each, 2)]
         cross = [overlap(a, b) for x, y in combinations(lists, 2) for a in x for b in y]
         if not own or not self.measured:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import builders
 
-from store.rankings import merging
+from store.rankings import agreement, merging
+from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import CountedAnswer, ResolvedAnswer
-from store.records import Pick, Poll
+from store.rankings.runs import AnswerLog
+from store.records import Pick, Poll, Site
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,6 +56,26 @@ def counted(
     return tuple(
         CountedAnswer.of(answer(model, named), stale=model in stale.split())
         for model, named in lists.items()
+    )
+
+
+def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> Leaderboard:
+    """The leaderboard for pens of answers that each assistant gave once."""
+    log = AnswerLog.of([answer.answered for answer in answers])
+    entries = merged(answers)
+    return Leaderboard(
+        slug="pens",
+        category=builders.category("Best pens"),
+        question=answers[0].answered.question,
+        next_question=None,
+        counted=tuple(answers),
+        missing=tuple(f"M{number}" for number in range(len(answers), configured or 0)),
+        entries=entries,
+        agreement=agreement.measure(answers, entries),
+        newest=AT,
+        log=log,
+        slugs={product: product.lower() for product in log.products},
+        site=Site(version=1, name="Test"),
     )
 
 

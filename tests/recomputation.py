@@ -19,6 +19,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from certainty_figures import Figures
+from certainty_sentences import Doubt, in_words, quote_beginning, tied_names
 from slugify import slugify
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def cut(text: str, limit: int) -> str:
 def _quote(text: str) -> str:
     """A model's words, cut, without their own full stop."""
     own = text[:-1] if text.endswith(".") and not text.endswith("..") else text
-    return cut(own, 200)
+    return f"“{cut(own, 200)}”"
 
 
 def _stop(text: str) -> str:
@@ -379,25 +380,40 @@ class Recomputation:
                     counted[model] = (latest[model], lag > self.site["stale_after_days"])
         return counted
 
-    def windows(self, slug: str) -> dict[str, list[dict[str, int]]]:
-        """By counted model, its last answers in a row to this wording by one version."""
-        counted = self.counted(slug)
-        newest = max(_time(poll) for poll, _ in counted.values())
-        found = {}
-        for model, (newest_of_it, _) in counted.items():
+    def runs(self, slug: str) -> dict[str, list[tuple[str, dict[str, int]]]]:
+        """By counted model, its answers in a row to this wording, asked and served alike."""
+        runs = {}
+        for model, (newest, _) in self.counted(slug).items():
             own = [p for p in self.polls[slug] if p["model"] == model and p["pick"] is not None]
-            window: list[Json] = []
-            for poll in reversed(own[: own.index(newest_of_it) + 1]):
-                same = all(poll[k] == newest_of_it[k] for k in ("wording", "servedModel"))
-                too_old = newest - _time(poll) > dt.timedelta(days=self.site["drop_after_days"])
-                if not same or too_old or len(window) == 5:
+            run: list[Json] = []
+            for poll in reversed(own[: own.index(newest) + 1]):
+                if not _alike(poll, newest):
                     break
-                window.append(poll)
-            found[model] = [
-                {item: row["rank"] for item, row in self.list_of(slug, poll).items()}
-                for poll in window
+                run.append(poll)
+            runs[model] = [
+                (
+                    poll["polledAt"][:10],
+                    {item: row["rank"] for item, row in self.list_of(slug, poll).items()},
+                )
+                for poll in run
             ]
-        return found
+        return runs
+
+    def renewed(self, slug: str) -> dict[str, str]:
+        """Why the run of a model began anew, for those of which that is known."""
+        reasons = {}
+        for model, (newest, _) in self.counted(slug).items():
+            own = [p for p in self.polls[slug] if p["model"] == model and p["pick"] is not None]
+            before = [p for p in own[: own.index(newest)] if not _alike(p, newest)][-1:]
+            for poll in before:
+                old, new = poll["servedModel"], newest["servedModel"]
+                if poll.get("instrument") != newest.get("instrument"):
+                    reasons[model] = "the way of asking"
+                elif old and new and old != new:
+                    reasons[model] = "its version"
+                elif poll["wording"] != newest["wording"]:
+                    reasons[model] = "the question"
+        return reasons
 
     def is_own(self, model: str, item: str) -> bool:
         """Whether the company behind an assistant makes a product."""
@@ -406,7 +422,7 @@ class Recomputation:
 
     def certainty(self, slug: str) -> Figures:
         """How sure a category's ranking is."""
-        return Figures(self.windows(slug), self.slug)
+        return Figures(self.runs(slug), self.slug)
 
     def category(self, slug: str) -> Json | None:
         """The parts of a category's answer that are figures or sentences; None if not ranked.
@@ -434,6 +450,8 @@ class Recomputation:
             "consensus": self._consensus(firsts),
             "disagreement": self._disagreement(firsts, combined),
             "verdict": self._verdict(slug, updated, counted, firsts, combined),
+            "quote": self._quoted(slug, updated, firsts, combined),
+            "sentence": self.doubt(slug, combined).sentence(),
             "perModel": {
                 model: [
                     {
@@ -538,10 +556,8 @@ class Recomputation:
     ) -> str:
         of, leader = len(counted), combined[0]
         points = f"{leader['score']} of {5 * of} points"
-        ranks = sorted(leader["modelRanks"].values())
-        level = [e["product"] for e in combined if sorted(e["modelRanks"].values()) == ranks]
-        if len(level) > 1:
-            return f"{_series(level)} tie for #1 on {points}"
+        if leader["tied"]:
+            return f"a tie on {points}"
         if of == 1:
             return "the only model that answered"
         stale = sum(late for _, late in counted.values())
@@ -572,21 +588,46 @@ class Recomputation:
         firsts: dict[str, str],
         combined: list[Json],
     ) -> str:
-        leader = combined[0]
+        leader, level = combined[0], _level(combined)
         verb = "collectively rank" if len(counted) > 1 else "ranks"
+        names = [entry["product"] for entry in level]
+        claim = f"{_series(list(counted))} {verb} {tied_names(names)} #1 for {self.topic(slug)}"
         wording = self._wording(counted, firsts, combined)
-        claim = f"{_series(list(counted))} {verb} {leader['product']} #1 for {self.topic(slug)}"
-        parts = [f"As of {updated}, {claim} on {self.site['name']} — {wording}"]
+        sure = self.doubt(slug, combined).clause()
+        parts = [f"As of {updated}, {claim} on {self.site['name']} — {wording}, {sure}"]
         if leader["whole"]:
-            parts.append(f"The models' case: {_quote(leader['whole'])}")
+            whose = f" for {names[0]}" if len(names) > 1 else ""
+            parts.append(f"The models' case{whose}: {_quote(leader['whole'])}")
         caveats = [poll["caveat"] for m, (poll, _) in counted.items() if firsts[m] == leader["id"]]
         if any(caveats):
             parts.append(f"The models' main caveat: {_quote(next(filter(None, caveats)))}")
-        if len(combined) > 1:
-            reason = combined[1]["whole"]
-            because = f" — {_quote(reason)}" if reason else ""
-            parts.append(f"The strongest alternative is {combined[1]['product']}{because}")
+        if combined[len(level) :]:
+            other = combined[len(level)]
+            because = f" — {_quote(other['whole'])}" if other["whole"] else ""
+            parts.append(f"The strongest alternative is {other['product']}{because}")
         return " ".join([*map(_stop, parts), self._source(f"best/{slug}")])
+
+    def doubt(self, slug: str, combined: list[Json]) -> Doubt:
+        """How sure a category's first place is, in words."""
+        firsts = [entry["id"] for entry in _level(combined)]
+        return Doubt(self.certainty(slug), firsts, self.name, self.renewed(slug))
+
+    def _quoted(self, slug: str, updated: str, firsts: dict[str, str], combined: list[Json]) -> str:
+        """The sentence for people."""
+        asked, title = self.wording(slug), self.categories[slug]["title"]
+        plain = asked == self.categories[slug]["question"] and title.startswith("Best ")
+        beginning = f"the best {title[5:]}" if plain else f"“{asked}”"
+        votes = Counter(firsts.values())
+        who = quote_beginning(
+            len(firsts),
+            list(votes.values()),
+            votes[combined[0]["id"]],
+            combined[0]["score"],
+            [entry["product"] for entry in _level(combined)],
+        )
+        end = self.doubt(slug, combined).quote_end()
+        asking = "Asked for " if plain else "Asked "
+        return f"{asking}{beginning}, {who}{end} ({self.site['name']}, {in_words(updated)})."
 
     def topic(self, slug: str) -> str:
         """What a verdict says a category is about: what was asked, if that is another question."""
@@ -692,6 +733,18 @@ class Recomputation:
                 "categories": leaderboards[product],
             }
         return found
+
+
+def _alike(one: Json, other: Json) -> bool:
+    """Whether two answers of one assistant can be compared."""
+    keys = ("wording", "servedModel", "instrument")
+    return all(one.get(key) == other.get(key) for key in keys)
+
+
+def _level(combined: list[Json]) -> list[Json]:
+    """The first entry and what is truly tied with it."""
+    ranks = sorted(combined[0]["modelRanks"].values())
+    return [entry for entry in combined if sorted(entry["modelRanks"].values()) == ranks]
 
 
 def _direction(n: int, b: int, c: int) -> str:

@@ -6,7 +6,9 @@ follows from their last answers; what is true, from the tastes by many more answ
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+import os
 from collections import Counter
 from itertools import pairwise
 from random import Random
@@ -15,17 +17,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from store.rankings import certainty
-from store.rankings.leader_changes import LeaderChanges
-from store.rankings.windows import Window, WindowedAnswer
+from store.rankings.certainty import Comparison, presence
+from store.rankings.merging import first_of
+from store.rankings.rounds import Leaders
+from store.rankings.runs import Asking, LoggedAnswer, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from conftest import Report
 
-    from store.rankings.leader_changes import LeaderChange
-    from store.rankings.windows import Places
+    from store.rankings.merging import Places
+    from store.rankings.rounds import LeaderChange
 
     Ask = Callable[[], Places]
 
@@ -33,8 +36,11 @@ pytestmark = pytest.mark.slow
 
 PRODUCTS = tuple(f"p{number:02}" for number in range(24))
 SLUGS = {product: product for product in PRODUCTS}
-NOISES = (0.22, 0.4, 0.75)
+LEVELS = {"low": 0.22, "mid": 0.4, "high": 0.75}
 """How far utilities blur: asked twice, the same #1 in about 66, 43 and 19 % of cases."""
+WORLDS = int(os.environ.get("SIMULATED_WORLDS", "200"))
+"""Years that each figure rests on."""
+
 ROUNDS = 1200
 """Rounds from which the truth is taken."""
 
@@ -56,106 +62,120 @@ def tastes(random: Random, own: float = 0.6) -> list[list[float]]:
     return [[value + random.gauss(0, own) for value in shared] for _ in range(4)]
 
 
-def windows(history: Sequence[Sequence[Places]], version: str | None = None) -> dict[str, Window]:
-    """Windows by assistant; the first one's answers are of this version."""
-    return {
-        name: Window(
-            tuple(WindowedAnswer("2026-11-02T06:00:00Z", places) for places in answers),
-            version if name == "A" else None,
-            None,
-            renewed=False,
-        )
-        for name, answers in zip("ABCD", history, strict=True)
-    }
+def new_run(model: str, version: str = "old") -> Run:
+    return Run(Asking(model, "What is best?", None, version))
 
 
-def first_of(row: Sequence[Places]) -> str:
-    """The #1 of one round."""
-    [(product, _)] = certainty.winners([[places] for places in row], SLUGS).items()
-    return product
+def add(run: Run, week: int, places: Places) -> None:
+    """Add one answer in a week."""
+    day = dt.date(2025, 1, 6) + dt.timedelta(weeks=week)
+    run.add(LoggedAnswer(run.asking, f"{day}T06:00:00Z", places))
 
 
-def test_intervals_and_levels_hold_what_they_say(report: Report) -> None:
-    """At five answers each: presence covers .95, first shares .93, and "clear" is right in .98."""
-    presence, first, clear = [], [], []
-    for noise in NOISES:
+def test_presence_covers_what_it_says(report: Report) -> None:
+    """At five answers each the interval holds the true share in .95 of cases."""
+    covered = []
+    for noise in LEVELS.values():
         random = Random(11)
         for _ in range(150):
-            ask = [assistant(random, taste, noise) for taste in tastes(random)]
-            rounds = [[each() for each in ask] for _ in range(ROUNDS)]
+            asks = [assistant(random, taste, noise) for taste in tastes(random)]
+            rounds = [[ask() for ask in asks] for _ in range(ROUNDS)]
             score = Counter[str]()
             for row in rounds:
                 for places in row:
                     score.update({p: 5 - at for at, p in enumerate(places) if p})
-            history = [[each() for _ in range(5)] for each in ask]
-            published = first_of([answers[0] for answers in history])
-            found = certainty.first_share(history, SLUGS, published)
-            assert found
-            fresh = fmean(first_of(row) == published for row in rounds)
-            first.append(found.interval[0] <= fresh <= found.interval[1])
-            if certainty.assess(windows(history), SLUGS, [published]).level == "clear":
-                clear.append(published == max(score, key=score.__getitem__))
+            windows = [[ask() for _ in range(5)] for ask in asks]
             for product, _ in score.most_common(10):
                 true = fmean(product in places for row in rounds for places in row)
-                low, high = certainty.presence(history, product).interval
-                presence.append(low <= true <= high)
-    report(
-        f"presence covers {fmean(presence):.3f} (n {len(presence)}), first share "
-        f"{fmean(first):.3f} (n {len(first)}), clear is right {sum(clear)}/{len(clear)}"
-    )
-    assert fmean(presence) >= 0.95
-    assert fmean(first) >= 0.93
-    assert fmean(clear) >= 0.98
+                low, high = presence(windows, product).interval
+                covered.append(low <= true <= high)
+    report(f"presence covers {fmean(covered):.3f} (n {len(covered)})")
+    assert fmean(covered) >= 0.95
 
 
-@pytest.mark.parametrize("noises", [(0.4,) * 4, (0.22, 0.3, 0.5, 0.9)], ids=["equal", "unequal"])
-@pytest.mark.parametrize("level", [2, 5])
-def test_products_that_are_equal_are_seldom_called_clear(
-    level: int, noises: tuple[float, ...], report: Report
-) -> None:
-    """Where the first products are exactly equal, "clear" is claimed in .06 of cases at most."""
-    random, wrong = Random(9), []
-    for _ in range(2000):
-        asks = []
-        shared = sorted((random.gauss(0, 1) for _ in PRODUCTS), reverse=True)
-        for noise in noises:
-            taste = [value + random.gauss(0, 0.6) for value in shared]
-            taste[:level] = [max(taste)] * level
+def world(random: Random, kind: str) -> tuple[list[Ask], str | None]:
+    """Four assistants, and the product that is truly first; none where two are exactly equal."""
+    noises = [0.22, 0.3, 0.5, 0.9] if "uneven" in kind else [LEVELS.get(kind, 0.4)] * 4
+    asks: list[Ask] = []
+    if kind in LEVELS:
+        for taste, noise in zip(tastes(random), noises, strict=True):
             asks.append(assistant(random, taste, noise))
-        history = [[ask() for _ in range(5)] for ask in asks]
-        table = certainty.PointTable(history, SLUGS)
-        wrong.append(len(table.contenders) == 1)
-    report(f"{level} equal products called clear: {fmean(wrong):.3f}")
-    assert fmean(wrong) <= 0.06
+        score = Counter[str]()
+        for ask in asks:
+            for _ in range(400):
+                score.update({p: 5 - at for at, p in enumerate(ask()) if p})
+        return asks, max(score, key=score.__getitem__)
+    shared = sorted((random.gauss(0, 1) for _ in PRODUCTS), reverse=True)
+    for noise in noises:
+        taste = [value + random.gauss(0, 0.6) for value in shared]
+        taste[:2] = [max(taste)] * 2
+        asks.append(assistant(random, taste, noise))
+    return asks, None
+
+
+def year(random: Random, kind: str, *, gaps: bool) -> tuple[bool, bool, dict[int, bool]]:
+    """A year of weekly looks: whether "clear" was ever wrong, or "contradicted", and when clear."""
+    asks, best = world(random, kind)
+    runs = [new_run(model) for model in "ABCD"]
+    wrong = contradicted = False
+    clear = {}
+    for week in range(1, 53):
+        for number, (run, ask) in enumerate(zip(runs, asks, strict=True)):
+            if not gaps or week <= 3 or random.random() > 0.1 + 0.25 * number:
+                add(run, week, ask())
+        comparison = Comparison(runs, SLUGS)
+        first, is_tied = first_of([next(run.answers).places for run in runs], SLUGS)
+        level = comparison.level(first, tied=is_tied)
+        wrong |= level == "clear" and first != best
+        contradicted |= level == "contradicted" and first == best
+        clear[week] = level == "clear"
+    return wrong, contradicted, clear
+
+
+@pytest.mark.parametrize("gaps", [False, True], ids=["every week", "with gaps"])
+@pytest.mark.parametrize("kind", ["equal", "equal, uneven", *LEVELS])
+def test_a_level_may_be_looked_at_every_week(kind: str, gaps: bool, report: Report) -> None:  # noqa: FBT001
+    """In a year of looks equal products are clear at some in .05 of cases at most.
+
+    And a #1 that is truly first is contradicted at some look in .01 at most.
+    """
+    random = Random(11)
+    years = [year(random, kind, gaps=gaps) for _ in range(WORLDS)]
+    wrong, contradicted = fmean(row[0] for row in years), fmean(row[1] for row in years)
+    shares = "/".join(f"{fmean(row[2][week] for row in years):.2f}" for week in (5, 12, 26, 52))
+    report(
+        f"{kind}, gaps {gaps}: clear at weeks 5/12/26/52 {shares}; ever wrongly clear "
+        f"{wrong:.4f}, true #1 ever contradicted {contradicted:.4f} (n {WORLDS})"
+    )
+    assert wrong <= 0.05
+    assert contradicted <= 0.01
 
 
 def leaders(
-    rounds: Sequence[Sequence[Places]], renewed: int | None = None
+    rows: Sequence[Sequence[Places]], renewed: int | None = None
 ) -> Iterator[LeaderChange | None]:
     """The leader changes over rounds; from one on, the first assistant is of another version."""
-    watch, history = LeaderChanges(), [[places] for places in rounds[0]]
-    for number, row in enumerate(rounds[1:], 1):
-        if number == renewed:
-            history[0].clear()
-        for answers, places in zip(history, row, strict=True):
-            answers.insert(0, places)
-            del answers[5:]
-        version = "new" if renewed is not None and number >= renewed else "old"
-        yield watch.next(windows(history, version), SLUGS)
+    watch, runs = Leaders(), {model: new_run(model) for model in "ABCD"}
+    for week, row in enumerate(rows):
+        if week == renewed:
+            runs["A"] = new_run("A", "new")
+        for run, places in zip(runs.values(), row, strict=True):
+            add(run, week, places)
+        yield watch.next(runs, Comparison(list(runs.values()), SLUGS))
 
 
 def test_leader_changes_are_announced_only_where_something_changed(report: Report) -> None:
-    """Without a change at most .5 are announced in 100 rounds, where the raw #1 changes in 28."""
-    for noise in NOISES:
+    """Without a change at most .1 are announced in 100 rounds, where the raw #1 changes in 28."""
+    for noise in LEVELS.values():
         random, raw, announced, rounds = Random(5), 0, 0, 0
         for _ in range(60):
             asks = [assistant(random, taste, noise) for taste in tastes(random)]
-            world = [[ask() for ask in asks] for _ in range(30)]
-            raw += sum(first_of(a) != first_of(b) for a, b in pairwise(world))
-            announced += sum(change is not None for change in leaders(world))
-            rounds += len(world)
+            rows = [[ask() for ask in asks] for _ in range(30)]
+            raw += sum(first_of(a, SLUGS)[0] != first_of(b, SLUGS)[0] for a, b in pairwise(rows))
+            announced += sum(change is not None for change in leaders(rows))
+            rounds += len(rows)
         report(f"noise {noise}: raw {100 * raw / rounds:.1f}, announced {100 * announced / rounds}")
-        assert 100 * announced / rounds <= 0.5
+        assert 100 * announced / rounds <= 0.1
         assert raw > 20 * announced
 
 
@@ -164,16 +184,16 @@ def test_a_new_version_that_brings_another_leader_is_named(report: Report) -> No
     random, named = Random(6), []
     for _ in range(60):
         likes = tastes(random)
-        mean = [fmean(each) for each in zip(*likes, strict=True)]
+        mean = [fmean(values) for values in zip(*likes, strict=True)]
         order = sorted(range(24), key=mean.__getitem__)
         later = list(likes[0])
         later[order[-1]], later[order[-2]] = min(later), max(later) + 1
         asks = [assistant(random, taste, 0.22) for taste in likes]
         new = assistant(random, later, 0.22)
-        world = [[ask() for ask in asks] for _ in range(12)]
-        world += [[new(), *[ask() for ask in asks[1:]]] for _ in range(18)]
-        found = [change for change in leaders(world, renewed=12) if change]
-        named += [change.cause is not None for change in found[:1]]
+        rows = [[ask() for ask in asks] for _ in range(12)]
+        rows += [[new(), *[ask() for ask in asks[1:]]] for _ in range(40)]
+        changes = [change for change in leaders(rows, renewed=12) if change]
+        named += [change.cause is not None for change in changes[:1]]
     report(f"announced in {len(named)} of 60 worlds, the new version named in {sum(named)}")
-    assert len(named) >= 15
+    assert len(named) >= 8
     assert fmean(named) >= 0.9

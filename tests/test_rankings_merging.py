@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer, counted, merged
 
-from store.rankings.merging import CountedAnswer, ResolvedAnswer, count, days_before
+from store.rankings.merging import CountedAnswer, ResolvedAnswer, days_before, select
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,11 +106,15 @@ def latest(**times: str) -> dict[str, ResolvedAnswer]:
 def test_ages_are_measured_from_the_newest_answer_of_the_category() -> None:
     """Exactly 30 days is fresh and exactly 90 still counts; a second more is stale or missing."""
     answers = latest(A="10-01", B="09-01", C="07-03")
-    kept = count(answers, ["A", "B", "C"], 30, 90)
-    assert [(each.model, each.stale) for each in kept] == [("A", False), ("B", False), ("C", True)]
+    kept = select(answers, ["A", "B", "C"], 30, 90)
+    assert [(answer.model, stale) for answer, stale in kept] == [
+        ("A", False),
+        ("B", False),
+        ("C", True),
+    ]
     later = {**answers, "A": answer("A", "X", "2026-10-01T06:00:01Z")}
-    kept = count(later, ["A", "B", "C"], 30, 90)
-    assert [(each.model, each.stale) for each in kept] == [("A", False), ("B", True)]
+    kept = select(later, ["A", "B", "C"], 30, 90)
+    assert [(answer.model, stale) for answer, stale in kept] == [("A", False), ("B", True)]
 
 
 def test_the_newest_answer_is_the_one_appended_last() -> None:
@@ -119,7 +123,7 @@ def test_the_newest_answer_is_the_one_appended_last() -> None:
         "A": answer("A", "X", "2099-01-01T06:00:00Z"),
         "B": answer("B", "X", "2026-10-01T06:00:00Z"),
     }
-    assert [(each.model, each.stale) for each in count(odd, ["A", "B"], 30, 90)] == [
+    assert [(answer.model, stale) for answer, stale in select(odd, ["A", "B"], 30, 90)] == [
         ("A", False),
         ("B", False),
     ]
@@ -127,15 +131,15 @@ def test_the_newest_answer_is_the_one_appended_last() -> None:
 
 def test_a_category_that_nobody_polls_keeps_its_ranking() -> None:
     """Old answers are as good as new ones while none is newer."""
-    assert len(count(latest(A="01-01", B="01-02"), ["A", "B"], 30, 90)) == 2
+    assert len(select(latest(A="01-01", B="01-02"), ["A", "B"], 30, 90)) == 2
 
 
 def test_only_configured_models_count_in_configured_order() -> None:
     """A retired model neither counts nor makes the others look old."""
     answers = latest(A="01-01", Retired="11-01", B="01-02")
-    kept = count(answers, ["B", "A", "Never asked"], 30, 90)
-    assert [(each.model, each.stale) for each in kept] == [("B", False), ("A", False)]
-    assert count(answers, ["Never asked"], 30, 90) == ()
+    kept = select(answers, ["B", "A", "Never asked"], 30, 90)
+    assert [(answer.model, stale) for answer, stale in kept] == [("B", False), ("A", False)]
+    assert select(answers, ["Never asked"], 30, 90) == ()
 
 
 def test_days_are_counted_in_times() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import leaderboards
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from leaderboards import answer, counted, merged
+from leaderboards import answer, counted
 
-from store.rankings import agreement, sentences
+from store.rankings import sentences
 from store.rankings.merging import CountedAnswer
+from store.records import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,28 +23,19 @@ SOURCE = "https://rankings.example/best/pens (Test, CC BY 4.0)"
 LONG = "It writes for a very long time, " * 12 + "and never stops."
 
 
+SITE = Site(version=1, name="Test")
+
+
 def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> str:
     """Every sentence of a leaderboard, as a reader meets them."""
-    entries = merged(answers)
-    measured = agreement.measure(answers, entries)
-    wording = sentences.agreement_wording(
-        answers, configured or len(answers), entries, NAMES, stale_after=30
-    )
-    verdict = sentences.category_verdict(
-        date="2026-11-02",
-        topic="pens",
-        site="Test",
-        source=SOURCE,
-        counted=answers,
-        entries=entries,
-        names=NAMES,
-        wording=wording,
-    )
+    found = leaderboards.board(answers, configured or len(answers))
     return "\n".join(
         [
-            verdict,
-            f"consensus: {sentences.consensus(measured, NAMES)}",
-            f"disagreement: {sentences.disagreement(answers, entries, NAMES)}",
+            sentences.category_verdict(found, str, SITE, SOURCE),
+            f"quote: {sentences.quote(found, str, SITE)}",
+            f"certainty: {sentences.certainty(found, str)}",
+            f"consensus: {sentences.consensus(found.agreement, NAMES)}",
+            f"disagreement: {sentences.disagreement(answers, found.entries, NAMES)}",
         ]
     )
 
@@ -131,28 +124,34 @@ BOARDS: Mapping[str, Callable[[], str]] = {
 }
 
 
-def product(**fields: Any) -> str:
-    given: dict[str, Any] = {
-        "date": "2026-11-02",
-        "product": "X",
-        "rank": 1,
-        "of": 7,
-        "topic": "pens",
-        "site": "Test",
-        "leaderboards": 1,
-        "reason": "It writes.",
-        "source": "https://rankings.example/product/x (Test, CC BY 4.0)",
-    }
-    return sentences.product_verdict(**{**given, **fields})
+def product(picks: str = "X Y Z V W", of: int = 0, leaderboards_: int = 1, **fields: Any) -> str:
+    """The verdict of the product at this place of what one assistant answered."""
+    found = leaderboards.board(said(A={"picks": picks, **fields}))
+    return sentences.product_verdict(
+        found, found.entries[of], str, site="Test", leaderboards=leaderboards_, source=PAGE
+    )
 
+
+PAGE = "https://rankings.example/product/x (Test, CC BY 4.0)"
 
 PRODUCTS: Mapping[str, Callable[[], str]] = {
     "product on one leaderboard": product,
-    "product on several": lambda: product(rank=2, leaderboards=3),
-    "product without a reason": lambda: product(reason=None),
-    "product alone, without a reason, on two": lambda: product(of=1, reason=None, leaderboards=2),
-    "product with an exclamation": lambda: product(reason="It writes!"),
-    "product with too many words": lambda: product(reason=LONG),
+    "product on several": lambda: product(of=1, leaderboards_=3),
+    "first product on several": lambda: product(leaderboards_=3),
+    "product without a reason": lambda: product(reasons={"X": None}),
+    "product alone, without a reason, on two": lambda: product(
+        "X", reasons={"X": None}, leaderboards_=2
+    ),
+    "product with an exclamation": lambda: product(reasons={"X": "It writes!"}),
+    "product with too many words": lambda: product(reasons={"X": LONG}),
+    "product that is tied": lambda: sentences.product_verdict(
+        (tie := leaderboards.board(said(A="X Y", B="Y X"))),
+        tie.entries[1],
+        str,
+        site="Test",
+        leaderboards=2,
+        source=PAGE,
+    ),
 }
 
 
@@ -170,18 +169,18 @@ def test_every_kind_of_sentence_is_as_it_was_read_and_approved(
 @pytest.mark.parametrize(
     ("lists", "configured", "stale", "wording"),
     [
-        ({"A": "X Y", "B": "Y X"}, 2, "", "X and Y tie for #1 on 9 of 10 points"),
+        ({"A": "X Y", "B": "Y X"}, 2, "", "a tie on 9 of 10 points"),
         (
             {"A": "X Y Z", "B": "Y Z X", "C": "Z X Y"},
             3,
             "",
-            "X, Y and Z tie for #1 on 12 of 15 points",
+            "a tie on 12 of 15 points",
         ),
         (
             {"A": "X Y", "B": "X Y", "C": "Y X", "D": "Y X"},
             4,
             "",
-            "X and Y tie for #1 on 18 of 20 points",
+            "a tie on 18 of 20 points",
         ),
         ({"A": "X Y"}, 1, "", "the only model that answered"),
         ({"A": "X Y"}, 4, "A", "the only model that answered"),
@@ -228,8 +227,8 @@ def test_the_agreement_is_worded_by_the_first_rule_that_fits(
 ) -> None:
     """Ties, a lone answer, unanimity in all its shades, most, fewer and no first places."""
     answers = counted(lists, stale)
-    found = sentences.agreement_wording(answers, configured, merged(answers), NAMES, 30)
-    assert found == wording
+    found = leaderboards.board(answers, configured)
+    assert sentences.agreement_wording(found, str, 30) == wording
 
 
 @pytest.mark.parametrize(
@@ -269,7 +268,23 @@ def test_a_list_names_everyone_once(words: list[str]) -> None:
 def test_no_sentence_ends_twice(text: str) -> None:
     """However a model's words end, a sentence has exactly one ending before the next begins."""
     words = f"a{text.strip()}"
-    before, _, source = product(reason=words).rpartition(" Source: ")
+    before, _, source = product(reasons={"X": words}).rpartition(" Source: ")
     assert source
-    assert re.search(r"""[.!?…][\"')]*$""", before)
-    assert not re.search(r"""[!?…][\"')]*\.$""", before)
+    assert re.search(r"""[.!?…][\"')”]*$""", before)
+    assert not re.search(r"""[!?…][\"')”]*\.$""", before)
+
+
+TIES = {
+    "X Y · Y X": "X and Y",
+    "X Y Z · Y Z X · Z X Y": "X, Y and Z",
+    "X Y Z V · Y Z V X · Z V X Y · V X Y Z": "V, X and 2 more",
+}
+
+
+@pytest.mark.parametrize(("lists", "names"), TIES.items())
+def test_a_tie_at_the_top_stands_in_verdict_and_quote(lists: str, names: str) -> None:
+    """Whoever reads one sentence alone is told every name, or how many more there are."""
+    models = dict(zip("ABCD", lists.split(" · "), strict=False))
+    found = leaderboards.board(counted(models))
+    assert f" rank {names} #1 for pens " in sentences.category_verdict(found, str, SITE, SOURCE)
+    assert f" put {names} level at the top " in sentences.quote(found, str, SITE)

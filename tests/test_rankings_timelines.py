@@ -21,7 +21,7 @@ def days(polls: list[Poll]) -> list[Day]:
     """The timeline of polls, every product's slug being its id."""
     aggregate = aggregates.read("crm-software", CATEGORY, polls, Names({}))
     slugs = {product: product for product in aggregate.product_stats}
-    return list(follow(polls, CATEGORY, aggregate.resolved, MODELS, SITE, slugs))
+    return list(follow(polls, CATEGORY, aggregate.resolved, MODELS, SITE, slugs, ()))
 
 
 @given(st.lists(st.tuples(st.sampled_from(MODELS), st.permutations("vwxyz")), min_size=1))

@@ -440,7 +440,9 @@ def test_rest_and_mcp_say_the_same(app: Flask) -> None:
         assert part["entries"] == record["entries"][:50]
         assert {**part, "entries": record["entries"]}.items() >= record.items()
         found = rest(f"/api/v1/search?q={slug}")
-        assert structured("search_best", q=slug, limit=10)["categories"] == found["categories"]
+        hits = structured("search_best", q=slug, limit=10)["categories"]
+        first_three = [{**hit, "top": hit["top"][:3]} for hit in found["categories"]]
+        assert hits == first_three
     assert structured("list_categories", limit=200)["categories"] == listed[:200]
 
 

@@ -31,7 +31,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     """A reader of three rankings: one sure, one a tie at the top, one answered once."""
     polls = [
         answered(model, ["X", second, "Y"], f"2026-10-{day:02}T06:00:00Z", slug="sure")
-        for day in (5, 12, 19)
+        for day in range(8, 20)
         for model, second in {"A": "P", "B": "Q"}.items()
     ]
     polls += [
@@ -49,7 +49,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     ("path", "message"),
     [
         ("sure/x", "X #1 of 4 · clear lead · 2026-10-19"),
-        ("sure/y", "Y #2 of 4 · likely 2\N{EN DASH}4 · 2026-10-19"),
+        ("sure/y", "Y #2 of 4 · 2026-10-19"),
         ("tied/x", "X tied #1 of 2 · asked only once · 2026-11-02"),
         ("tied/y", "Y tied #1 of 2 · asked only once · 2026-11-02"),
         ("once/y", "Y #1 of 1 · asked only once · 2026-11-02"),
@@ -94,7 +94,7 @@ def test_an_embedded_ranking_names_its_source(reader: FlaskClient) -> None:
     """First places, certainty, date, licence, that it is a sample, and links to the pages."""
     answer = reader.get("/embed/best/sure.svg")
     text = " ".join(ET.fromstring(answer.data).itertext())  # noqa: S314 - our own
-    for said in ("Best sure", "X", "Clear: over", "Consensus Test, 2026-10-19, CC BY 4.0",
+    for said in ("Best sure", "X", "Clear lead", "Consensus Test, 2026-10-19, CC BY 4.0",
                  "Sample: products and answers are invented"):  # fmt: skip
         assert said in text, said
     assert f'href="{BASE_URL}/best/sure"' in answer.text

@@ -48,7 +48,7 @@ CATEGORY_VERDICT = {
 CATEGORY_VERDICT_MORE = {"asOf": "date or null", "final": "boolean or null",
                          "nextQuestion": "string or null",
                          "missing": "array of string", "agreement": "object or null",
-                         "answers": "object", "certainty": "object"}  # fmt: skip
+                         "answers": "object", "certainty": "object", "quote": "string"}  # fmt: skip
 # An entry of its merged ranking
 RANKED_ENTRY = {
     "rank": "integer",
@@ -73,15 +73,11 @@ CERTAINTY = {
     "level": "string",
     "sentence": "string",
     "answers": "integer",
-    "window": "object",
+    "runs": "object",
     "from": "date",
     "to": "date",
     "leader": "object or null",
     "contenders": "array of object",
-    "combinations": "integer or null",
-    "firstIn": "integer or null",
-    "firstShare": "number or null",
-    "interval": "array of number or null",
 }
 # The record of a product
 PRODUCT_RECORD = {
@@ -146,7 +142,7 @@ CATEGORY_HIT = {
     "levelSentence": "string",
 }
 RELATED = {name: CATEGORY_HIT[name] for name in ("slug", "title", "question", "page", "api")}
-TOP = {"rank": "integer", "product": "string", "slug": "slug", "score": "number"}
+TOP = {"rank": "integer", "product": "string", "slug": "slug", "score": "number", "tied": "boolean"}
 BRAND_HIT = {
     "slug": "slug",
     "name": "string",

@@ -36,7 +36,7 @@ from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from store.memory import Store
@@ -207,16 +207,9 @@ def _choose(
     """Return every call that there may be, and the run with what decides which there are."""
     desk = run.desk
     if most := wanted.until_clear:
-        store: Store = current_app.extensions["store"]
-        standing_of = _standing_of()
-
-        def look() -> DuePolls:
-            store.reload()
-            return desk.log.look(desk.catalogue)[0]
-
-        calls = clarifying.at_most(pairs, most, standing_of)
-        unique = list({pair.key: pair for pair in calls}.values())
-        return calls, _with(run, passes=lambda: clarifying.passes(unique, most, standing_of, look))
+        today = f"{desk.clock.now():%Y-%m-%d}"
+        calls = clarifying.to_ask(pairs, most, _standing_of(), stands, today)
+        return calls, _with(run, passes=lambda: [calls])
     if wanted.due:
         rounds, now = Rounds.of(desk.catalogue.site, wanted.samples), desk.clock.now()
         under_way = run.files.under_way(desk.catalogue)
@@ -228,7 +221,7 @@ def _choose(
     return waiting * times, _with(run, passes=lambda: [waiting] * times)
 
 
-def _standing_of() -> clarifying.StandingOf:
+def _standing_of() -> Callable[[str], clarifying.Standing]:
     store: Store = current_app.extensions["store"]
 
     def standing_of(slug: str) -> clarifying.Standing:

@@ -1,104 +1,62 @@
-"""Asking until rankings are clear: pass by pass, those first who have answered least."""
+"""Asking until rankings are clear: whom to ask once more today."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from store.polls.due import DuePolls, Pair
     from store.rankings.certainty import Level
     from store.rankings.leaderboards import Leaderboard
 
+    StandingOf = Callable[[str], "Standing"]
+
 CLEAR: Level = "clear"
 URGENCY: tuple[Level, ...] = ("open", "contradicted", "unmeasured")
-"""Levels that are not clear, in the order in which they are asked: an open one is decided soonest
-(in simulation after 3.5 to 4.6 answers each, where three are there), so a cap decides most."""
+"""Levels that are not clear, in the order in which they are asked: an open one is decided soonest,
+so a cap decides most."""
 
 
 class Standing(Struct, frozen=True):
-    """How sure a ranking of the present question is, and by how many answers of each assistant."""
+    """How sure a ranking of the present question is, and on how many days each assistant spoke."""
 
     level: Level = "unmeasured"
-    answers: Mapping[str, int] = {}
+    days: Mapping[str, int] = {}
 
     @classmethod
     def of(cls, board: Leaderboard | None) -> Standing:
         """Of a category's leaderboard; one of an older wording says nothing of the present one."""
         if board is None or board.next_question:
             return cls()
-        answers = {model: len(window.answers) for model, window in board.windows.items()}
-        return cls(board.certainty.level, answers)
+        return cls(board.certainty.level, board.certainty.runs)
 
 
-StandingOf = Callable[[str], Standing]
-"""How a category stands now."""
+def to_ask(
+    pairs: Sequence[Pair], most: int, standing_of: StandingOf, stands: DuePolls, today: str
+) -> list[Pair]:
+    """Return whom to ask once more on a UTC day: where it is not clear, those of open ones first.
 
-
-def unclear(pairs: Sequence[Pair], standing_of: StandingOf) -> list[Pair]:
-    """The pairs whose category is not clear, those of open ones first."""
-    levels = {pair.slug: standing_of(pair.slug).level for pair in pairs}
-    found = [pair for pair in pairs if levels[pair.slug] != CLEAR]
-    return sorted(found, key=lambda pair: URGENCY.index(levels[pair.slug]))
+    Nobody is asked twice on one day, for repeats of a day tell nothing of others, nor beyond
+    ``most`` days. A level may be looked at every day, so the asking may stop once it is clear.
+    """
+    standings = {pair.slug: standing_of(pair.slug) for pair in pairs}
+    chosen = []
+    for pair in pairs:
+        standing, state = standings[pair.slug], stands.of(pair)
+        was_asked = state is not None and state.polled_at[:10] >= today
+        few = standing.days.get(pair.assistant.name, 0) < most
+        if standing.level != CLEAR and few and not was_asked:
+            chosen.append(pair)
+    return sorted(chosen, key=lambda pair: URGENCY.index(standings[pair.slug].level))
 
 
 def levels(pairs: Sequence[Pair], standing_of: StandingOf) -> str:
-    """How many categories have each level, for people."""
-    found = Counter(standing_of(slug).level for slug in {pair.slug for pair in pairs})
-    counts = [f"{found[level]} {level}" for level in (CLEAR, *URGENCY) if found[level]]
-    return f"Categories: {', '.join(counts)}."
-
-
-def at_most(pairs: Sequence[Pair], most: int, standing_of: StandingOf) -> list[Pair]:
-    """The most that asking until clear can take: each unclear pair as often as it lacks answers."""
-    return [
-        pair
-        for pair in unclear(pairs, standing_of)
-        for _ in range(_answers(pair, standing_of), most)
-    ]
-
-
-def passes(
-    pairs: Sequence[Pair], most: int, standing_of: StandingOf, look: Callable[[], DuePolls]
-) -> Iterator[list[Pair]]:
-    """Whom to ask in each pass, until all is clear or each has ``most`` answers.
-
-    A pass is to be asked before the next is taken. In an unclear category it holds those with the
-    fewest answers. Who brings none is left alone there, and everywhere if it is to rest.
-    """
-    asked: Counter[tuple[str, str]] = Counter()
-    resting: set[str] = set()
-    stands = look()
-    while chosen := _fewest(
-        [
-            pair
-            for pair in unclear(pairs, standing_of)
-            if pair.assistant.name not in resting
-            and max(asked[pair.key], _answers(pair, standing_of)) < most
-        ],
-        standing_of,
-    ):
-        yield chosen
-        before, stands = stands, look()
-        for pair in chosen:
-            state = stands.of(pair)
-            asked[pair.key] += 1
-            if state is None or state.failure or state == before.of(pair):
-                asked[pair.key] = most
-            if state and state.cooldown and state.cooldown.since == state.polled_at:
-                resting.add(pair.assistant.name)
-
-
-def _fewest(pairs: Sequence[Pair], standing_of: StandingOf) -> list[Pair]:
-    least: dict[str, int] = {}
-    for pair in pairs:
-        answers = _answers(pair, standing_of)
-        least[pair.slug] = min(answers, least.get(pair.slug, answers))
-    return [pair for pair in pairs if _answers(pair, standing_of) == least[pair.slug]]
-
-
-def _answers(pair: Pair, standing_of: StandingOf) -> int:
-    return standing_of(pair.slug).answers.get(pair.assistant.name, 0)
+    """Return how many categories have each level, for people."""
+    counts = Counter(standing_of(slug).level for slug in {pair.slug for pair in pairs})
+    parts = [f"{counts[level]} {level}" for level in (CLEAR, *URGENCY) if counts[level]]
+    return f"Categories: {', '.join(parts)}."

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from store.counting import as_known, history_files
-from store.rankings.merging import PLACES, ResolvedAnswer, merge
+from store.rankings.merging import PLACES, ResolvedAnswer, count, merge
 from store.rankings.wordings import Wordings, standing
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def rankings_by_day(
     former = snapshot.catalogue.former_names
     known = {place: as_known([poll], former)[0] for place, poll in polls if poll.succeeded}
     places: list[int] = []
-    collected, newest = Wordings(aggregate.category.question), None
+    collected: Wordings[ResolvedAnswer] = Wordings(aggregate.category.question)
+    newest = None
     for day in days:
         ends = [ledger.lines_on(file, day) for file in index.files]
         before, places = places, [i for i in sorted(known) if index.line[i] <= ends[index.file[i]]]
@@ -122,7 +123,7 @@ def rankings_by_day(
             collected.add(ResolvedAnswer.of(known[place], aggregate.category, resolved))
         newest = known[places[-1]].polled_at if places else None
         stands = standing(collected.all(), newest, snapshot.models, site)
-        for entry in merge(stands.counted, slugs) if stands else ():
+        for entry in merge(count(stands.answers), slugs) if stands else ():
             yield (
                 slug,
                 day,

@@ -19,6 +19,7 @@ from store.rankings.changes import changes, runs_of, streaks
 from store.rankings.mentions import recent
 from store.rankings.merging import ResolvedAnswer
 from store.rankings.poll_states import poll_states
+from store.rankings.runs import AnswerLog
 from store.rankings.wordings import Wordings
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class CategoryAnswers(Struct, frozen=True):
     slug: str
     category: Category
     resolved: Mapping[Spelling, ProductId]
-    wordings: tuple[Wording, ...]
+    wordings: tuple[Wording[ResolvedAnswer], ...]
+    log: AnswerLog
     last_success: str | None
 
 
@@ -179,6 +181,7 @@ def _answers(
         category=category,
         resolved=dict(resolved),
         wordings=Wordings(category.question, answers).all(),
+        log=AnswerLog.of(answers),
         last_success=answers[-1].poll.polled_at if answers else None,
     )
     return known, answers

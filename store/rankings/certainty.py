@@ -1,7 +1,9 @@
 """Certainty: how far a ranking can be trusted, from the history alone (store/README.md, Certainty).
 
-Exact and without random numbers. Assumed is that an assistant's answers are independent draws and
-that it does not drift within a window; rounds cluster, so the truth is somewhat wider.
+Exact and without random numbers. One relation, "ahead", is behind every figure; it holds at every
+look, so that a ranking may be watched from day to day (a confidence sequence: Robbins' normal
+mixture). Assumed is that an assistant's answers are independent from day to day and that it does
+not drift within a run; rounds cluster, so the truth is somewhat wider.
 """
 
 from __future__ import annotations
@@ -9,58 +11,67 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 from itertools import combinations
-from math import lcm, prod
-from struct import Struct as Packing
+from math import fsum, lcm, log, sqrt
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from store.rankings.intervals import student, wilson
-from store.rankings.merging import PLACES, merit
-from store.rankings.windows import MAX_ANSWERS
+from store.rankings.intervals import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from store.rankings.intervals import Interval
+    from store.rankings.merging import Places
     from store.rankings.names import ProductId
-    from store.rankings.windows import Places, Window
+    from store.rankings.runs import Renewal, Run
 
 Level = Literal["unmeasured", "clear", "open", "contradicted"]
 
-UNIT = lcm(*range(1, MAX_ANSWERS + 1))
-"""Parts of a point: means of one to five answers are whole numbers of them, so ties are exact."""
+ALPHA = 0.05
+"""How often at most a product may be called ahead at some look though it is not."""
 
-LEAST_VARIANCE = 1
-"""Points squared below which no variance is believed: five equal answers do not prove none."""
+MIXTURE = 0.1
+"""Robbins' mixing variance: the relation is sharpest after some twenty days."""
 
-MOST_COMBINATIONS = 1024
-"""Combinations that are enumerated at most: four assistants with five answers each have 625."""
+CAUTION = 25
+"""Points squared of one cautious observation that is added: equal answers prove no certainty."""
 
-LEAST_ANSWERS = 3
-"""Answers of each assistant under which a first share's interval does not cover what it says."""
+FEWEST_DAYS = 3
+"""Days of each assistant's run under which nothing is measured."""
 
-
-_MERIT = [
-    sum(-part << 48 - 8 * place for place, part in enumerate(merit([rank])[:6]))
-    for rank in range(1, PLACES + 1)
-]
-"""What each rank adds to a product's 64 bits in :func:`winners`: all that decides of its merit."""
+FEWEST_DAYS_IN_ALL = 12
+"""Days of all runs together under which nothing is measured."""
 
 
 class Certainty(Struct, frozen=True):
     """How sure a ranking's first place is.
 
-    ``first`` is the published #1; of products truly tied there, the one with the most mean points.
-    ``contenders`` are the product with the most mean points of all and those it is not ahead of by
-    more than chance, most mean points first. While ``once``, the assistants of which only one
-    answer can be compared, holds any, nothing is measured, and there are none.
+    ``answers`` are all answers in the runs, ``runs`` the days of each, ``since`` and ``until`` the
+    UTC dates of the first and the last. ``renewed`` says why a run began anew, by assistant.
+    ``contenders`` are the product with most mean points and those that it is not ahead of,
+    ``above`` those that are ahead of the published #1, both by mean points. While ``unmeasured``
+    there are none.
     """
 
     level: Level
-    first: ProductId
+    answers: int
+    runs: Mapping[str, int]
+    since: str
+    until: str
+    renewed: Mapping[str, Renewal]
     contenders: tuple[ProductId, ...]
-    once: tuple[str, ...]
+    above: tuple[ProductId, ...]
+
+    @property
+    def is_of_one_answer(self) -> bool:
+        """Whether each assistant was asked once, and never before in another way."""
+        return self.answers == len(self.runs) and not self.renewed
+
+    @property
+    def leader(self) -> ProductId | None:
+        """The product with most mean points."""
+        return self.contenders[0] if self.contenders else None
 
 
 class Share(Struct, frozen=True):
@@ -72,209 +83,139 @@ class Share(Struct, frozen=True):
     interval: Interval
 
 
-class FirstShare(Struct, frozen=True):
-    """In how many combinations of one answer per assistant a product comes first."""
+class Comparison:
+    """Which products the answers of some runs put ahead of which others."""
 
-    combinations: int
-    first_in: int
-    interval: Interval
-
-    @property
-    def share(self) -> float:
-        """The share of the combinations, 0 to 1."""
-        return self.first_in / self.combinations
-
-
-class PointTable:
-    """The points that products have in windowed answers, and which are ahead by more than chance.
-
-    ``mean`` is the sum over assistants of a product's mean points, in parts of :data:`UNIT`.
-    """
-
-    def __init__(self, windows: Sequence[Sequence[Places]], slugs: Mapping[ProductId, str]) -> None:
-        self._sizes = [len(answers) for answers in windows]
+    def __init__(self, runs: Sequence[Run], slugs: Mapping[ProductId, str]) -> None:
+        self._runs = runs
         self._slugs = slugs
-        self.mean: dict[ProductId, int] = {}
-        self._deviations: dict[ProductId, list[int]] = {}
-        for product, rows in _points(windows).items():
-            means = [sum(row) * UNIT // len(row) for row in rows]
-            self.mean[product] = sum(means)
-            self._deviations[product] = [
-                points * UNIT - mean
-                for row, mean in zip(rows, means, strict=True)
-                for points in row
-            ]
+        sizes = [len(run.days) for run in runs]
+        self._inverse = fsum(1 / n for n in sizes)
+        self._freedom = 1 + sum(sizes) - len(sizes)
+        mixed = MIXTURE * min(sizes)
+        self._factor = 2 * (mixed + 1) / mixed * log(sqrt(mixed + 1) / ALPHA)
+        self.is_measured = min(sizes) >= FEWEST_DAYS and sum(sizes) >= FEWEST_DAYS_IN_ALL
+
+    @cached_property
+    def _unit(self) -> int:
+        """The parts of a point in which all means are whole numbers."""
+        return lcm(*[run.scale * len(run.days) for run in self._runs])
+
+    @cached_property
+    def _totals(self) -> dict[ProductId, int]:
+        """The mean points of every product that is named, in whole parts."""
+        runs = [(run.sums, self._unit // (run.scale * len(run.days))) for run in self._runs]
+        return {
+            product: sum(sums.get(product, 0) * weight for sums, weight in runs)
+            for product in dict.fromkeys(p for run in self._runs for p in run.named)
+        }
 
     @cached_property
     def order(self) -> list[ProductId]:
-        """All products, most mean points first, then by slug."""
-        return sorted(self.mean, key=lambda product: (-self.mean[product], self._slugs[product]))
+        """Every product that is named, most mean points first, then by slug."""
+        return sorted(
+            self._totals, key=lambda product: (-self._totals[product], self._slugs[product])
+        )
+
+    def mean_points(self, product: ProductId) -> float:
+        """Return the sum over assistants of a product's mean points."""
+        return self._totals[product] / self._unit
 
     def is_ahead(self, one: ProductId, other: ProductId) -> bool:
-        """Whether a product's mean points exceed another's by more than chance.
+        """Return whether a product's mean points exceed another's by more than chance."""
+        lead = self.lead(one, other)
+        return lead > 0 and lead > self.limit(one, other)
 
-        A two-sided t test at 95 % on the sum over assistants of the mean paired difference, with
-        pooled variance; an assistant with fewer answers than another counts with the largest
-        variance that any has.
+    def lead(self, one: ProductId, other: ProductId) -> float:
+        """Return by how much a product's mean points exceed another's."""
+        return (self._totals[one] - self._totals[other]) / self._unit
+
+    def limit(self, one: ProductId, other: ProductId) -> float:
+        """Return what a lead has to exceed, at any look, not to be chance.
+
+        The variance of the difference is the largest of three: one point squared a day, the pooled
+        one, and that of each assistant by itself.
         """
-        lead = self.mean[one] - self.mean[other]
-        freedom = sum(self._sizes) - len(self._sizes)
-        if lead <= 0 or not freedom:
-            return False
-        pairs = zip(self._deviations[one], self._deviations[other], strict=True)
-        squares = [(mine - its) ** 2 for mine, its in pairs]
-        pooled = max(LEAST_VARIANCE * UNIT**2, sum(squares) / freedom)
-        fullest = max(self._sizes)
-        largest = max(pooled, self._largest_variance(squares)) if min(self._sizes) < fullest else 0
-        error = sum((largest if n < fullest else pooled) / n for n in self._sizes)
-        return lead**2 > student(freedom) ** 2 * error
+        squares = [run.squares(one, other) for run in self._runs]
+        pooled = (CAUTION + fsum(squares)) / self._freedom
+        own = [
+            square / ((n - 1) * n)
+            for square, run in zip(squares, self._runs, strict=True)
+            if (n := len(run.days)) > 1
+        ]
+        variance = max(self._inverse, pooled * self._inverse, fsum(own))
+        return sqrt(variance * self._factor)
 
-    def _largest_variance(self, squares: Sequence[int]) -> float:
-        """The largest variance that any one assistant has."""
-        found, start = 0.0, 0
-        for n in self._sizes:
-            if n > 1:
-                found = max(found, sum(squares[start : start + n]) / (n - 1))
-            start += n
-        return found
+    @property
+    def stands_alone(self) -> bool:
+        """Whether the product with most mean points is ahead of every other."""
+        return all(self.is_ahead(self.order[0], product) for product in self.order[1:])
 
     @property
     def contenders(self) -> list[ProductId]:
-        """The product with the most mean points, and all that it is not ahead of."""
+        """The product with most mean points, and all that it is not ahead of."""
         leader = self.order[0]
         return [product for product in self.order if not self.is_ahead(leader, product)]
 
-    @cached_property
+    def level(self, first: ProductId, *, tied: bool) -> Level:
+        """Return how sure it is that a published #1 is first."""
+        if not self.is_measured:
+            return "unmeasured"
+        if self.above(first):
+            return "contradicted"
+        is_clear = not tied and first == self.order[0] and self.stands_alone
+        return "clear" if is_clear else "open"
+
+    def above(self, product: ProductId) -> list[ProductId]:
+        """Return the products that are ahead of one, most mean points first."""
+        better = self.order[: self.order.index(product)]
+        return [other for other in better if self.is_ahead(other, product)]
+
     def ranges(self) -> dict[ProductId, tuple[int, int]]:
-        """The best and the worst rank of every product: how many are ahead of it, and behind."""
+        """Return the best and the worst rank of every product: how many are ahead, and behind."""
         above: Counter[ProductId] = Counter()
         below: Counter[ProductId] = Counter()
         for better, worse in combinations(self.order, 2):
             if self.is_ahead(better, worse):
                 above[worse] += 1
                 below[better] += 1
-        return {
-            product: (1 + above[product], len(self.order) - below[product])
-            for product in self.order
-        }
+        return {p: (1 + above[p], len(self.order) - below[p]) for p in self.order}
 
 
 def assess(
-    windows: Mapping[str, Window], slugs: Mapping[ProductId, str], firsts: Sequence[ProductId]
+    runs: Mapping[str, Run], slugs: Mapping[ProductId, str], first: ProductId, *, tied: bool
 ) -> Certainty:
-    """How sure it is that one of ``firsts``, the published #1 and what is truly tied with it, is.
-
-    Windows are by counted model.
-    """
-    once = [model for model, window in windows.items() if len(window.answers) == 1]
-    if once:
-        return Certainty("unmeasured", firsts[0], (), tuple(once))
-    table = PointTable(places_of(windows), slugs)
-    first = min(firsts, key=table.order.index)
-    contenders = table.contenders
-    if first not in contenders:
-        level: Level = "contradicted"
-    else:
-        level = "open" if len(contenders) > 1 else "clear"
-    return Certainty(level, first, tuple(contenders), ())
+    """Return how sure a published #1 is, by the runs of the counted assistants."""
+    comparison = Comparison(list(runs.values()), slugs)
+    dates = [day[0].polled_at[:10] for run in runs.values() for day in (run.days[0], run.days[-1])]
+    return Certainty(
+        level=comparison.level(first, tied=tied),
+        answers=sum(len(day) for run in runs.values() for day in run.days),
+        runs={model: len(run.days) for model, run in runs.items()},
+        since=min(dates),
+        until=max(dates),
+        renewed={model: run.renewal for model, run in runs.items() if run.renewal},
+        contenders=tuple(comparison.contenders) if comparison.is_measured else (),
+        above=tuple(comparison.above(first)) if comparison.is_measured else (),
+    )
 
 
 def presence(windows: Sequence[Sequence[Places]], product: ProductId) -> Share:
-    """How often a product is named, at any rank."""
-    return _share(windows, [sum(product in places for places in answers) for answers in windows])
+    """Return how often a product is named, at any rank."""
+    return _share(windows, [sum(product in places for places in window) for window in windows])
 
 
 def firsts(windows: Sequence[Sequence[Places]], product: ProductId) -> Share:
-    """How often a product is ranked #1."""
-    return _share(windows, [sum(product == places[0] for places in answers) for answers in windows])
+    """Return how often a product is ranked #1."""
+    return _share(windows, [sum(product == places[0] for places in window) for window in windows])
 
 
 def _share(windows: Sequence[Sequence[Places]], named: Sequence[int]) -> Share:
-    """The mean of the assistants' shares, and Wilson's interval for it.
+    """Return the mean of the assistants' shares, with Wilson's interval.
 
     Conservative: with equally many answers of each, a stratified variance is never larger.
     """
-    sizes = [len(answers) for answers in windows]
-    n = len(sizes) ** 2 / sum(1 / size for size in sizes)
-    share = sum(part * UNIT // size for part, size in zip(named, sizes, strict=True)) / (
-        len(sizes) * UNIT
-    )
+    sizes = [len(window) for window in windows]
+    n = len(sizes) ** 2 / fsum(1 / size for size in sizes)
+    share = fsum(part / size for part, size in zip(named, sizes, strict=True)) / len(sizes)
     return Share(sum(named), sum(sizes), share, wilson(share * n, n))
-
-
-def first_share(
-    windows: Sequence[Sequence[Places]], slugs: Mapping[ProductId, str], product: ProductId
-) -> FirstShare | None:
-    """How often a product comes first if one answer of each assistant is merged with the others'.
-
-    Every combination is merged by the order of the rankings; the interval counts rounds, not
-    combinations. ``None`` where an assistant has under three answers, or where no three of each
-    can be combined in 1,024 ways.
-    """
-    most = max(
-        k for k in range(1, MAX_ANSWERS + 1) if k == 1 or k ** len(windows) <= MOST_COMBINATIONS
-    )
-    newest = [answers[:most] for answers in windows]
-    if min(map(len, newest)) < LEAST_ANSWERS:
-        return None
-    n = len(newest) / sum(1 / len(answers) for answers in newest)
-    total = prod(map(len, newest))
-    first_in = winners(newest, slugs)[product]
-    return FirstShare(total, first_in, wilson(first_in / total * n, n))
-
-
-def winners(
-    windows: Sequence[Sequence[Places]], slugs: Mapping[ProductId, str]
-) -> Counter[ProductId]:
-    """How often each product comes first over all combinations of one answer per assistant.
-
-    An answer is one number with 64 bits a product: points, appearances, #1s, #2s, #3s and #4s, 8
-    bits each from bit 48 on down, and the order of slugs in the lowest. Adding the answers merges
-    them, and the largest 64 bits are the first place.
-    """
-    able = sorted(_possible_winners(windows), key=slugs.__getitem__)
-    shifts = {product: 64 * number for number, product in enumerate(able)}
-    totals = [sum((len(able) - number) << shifts[p] for number, p in enumerate(able))]
-    for answers in windows:
-        packed = [_packed(places, shifts) for places in answers]
-        totals = [total + answer for total in totals for answer in packed]
-    size, unpack = 8 * len(able), Packing(f"<{len(able)}Q").unpack
-    first = Counter([max(unpack(total.to_bytes(size, "little"))) & 0xFF for total in totals])
-    return Counter({able[len(able) - lowest]: times for lowest, times in first.items()})
-
-
-def _packed(places: Places, shifts: Mapping[ProductId, int]) -> int:
-    """An answer as one number; products that cannot be first are left out."""
-    return sum(
-        _MERIT[at] << shifts[product]
-        for at, product in enumerate(places)
-        if product and product in shifts
-    )
-
-
-def _possible_winners(windows: Sequence[Sequence[Places]]) -> list[ProductId]:
-    """The products whose most points reach the least that any product has."""
-    rows = _points(windows)
-    least = max(sum(map(min, by_assistant)) for by_assistant in rows.values())
-    return [p for p, by_assistant in rows.items() if sum(map(max, by_assistant)) >= least]
-
-
-def places_of(windows: Mapping[str, Window]) -> list[list[Places]]:
-    """The windowed answers of each assistant, newest first."""
-    return [[answer.places for answer in window.answers] for window in windows.values()]
-
-
-def named(windows: Sequence[Sequence[Places]]) -> dict[ProductId, None]:
-    """Every product that an answer names, once, in the order of their first naming."""
-    return dict.fromkeys(p for answers in windows for places in answers for p in places if p)
-
-
-def _points(windows: Sequence[Sequence[Places]]) -> dict[ProductId, list[list[int]]]:
-    """By product, assistant and answer: the points it got, none where it is not named."""
-    rows = {product: [[0] * len(answers) for answers in windows] for product in named(windows)}
-    for i, answers in enumerate(windows):
-        for j, places in enumerate(answers):
-            for at, product in enumerate(places):
-                if product:
-                    rows[product][i][j] = PLACES - at
-    return rows

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings.windows import VersionChange
+from store.rankings.runs import VersionChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

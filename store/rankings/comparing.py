@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings.certainty import PointTable, Share, presence
+from store.rankings.certainty import Comparison, Share, presence
 from store.rankings.timelines import places
 
 if TYPE_CHECKING:
@@ -63,20 +63,21 @@ def meet(shared: Iterable[tuple[Leaderboard, Entry, Entry]]) -> list[Meeting]:
 
 
 def _meeting(board: Leaderboard, first: Entry, second: Entry) -> Meeting:
-    measured, answers = board.certainty.level != "unmeasured", board.answers
-    table = PointTable(answers, board.slugs) if measured else None
+    runs = list(board.runs().values())
+    comparison = Comparison(runs, board.slugs)
+    windows = [[answer.places for answer in run.window] for run in runs]
     ahead = None
     for one, other in ((first.product, second.product), (second.product, first.product)):
-        if table and {one, other} <= table.mean.keys() and table.is_ahead(one, other):
+        if comparison.is_measured and comparison.is_ahead(one, other):
             ahead = one
     at = places(board.entries)
     return Meeting(
         board=board,
         entries=(first, second),
         places=(at[first.product], at[second.product]),
-        named=(presence(answers, first.product), presence(answers, second.product)),
+        named=(presence(windows, first.product), presence(windows, second.product)),
         ahead=ahead,
-        measured=measured,
+        measured=comparison.is_measured,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings import agreement, certainty, merging, repeatability, wordings
+from store.rankings import agreement, certainty, merging, repeatability, rounds, wordings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from store.rankings.certainty import Certainty
     from store.rankings.names import ProductId
     from store.rankings.repeatability import Repeatability
-    from store.rankings.windows import Places, Window
+    from store.rankings.rounds import Round
+    from store.rankings.runs import AnswerLog, LoggedAnswer, Run
     from store.records import Category, Site
 
 
@@ -24,7 +25,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     """A ranked category. ``newest`` is the time of the newest counted poll.
 
     ``question`` is the wording that was answered, ``next_question`` the file's if that differs.
-    ``windows`` are the counted models' last answers, ``slugs`` those of all products in them.
+    ``log`` are all answers of the category, ``slugs`` those of all products in them.
     """
 
     slug: str
@@ -36,8 +37,9 @@ class Leaderboard(Struct, frozen=True, dict=True):
     entries: tuple[merging.Entry, ...]
     agreement: agreement.Agreement | None
     newest: str
-    windows: Mapping[str, Window]
+    log: AnswerLog
     slugs: Mapping[ProductId, str]
+    site: Site
 
     @property
     def topic(self) -> str:
@@ -72,10 +74,15 @@ class Leaderboard(Struct, frozen=True, dict=True):
         """The #1, and whatever is truly tied with it."""
         return merging.leaders(self.entries)
 
+    def runs(self) -> dict[str, Run]:
+        """Return the run of each counted model; not kept, for its sums are large."""
+        return self.log.runs(self.question, self.models)
+
     @cached_property
     def certainty(self) -> Certainty:
         """How sure the first place is; made when first asked for, in a tenth of a millisecond."""
-        return certainty.assess(self.windows, self.slugs, self.firsts)
+        first = self.entries[0]
+        return certainty.assess(self.runs(), self.slugs, first.product, tied=first.tied)
 
     @cached_property
     def ranges(self) -> Mapping[ProductId, tuple[int, int]]:
@@ -83,19 +90,24 @@ class Leaderboard(Struct, frozen=True, dict=True):
 
         Made when first asked for: each of its products' records shows its own.
         """
-        if self.certainty.level == "unmeasured":
-            return {}
-        return certainty.PointTable(self.answers, self.slugs).ranges
+        comparison = certainty.Comparison(list(self.runs().values()), self.slugs)
+        return comparison.ranges() if comparison.is_measured else {}
+
+    @cached_property
+    def windows(self) -> Mapping[str, Sequence[LoggedAnswer]]:
+        """The newest answers of each counted model's run, newest first, five at most."""
+        return {model: run.window for model, run in self.runs().items()}
+
+    @cached_property
+    def rounds(self) -> tuple[Round, ...]:
+        """The days with answers, oldest first; made when first asked for."""
+        models = (*self.models, *self.missing)
+        return tuple(rounds.follow(self.log, self.category.question, models, self.site, self.slugs))
 
     @cached_property
     def repeatability(self) -> Repeatability | None:
         """How alike answers are; made when first asked for, in about a millisecond."""
         return repeatability.measure(self.windows, self.slugs)
-
-    @property
-    def answers(self) -> list[list[Places]]:
-        """Each counted model's windowed answers, newest first."""
-        return certainty.places_of(self.windows)
 
     @property
     def configured(self) -> int:
@@ -111,18 +123,20 @@ def board(
     if stands is None:
         return None
     current = answers.category.question
-    entries = merging.merge(stands.counted, slugs)
-    named = certainty.named(certainty.places_of(stands.windows))
+    counted = merging.count(stands.answers)
+    entries = merging.merge(counted, slugs)
+    models_counted = {answer.model for answer in counted}
     return Leaderboard(
         slug=answers.slug,
         category=answers.category,
         question=stands.question,
         next_question=None if stands.question == current else current,
-        counted=stands.counted,
-        missing=tuple(model for model in models if model not in stands.windows),
+        counted=counted,
+        missing=tuple(model for model in models if model not in models_counted),
         entries=entries,
-        agreement=agreement.measure(stands.counted, entries),
+        agreement=agreement.measure(counted, entries),
         newest=stands.newest,
-        windows=stands.windows,
-        slugs={product: slugs[product] for product in named},
+        log=answers.log,
+        slugs=slugs,
+        site=site,
     )

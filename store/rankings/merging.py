@@ -6,7 +6,7 @@ Rank 1 is worth 5 points, rank 5 one; points are summed over models and never re
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +20,29 @@ if TYPE_CHECKING:
 
 PLACES = 5
 """Ranks of an answer that count: the question asks for five picks at most."""
+
+
+Places = tuple["ProductId | None", ...]
+"""The products of an answer from rank 1; ``None`` where a product is named a second time."""
+
+
+class Answered(Protocol):
+    """An assistant's answer, as far as counting it needs it."""
+
+    @property
+    def model(self) -> str:
+        """The assistant that gave it."""
+
+    @property
+    def question(self) -> str:
+        """The wording that it answers."""
+
+    @property
+    def polled_at(self) -> str:
+        """Its time of history."""
+
+
+A = TypeVar("A", bound=Answered)
 
 
 # Answers and entries are many and form no cycles, so the collector is spared them.
@@ -44,6 +67,11 @@ class ResolvedAnswer(Struct, frozen=True, gc=False):
         missed = [resolved[miss.product, None] for miss in poll.missed]
         question = category.wording(poll.question)
         return cls(poll.model, question, poll, tuple(products), tuple(missed))
+
+    @property
+    def polled_at(self) -> str:
+        """Its time of history."""
+        return self.poll.polled_at
 
     @property
     def first(self) -> ProductId:
@@ -93,16 +121,16 @@ def days_before(time: str, days: int) -> str:
     return rfc3339(dt.datetime.fromisoformat(time) - dt.timedelta(days))
 
 
-def newest_of(answers: Iterable[ResolvedAnswer], latest: Mapping[str, ResolvedAnswer]) -> str:
-    """The time of the newest of some answers; ``latest`` is in order of appending."""
+def newest_of(answers: Iterable[A], latest: Mapping[str, A]) -> str:
+    """Return the time of the newest of some answers; ``latest`` is in order of appending."""
     order = list(latest)
-    return max(answers, key=lambda answered: order.index(answered.model)).poll.polled_at
+    return max(answers, key=lambda answer: order.index(answer.model)).polled_at
 
 
-def count(
-    latest: Mapping[str, ResolvedAnswer], models: Sequence[str], stale_after: int, drop_after: int
-) -> tuple[CountedAnswer, ...]:
-    """The answers that count, in the configured order of models.
+def select(
+    latest: Mapping[str, A], models: Sequence[str], stale_after: int, drop_after: int
+) -> tuple[tuple[A, bool], ...]:
+    """Return the answers that count, in the configured order, and whether each is stale.
 
     ``latest`` holds each model's latest successful answer, the newest last. Ages, in days, are
     measured from the newest of them, so that a category nobody polls any more keeps its ranking.
@@ -114,11 +142,32 @@ def count(
     fresh_since, counted_since = days_before(newest, stale_after), days_before(newest, drop_after)
     return tuple(
         [
-            CountedAnswer.of(answered, stale=answered.poll.polled_at < fresh_since)
-            for answered in present
-            if answered.poll.polled_at >= counted_since
+            (answer, answer.polled_at < fresh_since)
+            for answer in present
+            if answer.polled_at >= counted_since
         ]
     )
+
+
+def count(answers: Iterable[tuple[ResolvedAnswer, bool]]) -> tuple[CountedAnswer, ...]:
+    """Return answers that count, with their picks by product."""
+    return tuple([CountedAnswer.of(answer, stale=stale) for answer, stale in answers])
+
+
+def first_of(answers: Iterable[Places], slugs: Mapping[ProductId, str]) -> tuple[ProductId, bool]:
+    """Return the #1 of the merged ranking of some answers, and whether it is truly tied."""
+    ranks: dict[ProductId, list[int]] = {}
+    for places in answers:
+        for rank, product in enumerate(places, start=1):
+            if product:
+                ranks.setdefault(product, []).append(rank)
+    points = {product: (PLACES + 1) * len(own) - sum(own) for product, own in ranks.items()}
+    most = max(points.values())
+    merits = {
+        product: merit(ranks[product]) for product, number in points.items() if number == most
+    }
+    first = min(merits, key=lambda product: (*merits[product], slugs[product]))
+    return first, list(merits.values()).count(merits[first]) > 1
 
 
 def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> tuple[Entry, ...]:

@@ -6,12 +6,14 @@ from fractions import Fraction
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from store.rankings.merging import PLACES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import ProductId
-    from store.rankings.windows import Window
+    from store.rankings.runs import Run
 
 
 def advantages(
@@ -24,28 +26,36 @@ def advantages(
     ``makers`` are by model, ``made_by`` by product. A category's figure is the mean over all such
     pairs of assistant and product; categories without one are left out.
     """
-    found = []
+    figures = []
     for board in leaderboards if makers and made_by else ():
-        named = [product for product in board.slugs if product in made_by]
-        each = [
-            _advantage(model, product, board.windows, makers)
-            for product in named
-            for model in board.windows
+        own = [product for product in board.slugs if product in made_by]
+        runs = board.runs() if own else {}
+        pairs = [
+            _advantage(model, product, runs, makers)
+            for product in own
+            for model in runs
             if makers.get(model) == made_by[product]
-            and any(makers.get(other) != made_by[product] for other in board.windows)
+            and any(makers.get(other) != made_by[product] for other in runs)
+            and any(_mean_points(run, product) for run in runs.values())
         ]
-        if each:
-            found.append(fmean(each))
-    return found
+        if pairs:
+            figures.append(fmean(pairs))
+    return figures
 
 
 def _advantage(
-    model: str, product: ProductId, windows: Mapping[str, Window], makers: Mapping[str, str]
+    model: str, product: ProductId, runs: Mapping[str, Run], makers: Mapping[str, str]
 ) -> Fraction:
-    """One assistant's mean points for a product, less the mean of those of other makers'."""
+    """Return one assistant's mean points for a product, less the mean of those of other makers'."""
     others = [
-        window.mean_points(product)
-        for each, window in windows.items()
-        if makers.get(each) != makers[model]
+        _mean_points(run, product)
+        for other, run in runs.items()
+        if makers.get(other) != makers[model]
     ]
-    return windows[model].mean_points(product) - sum(others, Fraction(0)) / len(others)
+    return _mean_points(runs[model], product) - sum(others, Fraction(0)) / len(others)
+
+
+def _mean_points(run: Run, product: ProductId) -> Fraction:
+    """Return the mean points of a product over the window; none where it is not named."""
+    ranks = [a.places.index(product) for a in run.window if product in a.places]
+    return Fraction(sum(PLACES - at for at in ranks), len(run.window))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from itertools import combinations
-from statistics import fmean
+from math import fsum
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from store.rankings.agreement import average_overlap
-from store.rankings.certainty import places_of, winners
+from store.rankings.merging import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from store.rankings.names import ProductId
-    from store.rankings.windows import Places, Window
+    from store.rankings.runs import LoggedAnswer
 
 
 class Repeats(Struct, frozen=True):
@@ -48,53 +48,57 @@ class Repeatability(Struct, frozen=True):
         return min(1.0, self.cross_overlap / self.own_overlap)
 
 
-def measure(windows: Mapping[str, Window], slugs: Mapping[ProductId, str]) -> Repeatability | None:
+def measure(
+    windows: Mapping[str, Sequence[LoggedAnswer]], slugs: Mapping[ProductId, str]
+) -> Repeatability | None:
     """Compare every two windowed answers; ``None`` where nobody answered twice."""
-    answered = places_of(windows)
-    lists = [[[p for p in places if p] for places in answers] for answers in answered]
-    own = [
-        [average_overlap(one, other) for one, other in combinations(answers, 2)]
-        for answers in lists
-    ]
-    every = [overlap for overlaps in own for overlap in overlaps]
+    lists = {
+        model: [[product for product in answer.places if product] for answer in window]
+        for model, window in windows.items()
+    }
+    own = {
+        model: [average_overlap(one, other) for one, other in combinations(answers, 2)]
+        for model, answers in lists.items()
+    }
+    every = [overlap for overlaps in own.values() for overlap in overlaps]
     if not every:
         return None
     cross = [
         average_overlap(one, other)
-        for mine, its in combinations(lists, 2)
+        for mine, its in combinations(lists.values(), 2)
         for one in mine
         for other in its
     ]
     return Repeatability(
         repeats={
-            model: _repeats(answers, overlaps)
-            for model, answers, overlaps in zip(windows, answered, own, strict=True)
-            if overlaps
+            model: _repeats(windows[model], overlaps) for model, overlaps in own.items() if overlaps
         },
-        own_overlap=fmean(every),
-        cross_overlap=fmean(cross) if cross else None,
+        own_overlap=fsum(every) / len(every),
+        cross_overlap=fsum(cross) / len(cross) if cross else None,
         same_winner=_same_winner(list(windows.values()), slugs),
     )
 
 
-def _repeats(answers: Sequence[Places], overlaps: Sequence[float]) -> Repeats:
-    pairs = list(combinations(answers, 2))
+def _repeats(window: Sequence[LoggedAnswer], overlaps: Sequence[float]) -> Repeats:
+    pairs = [(one.places, other.places) for one, other in combinations(window, 2)]
     return Repeats(
         pairs=len(pairs),
         same_first=sum(one[0] == other[0] for one, other in pairs),
         same_list=sum(one == other for one, other in pairs),
-        overlap=fmean(overlaps),
+        overlap=fsum(overlaps) / len(overlaps),
     )
 
 
-def _same_winner(windows: Sequence[Window], slugs: Mapping[ProductId, str]) -> bool | None:
-    """Whether a round of days before had the same #1; ``None`` if somebody has no such answer."""
-    newest = [window.answers[0] for window in windows]
+def _same_winner(
+    windows: Sequence[Sequence[LoggedAnswer]], slugs: Mapping[ProductId, str]
+) -> bool | None:
+    """Return whether a round of days before had the same #1; ``None`` if somebody has none."""
+    newest = [window[0] for window in windows]
     previous = [
-        next((a for a in window.answers if a.polled_at[:10] < last.polled_at[:10]), None)
-        for window, last in zip(windows, newest, strict=True)
+        next((a for a in window if a.polled_at[:10] < window[0].polled_at[:10]), None)
+        for window in windows
     ]
-    before = [[answer.places] for answer in previous if answer]
+    before = [answer.places for answer in previous if answer]
     if len(before) < len(newest):
         return None
-    return winners([[answer.places] for answer in newest], slugs) == winners(before, slugs)
+    return first_of([a.places for a in newest], slugs)[0] == first_of(before, slugs)[0]

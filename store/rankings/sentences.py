@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from store.rankings.merging import PLACES, leaders
+from store.rankings.certainty import FEWEST_DAYS
+from store.rankings.merging import PLACES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from store.rankings.agreement import Agreement
-    from store.rankings.certainty import Certainty, FirstShare
-    from store.rankings.leader_changes import LeaderChange
+    from store.rankings.leaderboards import Leaderboard
     from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
-    from store.rankings.windows import VersionChange, Window
+    from store.rankings.rounds import LeaderChange
+    from store.rankings.runs import VersionChange
+    from store.records import Site
+
+    Name = Callable[[ProductId], str]
 
 MAX_QUOTE_CHARS = 200
 """Characters of a model's own words in a verdict at most (store/README.md, Figures)."""
@@ -24,11 +29,25 @@ MAX_QUOTE_CHARS = 200
 MAX_NAMED = 4
 """Contenders that a sentence names before it counts the rest: as many as an ear keeps."""
 
+MAX_TIED = 3
+"""Products tied at the top that a verdict names before it counts the rest."""
+
+BOTH = 2
+
 MAX_VERSION_CHARS = 60
 """Characters of a provider's name for a version that a sentence tells at most."""
 
 MAX_EXCERPT_CHARS = 280
 """Characters of a reason in a merged ranking at most; published, ``perModel`` has it uncut."""
+
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+_SINCE = {
+    "instrument": " since the way of asking changed",
+    "question": " since the question changed",
+    "version": " since its version changed",
+}
+"""Why a run began anew, at the end of a sentence."""
 
 _OWN_STOP = re.compile(r"(?<!\.)\.$")
 _ENDED = re.compile("[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019\u00bb)\\]]*$")
@@ -62,81 +81,154 @@ def dated(time: str) -> str:
     return time[:10]
 
 
-def category_verdict(  # noqa: PLR0913 - a sentence has as many parts as it has
-    *,
-    date: str,
-    topic: str,
-    site: str,
-    source: str,
-    counted: Sequence[CountedAnswer],
-    entries: Sequence[Entry],
-    names: Mapping[ProductId, str],
-    wording: str,
-) -> str:
-    """The dated one-sentence answer; ``source`` is the page with site and licence, in brackets."""
-    leader = entries[0]
-    models = listed([answer.model for answer in counted])
-    rank = "ranks" if len(counted) == 1 else "collectively rank"
-    product = names[leader.product]
-    sentences = [f"As of {date}, {models} {rank} {product} #1 for {topic} on {site} — {wording}"]
+def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) -> str:
+    """Return the dated one-sentence answer; ``source`` is the page with site and licence."""
+    leader = board.entries[0]
+    models = listed(board.models)
+    rank = "ranks" if len(board.counted) == 1 else "collectively rank"
+    tied = [name(product) for product in board.firsts]
+    claim = (
+        f"As of {board.updated}, {models} {rank} {_some(tied, MAX_TIED)} #1 for {board.topic} on "
+        f"{site.name} — {agreement_wording(board, name, site.stale_after_days)}"
+        f"{_certainty_clause(board, name)}"
+    )
+    sentences = [claim]
     if leader.reason:
-        sentences.append(f"The models' case: {_quoted(leader.reason)}")
-    if caveat := _caveat(counted, leader.product):
+        whose = f" for {tied[0]}" if len(tied) > 1 else ""
+        sentences.append(f"The models' case{whose}: {_quoted(leader.reason)}")
+    if caveat := _caveat(board.counted, leader.product):
         sentences.append(f"The models' main caveat: {_quoted(caveat)}")
-    if len(entries) > 1:
-        runner_up = entries[1]
-        because = f" — {_quoted(runner_up.reason)}" if runner_up.reason else ""
-        sentences.append(f"The strongest alternative is {names[runner_up.product]}{because}")
+    if len(board.entries) > len(tied):
+        other = board.entries[len(tied)]
+        because = f" — {_quoted(other.reason)}" if other.reason else ""
+        sentences.append(f"The strongest alternative is {name(other.product)}{because}")
     return " ".join([*map(_ended, sentences), f"Source: {source}."])
 
 
-def agreement_wording(
-    counted: Sequence[CountedAnswer],
-    configured: int,
-    entries: Sequence[Entry],
-    names: Mapping[ProductId, str],
-    stale_after: int,
-) -> str:
-    """How the #1 came about, in words: the first wording that fits, in a fixed order."""
-    of = len(counted)
-    leader = entries[0]
+def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
+    """Return how the #1 came about, in words: the first wording that fits, in a fixed order."""
+    of = len(board.counted)
+    leader = board.entries[0]
     score = f"{leader.score} of {PLACES * of} points"
-    if len(level := leaders(entries)) > 1:
-        return f"{listed([names[product] for product in level])} tie for #1 on {score}"
+    if leader.tied:
+        return f"a tie on {score}"
     if of == 1:
         return "the only model that answered"
-    votes = _votes(counted)
+    votes = _votes(board.counted)
     if votes[leader.product] == of:
-        return _unanimity(counted, configured, stale_after)
+        return _unanimity(board.counted, board.configured, stale_after)
     most = max(votes.values())
     if votes[leader.product] == most and list(votes.values()).count(most) == 1:
         return f"{most} of {of} models rank it first"
     if votes[leader.product] < most:
-        other = next(e.product for e in entries if votes[e.product] == most)
+        other = next(e.product for e in board.entries if votes[e.product] == most)
         return (
             f"it leads on combined score, {score}, though {most} of {of} models "
-            f"rank{_s(most)} {names[other]} first"
+            f"rank{_s(most)} {name(other)} first"
         )
     return f"no product has most first places: it leads on combined score, {score}"
 
 
-def product_verdict(  # noqa: PLR0913 - a sentence has as many parts as it has
+def _certainty_clause(board: Leaderboard, name: Name, who: str = "each") -> str:
+    """Return how sure the #1 is, as the end of a clause; ``who`` was asked."""
+    sure, firsts = board.certainty, board.firsts
+    over = f"over {_number(sure.answers, 'answer')}"
+    if sure.level == "unmeasured":
+        if not sure.is_of_one_answer:
+            return ", asked too few times to tell"
+        return f", {who} asked once" if len(sure.runs) > 1 else ", asked once"
+    if leads := _lead_in_tie(board, name):
+        return f", though {over} {leads}"
+    if sure.level == "contradicted":
+        return f", though {over} {name(sure.above[0])} is ahead"
+    if sure.level == "clear":
+        return f", a clear lead {over}"
+    rivals = [name(product) for product in sure.contenders if product not in firsts]
+    return f", too close to call with {_some(rivals)}" if rivals else f", too close to call {over}"
+
+
+def _lead_in_tie(board: Leaderboard, name: Name) -> str | None:
+    """Return which product is ahead of which of those that the latest answers put level."""
+    sure, firsts = board.certainty, board.firsts
+    behind = [name(product) for product in firsts if product not in sure.contenders]
+    if len(firsts) == 1 or not sure.leader or not behind:
+        return None
+    return f"{name(sure.leader)} is ahead of {_some(behind)}"
+
+
+def quote(board: Leaderboard, name: Name, site: Site) -> str:
+    """Return one sentence for people, to cite a category's ranking with."""
+    title = board.category.title
+    asked = "Asked for the best " + title.removeprefix("Best ")
+    if board.next_question or not title.startswith("Best "):
+        asked = f"Asked “{board.question}”"
+    where = f"({site.name}, {_in_words(board.updated)})"
+    return f"{asked}, {_who_named(board, name)}{_doubt(board, name)} {where}."
+
+
+def _who_named(board: Leaderboard, name: Name) -> str:
+    """Return how many assistants named the #1 first, and what else put it there."""
+    of, leader = len(board.counted), board.entries[0]
+    product = name(leader.product)
+    points = f"{leader.score} of {PLACES * of}"
+    if leader.tied:
+        level = _some([name(product) for product in board.firsts], MAX_TIED)
+        who = _counted(of, "AI assistant")
+        return f"{who} put {level} level at the top with {points} points each"
+    if of == 1:
+        return f"the only AI assistant that answered named {product} first"
+    votes = _votes(board.counted)
+    own, most = votes[leader.product], max(votes.values())
+    if own == of:
+        return f"{'both' if of == BOTH else f'all {_word(of)}'} AI assistants named {product} first"
+    who = f"{_word(own) if own else 'none'} of {_word(of)} AI assistants named {product} first"
+    if own == most and list(votes.values()).count(most) == 1:
+        return who
+    return f"{who}, {'and' if own else 'but'} it had the most points ({points})"
+
+
+def _doubt(board: Leaderboard, name: Name) -> str:
+    """Return how sure the #1 was, as the end of a quote."""
+    sure, firsts = board.certainty, board.firsts
+    over = f"over {_number(sure.answers, 'answer')}"
+    rivals = [name(product) for product in sure.contenders if product not in firsts]
+    if sure.level == "unmeasured":
+        each = "each was" if len(sure.runs) > 1 else "it was"
+        once = f"; {each} asked only once"
+        return once if sure.is_of_one_answer else ", asked too few times to rule out chance"
+    if leads := _lead_in_tie(board, name):
+        return f", though {over} {leads.replace(' is ahead', ' came out ahead')}"
+    if sure.level == "contradicted":
+        return f", though {over} {name(sure.above[0])} came out ahead"
+    if len(firsts) > 1:
+        return f"; {over} they could not be told apart"
+    if sure.level == "open":
+        return f"; its lead over {_some(rivals)} was too small to rule out chance"
+    return f"; it led by more than chance {over}"
+
+
+def product_verdict(
+    board: Leaderboard,
+    entry: Entry,
+    name: Name,
     *,
-    date: str,
-    product: str,
-    rank: int,
-    of: int,
-    topic: str,
     site: str,
     leaderboards: int,
-    reason: str | None,
     source: str,
 ) -> str:
-    """The dated one-sentence answer for a product, from the leaderboard where it ranks best."""
+    """Return the dated one-sentence answer for a product, from the ranking that speaks for it."""
+    others = [other for other in board.entries if other.product != entry.product]
+    level = [name(other.product) for other in others if other.merit == entry.merit]
+    tie = f", level with {_some(level)}," if level else ""
+    is_first = entry.product in board.firsts
+    sure = _certainty_clause(board, name, "each assistant") if is_first else ""
     also = f" and appears on {leaderboards} leaderboards" if leaderboards > 1 else ""
-    because = f" — {_quoted(reason)}" if reason else ""
-    standing = f"{product} is ranked #{rank} of {of} for {topic} on {site}{also}{because}"
-    return f"As of {date}, {_ended(standing)} Source: {source}."
+    because = f" — {_quoted(entry.reason)}" if entry.reason else ""
+    claim = (
+        f"{name(entry.product)} is ranked #{entry.rank} of {len(board.entries)}{tie} for "
+        f"{board.topic} on {site}{sure}{',' if sure and also else ''}{also}{because}"
+    )
+    return f"As of {board.updated}, {_ended(claim)} Source: {source}."
 
 
 def consensus(agreement: Agreement | None, names: Mapping[ProductId, str]) -> str | None:
@@ -164,42 +256,43 @@ def disagreement(
     return "; ".join(sides) + "."
 
 
-def certainty(
-    found: Certainty,
-    firsts: Sequence[ProductId],
-    windows: Mapping[str, Window],
-    names: Mapping[ProductId, str],
-    share: FirstShare | None = None,
-) -> str:
-    """How sure the published #1 is first; ``firsts`` are it and what is tied with it.
-
-    ``share`` is the first share of ``found.first``.
-    """
-    if found.level == "unmeasured":
-        return f"Not measured yet: {_answered_once(found.once, windows)}."
-    answers = sum(len(window.answers) for window in windows.values())
-    leading = [names[product] for product in found.contenders]
-    if found.level == "contradicted":
-        ahead = "ahead of it" if len(firsts) == 1 else "ahead"
+def certainty(board: Leaderboard, name: Name) -> str:
+    """Return how sure the published #1 is, as a sentence of its own."""
+    sure, firsts = board.certainty, board.firsts
+    over = f"over {_number(sure.answers, 'answer')}"
+    if sure.level == "unmeasured":
+        return _too_few(board)
+    tied = [name(product) for product in firsts]
+    if len(tied) > 1:
+        leads = _lead_in_tie(board, name)
         return (
-            f"Contradicted: the latest answers put {listed([names[each] for each in firsts])} "
-            f"first, but over {answers} answers {leading[0]} is {ahead} by more than chance."
+            f"Tied: the latest answers put {listed(tied)} level{f'; {over} {leads}' * bool(leads)}."
         )
-    if found.level == "clear":
-        told = (
-            f"Clear: over {answers} answers {leading[0]} is ahead of every other product by more "
-            "than chance"
+    if sure.level == "contradicted":
+        return (
+            f"Unsettled: the latest answers put {tied[0]} first, but {over} "
+            f"{name(sure.above[0])} is ahead of it by more than chance."
         )
-        tied = [names[each] for each in firsts if each != found.first]
-        told += f", though the latest answers tie it with {listed(tied)}." if tied else "."
-    else:
-        told = f"Open: {_some(leading)} cannot be told apart ({answers} answers, 95 %)."
-    if share is None:
-        return told
-    told = f"{told} {_combined(names[found.first], share, len(windows))}"
-    if found.level == "open" and share.first_in == share.combinations:
-        return f"{told}, but so few answers may all be luck."
-    return f"{told}."
+    if sure.level == "clear":
+        return f"Clear lead: {over} {tied[0]} is ahead of every other product by more than chance."
+    rivals = [name(product) for product in sure.contenders if product not in firsts]
+    return f"Too close to call: {over} {_some([*tied, *rivals])} cannot be told apart."
+
+
+def _too_few(board: Leaderboard) -> str:
+    """Return who has answered on too few days for anything to be measured."""
+    sure = board.certainty
+    if not sure.renewed and max(sure.runs.values()) == 1:
+        return "Asked only once." if sure.is_of_one_answer else "Asked on one day only."
+    few = {model: days for model, days in sure.runs.items() if days < FEWEST_DAYS} or sure.runs
+    groups: dict[tuple[int, str], list[str]] = {}
+    for model, days in few.items():
+        groups.setdefault((days, sure.renewed.get(model, "")), []).append(model)
+    parts = []
+    for (days, renewal), models in sorted(groups.items()):
+        each = " each" if len(models) > 1 else ""
+        parts.append(f"{listed(models)} on {_word(days)}{each}{_SINCE.get(renewal, '')}")
+    return f"Asked on too few days to tell: {'; '.join(parts)}."
 
 
 def version_change(change: VersionChange) -> str:
@@ -230,36 +323,35 @@ def _versions(change: VersionChange) -> str:
     return f"from {cut(change.before, MAX_VERSION_CHARS)} to {cut(change.after, MAX_VERSION_CHARS)}"
 
 
-def _answered_once(once: Sequence[str], windows: Mapping[str, Window]) -> str:
-    """Of whom one answer can be compared, and why that is so where there were others."""
-    plain = [model for model in once if not windows[model].renewed]
-    anew = [model for model in once if windows[model].began]
-    only = [model for model in once if windows[model].renewed and not windows[model].began]
-    told = [f"{listed(plain)} {_have(plain)} answered once"] if plain else []
-    if anew:
-        version = "its version" if len(anew) == 1 else "their versions"
-        told.append(f"{listed(anew)} {_have(anew)} answered once since {version} changed")
-    if only:
-        told.append(f"{listed(only)} {_have(only)} one answer that can be compared")
-    return "; ".join(told)
+def _some(words: Sequence[str], most: int = MAX_NAMED) -> str:
+    """Return words as a list; of many the first few and how many are left."""
+    if len(words) <= most:
+        return listed(words)
+    shown = words[: most if most == MAX_NAMED else most - 1]
+    return f"{', '.join(shown)} and {len(words) - len(shown)} more"
 
 
-def _combined(product: str, share: FirstShare, assistants: int) -> str:
-    whose = "assistant's" if assistants == 1 else "assistants'"
-    return (
-        f"{product} comes first in {share.first_in} of {share.combinations} combinations of the "
-        f"{whose} last answers"
-    )
+def _word(number: int) -> str:
+    """Return a number in words, from eleven on in digits."""
+    return _WORDS[number] if number < len(_WORDS) else str(number)
 
 
-def _have(models: Sequence[str]) -> str:
-    return "has" if len(models) == 1 else "have each"
+def _counted(number: int, what: str) -> str:
+    return f"{_word(number)} {what}{'' if number == 1 else 's'}"
 
 
-def _some(words: Sequence[str]) -> str:
-    """Words as a list, of five or more the first four and how many are left."""
-    left = len(words) - MAX_NAMED
-    return listed(words) if left <= 0 else f"{', '.join(words[:MAX_NAMED])} and {left} more"
+def _number(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _in_words(date: str) -> str:
+    """Return an ISO date as people write it.
+
+    >>> _in_words("2026-11-09")
+    '9 November 2026'
+    """
+    day = dt.date.fromisoformat(date)
+    return f"{day.day} {day:%B %Y}"
 
 
 def _unanimity(counted: Sequence[CountedAnswer], configured: int, stale_after: int) -> str:
@@ -289,8 +381,8 @@ def _caveat(counted: Iterable[CountedAnswer], product: ProductId) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    """A model's words inside our sentence, without the full stop that the sentence brings."""
-    return cut(_OWN_STOP.sub("", text), MAX_QUOTE_CHARS)
+    """Return a model's words in quotation marks, without the full stop that the sentence brings."""
+    return f"“{cut(_OWN_STOP.sub('', text), MAX_QUOTE_CHARS)}”"
 
 
 def _ended(sentence: str) -> str:

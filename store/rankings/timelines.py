@@ -6,23 +6,21 @@ day and to the wording that was current then.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from store.rankings.leader_changes import LeaderChanges
-from store.rankings.merging import ResolvedAnswer, merge
-from store.rankings.windows import VersionChange
+from store.rankings.merging import ResolvedAnswer, count, merge
+from store.rankings.runs import VersionChange
 from store.rankings.wordings import Wordings, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from store.rankings.leader_changes import LeaderChange
     from store.rankings.merging import Entry
     from store.rankings.names import ProductId, Spelling
+    from store.rankings.rounds import LeaderChange, Round
     from store.records import Category, Poll, Site
 
 
@@ -61,13 +59,16 @@ def follow(
     models: Sequence[str],
     site: Site,
     slugs: Mapping[ProductId, str],
+    rounds: Sequence[Round],
 ) -> Iterator[Day]:
     """The days of a category's polls, oldest first; a failure never hides an answer of its day.
 
+    ``rounds`` are those of the category.
+
     A withheld poll shows on its day, unless it is later than the poll after it.
     """
-    asked = Wordings(category.question)
-    leaders: defaultdict[str, LeaderChanges] = defaultdict(LeaderChanges)
+    asked: Wordings[ResolvedAnswer] = Wordings(category.question)
+    leaders = {played.date: played.leader for played in rounds}
     newest: str | None = None
     served: dict[str, ResolvedAnswer] = {}
     for date, group in groupby(_in_time(polls), key=lambda poll: poll.polled_at[:10]):
@@ -83,7 +84,7 @@ def follow(
             elif poll.model not in marks or marks[poll.model].kind != "first":
                 marks[poll.model] = DayPick(poll, "withheld" if poll.withheld is True else "failed")
         stands = standing(asked.all(), newest, models, site)
-        entries = merge(stands.counted, slugs) if stands else ()
+        entries = merge(count(stands.answers), slugs) if stands else ()
         ranks = {entry.product: entry.rank for entry in entries}
         yield Day(
             date=date,
@@ -91,7 +92,7 @@ def follow(
             places=places(entries),
             marks=marks,
             versions=[v for m in before if (v := VersionChange.between(before[m], served[m]))],
-            leader=leaders[stands.question].next(stands.windows, slugs) if stands else None,
+            leader=leaders.get(date),
         )
 
 

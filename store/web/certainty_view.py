@@ -1,13 +1,15 @@
-"""How sure a ranking is, as resources: windows and names in, what readers get out."""
+"""How sure a ranking is, as resources: runs and names in, what readers get out."""
 
 from collections.abc import Mapping
 from functools import cached_property
 
 from store.rankings import certainty, sentences
-from store.rankings.certainty import UNIT, PointTable
+from store.rankings.certainty import Comparison
 from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import Places
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
+from store.rankings.runs import Run
 from store.web import shapes as wire
 
 PLACES = 4
@@ -20,45 +22,42 @@ class CertaintyView:
     def __init__(self, board: Leaderboard, products: Mapping[ProductId, ProductProfile]) -> None:
         self._board = board
         self._products = products
-        self._answers = board.answers
 
     @cached_property
-    def _table(self) -> PointTable | None:
+    def _runs(self) -> list[Run]:
+        return list(self._board.runs().values())
+
+    @cached_property
+    def _comparison(self) -> Comparison | None:
         """The points of all products; none while they are not measured."""
-        measured = self._board.certainty.level != "unmeasured"
-        return PointTable(self._answers, self._board.slugs) if measured else None
+        comparison = Comparison(self._runs, self._board.slugs)
+        return comparison if comparison.is_measured else None
+
+    @cached_property
+    def _windows(self) -> list[list[Places]]:
+        return [[answer.places for answer in run.window] for run in self._runs]
 
     def summary(self) -> wire.Certainty:
         """The level, its sentence, and what they rest on."""
-        board, found = self._board, self._board.certainty
-        share = (
-            certainty.first_share(self._answers, board.slugs, found.first) if self._table else None
-        )
-        times = [a.polled_at for window in board.windows.values() for a in window.answers]
+        sure = self._board.certainty
         return wire.Certainty(
-            level=found.level,
-            sentence=self.sentence(share),
-            answers=len(times),
-            window={model: len(window.answers) for model, window in board.windows.items()},
-            from_=sentences.dated(min(times)),
-            to=sentences.dated(max(times)),
-            leader=self._reference(found.contenders[0]) if found.contenders else None,
-            contenders=[self._reference(product) for product in found.contenders],
-            combinations=share.combinations if share else None,
-            first_in=share.first_in if share else None,
-            first_share=round(share.share, PLACES) if share else None,
-            interval=_rounded(share.interval) if share else None,
+            level=sure.level,
+            sentence=self.sentence(),
+            answers=sure.answers,
+            runs=dict(sure.runs),
+            from_=sure.since,
+            to=sure.until,
+            leader=self._reference(sure.leader) if sure.leader else None,
+            contenders=[self._reference(product) for product in sure.contenders],
         )
 
-    def sentence(self, share: certainty.FirstShare | None = None) -> str:
-        """The level in words, with the #1's first share if that is given."""
-        board, found = self._board, self._board.certainty
-        told = {id_: self._products[id_].name for id_ in (*board.firsts, *found.contenders)}
-        return sentences.certainty(found, board.firsts, board.windows, told, share)
+    def sentence(self) -> str:
+        """The level in words."""
+        return sentences.certainty(self._board, lambda product: self._products[product].name)
 
     def mean_score(self, product: ProductId) -> float | None:
         """A product's mean points, summed over assistants."""
-        return round(self._table.mean[product] / UNIT, PLACES) if self._table else None
+        return round(self._comparison.mean_points(product), PLACES) if self._comparison else None
 
     def range(self, product: ProductId) -> tuple[int, int] | None:
         """The best and the worst rank that a product may have."""
@@ -66,11 +65,11 @@ class CertaintyView:
 
     def presence(self, product: ProductId) -> wire.AnswerShare:
         """How often a product is named."""
-        return _share(certainty.presence(self._answers, product))
+        return _share(certainty.presence(self._windows, product))
 
     def firsts(self, product: ProductId) -> wire.AnswerShare | None:
         """How often a product is ranked #1."""
-        return _share(certainty.firsts(self._answers, product)) if self._table else None
+        return _share(certainty.firsts(self._windows, product)) if self._comparison else None
 
     def _reference(self, product: ProductId) -> wire.ProductReference:
         found = self._products[product]

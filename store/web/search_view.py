@@ -63,6 +63,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> wire.CategoryHit:
                 product=products[entry.product].name,
                 slug=products[entry.product].slug,
                 score=entry.score,
+                tied=entry.tied,
             )
             for entry in board.entries[:TOP]
         ],

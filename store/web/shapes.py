@@ -97,16 +97,16 @@ class AnswerShare(JsonObject, frozen=True, kw_only=True):
 
 
 class Certainty(JsonObject, frozen=True, kw_only=True):
-    """How far the first place can be trusted: the assistants' last answers, compared."""
+    """How far the first place can be trusted: the assistants' comparable answers."""
 
     level: CertaintyLevel
     sentence: Annotated[str, Meta(description="The level in words. Tell it with the verdict.")]
-    answers: Annotated[int, Meta(ge=1, description="Answers in all windows.")]
-    window: Annotated[
+    answers: Annotated[int, Meta(ge=1, description="All answers in the runs.")]
+    runs: Annotated[
         dict[str, int],
         Meta(
-            description="By model, how many of its last answers are compared: at most 5, all to "
-            "this question and by the version that its newest is by."
+            description="By model, on how many days it gave its last answers in a row to this "
+            "question, asked in the same way and by the same version: at most 260."
         ),
     ]
     from_: Annotated[Date, Meta(description="Day of the oldest answer compared.")] = field(
@@ -119,17 +119,6 @@ class Certainty(JsonObject, frozen=True, kw_only=True):
     contenders: Annotated[
         list[ProductReference],
         Meta(description="The leader, and all that it is not ahead of by more than chance."),
-    ]
-    combinations: Annotated[
-        int | None,
-        Meta(description="Ways to merge one windowed answer of each model; null under 3 of any."),
-    ]
-    first_in: Annotated[
-        int | None, Meta(description="Combinations in which the published #1 comes first.")
-    ]
-    first_share: Annotated[Fraction | None, Meta(description="firstIn as a share of combinations.")]
-    interval: Annotated[
-        Interval | None, Meta(description="95 % interval of firstShare, which counts rounds.")
     ]
 
 
@@ -152,7 +141,7 @@ class RankedEntry(JsonObject, frozen=True, kw_only=True):
     ]
     mean_score: Annotated[
         float | None,
-        Meta(description="Sum over models of its mean points in their windows; null: unmeasured."),
+        Meta(description="Sum over models of its mean points in their runs; null: unmeasured."),
     ]
     range: Annotated[RankRange | None, Meta(description="Null while unmeasured.")]
     presence: Annotated[AnswerShare, Meta(description="Windowed answers that name it.")]
@@ -234,6 +223,7 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
         Meta(description="The new wording that is being asked, until its answers take over."),
     ]
     verdict: Verdict | None
+    quote: Annotated[str, Meta(description="The verdict as one sentence for people.")]
     url: Page
     updated: Date
     as_of: Annotated[
@@ -550,6 +540,7 @@ class TopEntry(JsonObject, frozen=True, kw_only=True):
     product: str
     slug: str
     score: Annotated[int, Meta(description="Points: the sum over models of 6 - rank.")]
+    tied: Annotated[bool, Meta(description="Equal to a neighbour; only the slug orders them.")]
 
 
 class Siblings(JsonObject, frozen=True, kw_only=True):

@@ -87,6 +87,7 @@ class View:
             question=board.question,
             next_question=board.next_question,
             verdict=self.verdict(board),
+            quote=sentences.quote(board, self.name, self.site),
             url=self.at.category_page(board.slug),
             updated=board.updated,
             as_of=as_of,
@@ -112,26 +113,16 @@ class View:
 
     def verdict(self, board: Leaderboard) -> str:
         """The sentence to quote for a category."""
-        return sentences.category_verdict(
-            date=board.updated,
-            topic=board.topic,
-            site=self.site.name,
-            source=self._source(self.at.category_page(board.slug)),
-            counted=board.counted,
-            entries=board.entries,
-            names=self._names(board),
-            wording=self.wording(board),
-        )
+        source = self._source(self.at.category_page(board.slug))
+        return sentences.category_verdict(board, self.name, self.site, source)
 
     def wording(self, board: Leaderboard) -> str:
         """How a category's #1 came about, as its verdict says it."""
-        return sentences.agreement_wording(
-            board.counted,
-            board.configured,
-            board.entries,
-            self._names(board),
-            self.site.stale_after_days,
-        )
+        return sentences.agreement_wording(board, self.name, self.site.stale_after_days)
+
+    def name(self, product: ProductId) -> str:
+        """Return what a product is called."""
+        return self.snapshot.products[product].name
 
     def product_record(self, product: ProductProfile) -> wire.ProductRecord:
         """A product and every leaderboard it appears on."""
@@ -351,14 +342,11 @@ class View:
             return None
         board, entry = min(places, key=quoted_first)
         return sentences.product_verdict(
-            date=board.updated,
-            product=product.name,
-            rank=entry.rank,
-            of=len(board.entries),
-            topic=board.topic,
+            board,
+            entry,
+            self.name,
             site=self.site.name,
             leaderboards=len(places),
-            reason=entry.reason,
             source=self._source(self.at.product_page(product.slug)),
         )
 

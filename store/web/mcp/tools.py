@@ -145,6 +145,10 @@ def _outline(schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+TOP = 3
+"""First places that a hit of ``search_best`` names; its record has them all."""
+
+
 def search_best(view: View, query: SearchCall) -> dict[str, Any]:
     """Find categories and brands; what two names have in common, and what is new, if asked."""
     if query.q is None:
@@ -152,6 +156,8 @@ def search_best(view: View, query: SearchCall) -> dict[str, Any]:
         raise Refused.parameters([ParameterError(parameter="q", detail=missing)])
     hits = view.search(query.q, query.limit, query.kind)
     results = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
+    for hit in results["categories"]:
+        del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
     changes = None
     if _CHANGE.search(query.q):
         listed = api.get_changes(view, Changes(limit=NEWEST_CHANGES)).value

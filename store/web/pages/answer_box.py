@@ -10,7 +10,7 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
-from store.rankings.sentences import listed
+from store.rankings.sentences import certainty, listed
 from store.rankings.timelines import Day
 from store.snapshot import Snapshot
 from store.web.pages.words import day_in_words, number_in_words
@@ -73,7 +73,7 @@ def answer_box(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> A
     return AnswerBox(
         heading="Most recommended now: a tie" if len(board.firsts) > 1 else "Most recommended now",
         winners=[products[product] for product in board.firsts],
-        rival=products[board.certainty.contenders[0]] if is_contradicted else None,
+        rival=products[board.certainty.above[0]] if is_contradicted else None,
         level=level,
         tone=tone,
         sentence=_sentence(board, firsts, {id_: p.name for id_, p in products.items()}),
@@ -95,8 +95,9 @@ def level_in_words(board: Leaderboard) -> tuple[str, Tone]:
     if level == "contradicted":
         return "Unsettled", "unsure"
     if level == "unmeasured":
-        is_first = all(len(window.answers) == 1 for window in board.windows.values())
-        return ("Asked only once" if is_first else "Asked too few times"), "unknown"
+        return (
+            "Asked only once" if board.certainty.is_of_one_answer else "Asked too few times"
+        ), "unknown"
     return "Too close to call", "unsure"
 
 
@@ -120,7 +121,7 @@ def squares_now(board: Leaderboard) -> list[Square]:
 
 def _first_places(board: Leaderboard) -> Counter[ProductId]:
     """Count how often each product came first in the answers that are compared."""
-    answers = (answer for window in board.windows.values() for answer in window.answers)
+    answers = (answer for window in board.windows.values() for answer in window)
     return Counter(answer.places[0] for answer in answers if answer.places[0])
 
 
@@ -130,7 +131,7 @@ def _counted_choices(
     numbers = colours(board)
     rows = []
     for model, window in board.windows.items():
-        firsts = [answer.places[0] for answer in reversed(window.answers) if answer.places[0]]
+        firsts = [answer.places[0] for answer in reversed(window) if answer.places[0]]
         counts = Counter(firsts)
         most = max(counts.values())
         # Of products that came first equally often, the newest choice is the one to name.
@@ -178,7 +179,7 @@ def _sentence(
     level, entries = board.certainty.level, board.entries
     answers = firsts.total()
     if level == "contradicted":
-        rival = board.certainty.contenders[0]
+        rival = board.certainty.above[0]
         return (
             f"The latest answers put {listed([names[p] for p in board.firsts])} first, but "
             f"{names[rival]} came first in {firsts[rival]} of the last {answers}."
@@ -246,10 +247,6 @@ def _votes(board: Leaderboard) -> str:
 
 def _once(board: Leaderboard) -> str:
     """Return why nothing can be told yet."""
-    once = board.certainty.once
-    if len(once) < len(board.counted):
-        return (
-            f"{listed(once)} {'has' if len(once) == 1 else 'have'} answered only once, so we "
-            "cannot tell yet how firm that is."
-        )
+    if not board.certainty.is_of_one_answer:
+        return certainty(board, str)
     return "Each has answered once, so we cannot tell yet whether they would say so again."

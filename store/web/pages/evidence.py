@@ -71,6 +71,7 @@ def days(view: View, slug: str, last: str | None = None) -> list[Day]:
             snapshot.models,
             snapshot.catalogue.site,
             {id_: snapshot.products[id_].slug for id_ in aggregate.product_stats},
+            board.rounds if (board := snapshot.leaderboards.get(slug)) else (),
         )
     )
 

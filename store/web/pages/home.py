@@ -87,7 +87,8 @@ def _race(board: Leaderboard, snapshot: Snapshot) -> Race:
     if len(board.firsts) > 1:
         leaders, level = listed([names[product] for product in board.firsts]), "tied"
     elif board.certainty.level == "contradicted":
-        leaders = f"{names[board.entries[0].product]} now, {contenders[0]} before"
+        other = snapshot.products[board.certainty.above[0]].name
+        leaders = f"{names[board.entries[0].product]} now, {other} before"
     elif board.certainty.level == "open" and len(contenders) == 2:  # noqa: PLR2004 - one or the other
         leaders = " or ".join(contenders)
     elif board.certainty.level == "open":

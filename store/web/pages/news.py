@@ -72,7 +72,7 @@ def _leader(board: Leaderboard, before: Day, products: Mapping[ProductId, Produc
 
 
 def _support(board: Leaderboard, model: str, now: ProductProfile, before: ProductProfile) -> str:
-    firsts = Counter(answer.places[0] for answer in board.windows[model].answers)
+    firsts = Counter(answer.places[0] for answer in board.windows[model])
     of = firsts.total()
     if firsts[before.id] > firsts[now.id]:
         return (

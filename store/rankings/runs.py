@@ -1,0 +1,260 @@
+"""Runs: each assistant's answers that can be compared, day by day (store/README.md, Certainty).
+
+A run is one assistant's successful answers in a row to one wording, asked for with one instrument
+and given by one served version: whatever of these changes starts a run anew.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from datetime import UTC, datetime
+from fractions import Fraction
+from itertools import combinations_with_replacement, islice
+from math import lcm
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from store.rankings.merging import PLACES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from store.rankings.merging import Places, ResolvedAnswer
+    from store.rankings.names import ProductId
+
+MAX_DAYS = 260
+"""Days of a run that count, the newest: five years of weeks, or a year of working days."""
+
+WINDOW = 5
+"""Answers of a run that presence and overlap look at: at one a week they span a month."""
+
+MOST_PRODUCTS = 0xFFFF
+"""Products of a category up to which a place takes two bytes in a log."""
+
+Renewal = Literal["instrument", "version", "question"]
+"""What changed when a run began anew: how an assistant is asked, who answers, or the question."""
+
+
+class Asking(Struct, frozen=True):
+    """What all answers of a run have in common; ``None`` equals ``None``."""
+
+    model: str
+    question: str
+    instrument: str | None
+    version: str | None
+
+
+class VersionChange(Struct, frozen=True):
+    """What a provider says that it served before and since."""
+
+    model: str
+    before: str
+    after: str
+
+    @classmethod
+    def of(cls, model: str, before: str | None, after: str | None) -> VersionChange | None:
+        """Return the change, if both versions are known and differ."""
+        return cls(model, before, after) if before and after and before != after else None
+
+    @classmethod
+    def between(cls, old: ResolvedAnswer, new: ResolvedAnswer) -> VersionChange | None:
+        """Return the change between two answers of one assistant, if there is one."""
+        return cls.of(new.model, old.poll.served_model, new.poll.served_model)
+
+
+class LoggedAnswer(Struct, frozen=True, gc=False):
+    """One answer as a log has it; ``polled_at`` is the time of history."""
+
+    asking: Asking
+    polled_at: str
+    places: Places
+
+    @property
+    def model(self) -> str:
+        """The assistant that gave it."""
+        return self.asking.model
+
+    @property
+    def question(self) -> str:
+        """The wording that it answers."""
+        return self.asking.question
+
+
+class AnswerLog(Struct, frozen=True, gc=False):
+    """All answers of a category in order of appending, as columns of some twenty bytes each.
+
+    ``times`` are seconds since 1970, ``places`` five numbers an answer, those of ``products``
+    counted from 1.
+    """
+
+    products: tuple[ProductId, ...]
+    askings: tuple[Asking, ...]
+    asking: array[int]
+    times: array[int]
+    places: array[int]
+
+    @classmethod
+    def of(cls, answers: Iterable[ResolvedAnswer]) -> AnswerLog:
+        """Write down answers, oldest first."""
+        products: dict[ProductId, int] = {}
+        askings: dict[Asking, int] = {}
+        asking, times, rows = array("I"), array("q"), array("I")
+        for answer in answers:
+            poll = answer.poll
+            key = Asking(answer.model, answer.question, poll.instrument or None, poll.served_model)
+            asking.append(askings.setdefault(key, len(askings)))
+            times.append(int(datetime.fromisoformat(poll.polled_at).timestamp()))
+            row = [0] * PLACES
+            for product, pick in zip(answer.products, poll.ranking, strict=True):
+                number = products.setdefault(product, len(products) + 1)
+                if number not in row:  # one named twice keeps its better rank
+                    row[pick.rank - 1] = number
+            rows.extend(row)
+        narrow = array("H", rows) if len(products) <= MOST_PRODUCTS else rows
+        return cls(tuple(products), tuple(askings), asking, times, narrow)
+
+    def __iter__(self) -> Iterator[LoggedAnswer]:
+        """Iterate over the answers, oldest first."""
+        return map(self._answer, range(len(self.asking)))
+
+    def _answer(self, at: int) -> LoggedAnswer:
+        row = self.places[PLACES * at : PLACES * (at + 1)]
+        names = tuple([self.products[number - 1] if number else None for number in row])
+        time = datetime.fromtimestamp(self.times[at], UTC)
+        asking = self.askings[self.asking[at]]
+        return LoggedAnswer(asking, time.isoformat()[:19] + "Z", names)
+
+    def runs(self, question: str, models: Sequence[str]) -> dict[str, Run]:
+        """Return the run of each assistant that ends with its newest answer to a wording."""
+        return {model: self._run(question, model) for model in models}
+
+    def _run(self, question: str, model: str) -> Run:
+        own = {number for number, key in enumerate(self.askings) if key.model == model}
+        newest_first = [at for at in reversed(range(len(self.asking))) if self.asking[at] in own]
+        right = {number for number in own if self.askings[number].question == question}
+        first = next(i for i, at in enumerate(newest_first) if self.asking[at] in right)
+        number = self.asking[newest_first[first]]
+        rows: list[int] = []
+        before = None
+        for at in newest_first[first:]:
+            if self.asking[at] != number:
+                before = self.askings[self.asking[at]]
+                break
+            rows.append(at)
+        run = Run(self.askings[number], before)
+        for at in reversed(rows):
+            run.add(self._answer(at))
+        return run
+
+
+class Run:
+    """One assistant's comparable answers, and the sums that comparing products needs.
+
+    ``before`` is what the assistant's answer before the run was asked for with and given by, if
+    there was one. A product's points on a day are their mean over that day's answers, so that
+    asking twice on one day sharpens the day and never stands for more days. Sums are whole numbers
+    of 1/``scale`` points, and of its square: equal means are exactly equal.
+    """
+
+    def __init__(self, asking: Asking, before: Asking | None = None) -> None:
+        self.asking = asking
+        self.before = before
+        self.days: deque[list[LoggedAnswer]] = deque()
+        self._pending: list[tuple[list[LoggedAnswer], int]] = []
+        self._scale = 1
+        self._sums: dict[ProductId, int] = {}
+        self._products: dict[tuple[ProductId, ProductId], int] = {}
+
+    def add(self, answer: LoggedAnswer) -> None:
+        """Take in the next answer."""
+        day = [answer]
+        if self.days and self.days[-1][0].polled_at[:10] == answer.polled_at[:10]:
+            day = self.days.pop()
+            self._pending.append((day, -1))
+            day = [*day, answer]
+        elif len(self.days) == MAX_DAYS:
+            self._pending.append((self.days.popleft(), -1))
+        self.days.append(day)
+        self._pending.append((day, 1))
+
+    @property
+    def scale(self) -> int:
+        """The parts of a point in which sums are told."""
+        self._settle()
+        return self._scale
+
+    @property
+    def sums(self) -> dict[ProductId, int]:
+        """The points of each product over the days, in parts."""
+        self._settle()
+        return self._sums
+
+    def _settle(self) -> None:
+        """Count what came since: most runs are too short for anybody to ask for their sums."""
+        for day, sign in self._pending:
+            self._count(day, sign)
+        self._pending.clear()
+
+    def _count(self, day: Sequence[LoggedAnswer], sign: int) -> None:
+        """Add the points of a day to the sums, or take them out again."""
+        if self._scale % len(day):
+            factor = lcm(self._scale, len(day)) // self._scale
+            self._scale *= factor
+            self._sums = {key: value * factor for key, value in self._sums.items()}
+            self._products = {key: v * factor * factor for key, v in self._products.items()}
+        unit = self._scale // len(day)
+        points: dict[ProductId, int] = {}
+        for answer in day:
+            for place, product in enumerate(answer.places):
+                if product:
+                    points[product] = points.get(product, 0) + (PLACES - place) * unit
+        sums, products = self._sums, self._products
+        for product, number in points.items():
+            sums[product] = sums.get(product, 0) + sign * number
+        for pair in combinations_with_replacement(sorted(points), 2):
+            products[pair] = products.get(pair, 0) + sign * points[pair[0]] * points[pair[1]]
+
+    def mean_points(self, product: ProductId) -> Fraction:
+        """Return the mean points of a product over the days."""
+        return Fraction(self.sums.get(product, 0), self.scale * len(self.days))
+
+    def squares(self, one: ProductId, other: ProductId) -> float:
+        """Return the sum over days of the squared deviations of the difference of two products."""
+        self._settle()
+        products, n = self._products, len(self.days)
+        pair = (one, other) if one < other else (other, one)
+        total = (
+            products.get((one, one), 0)
+            + products.get((other, other), 0)
+            - 2 * products.get(pair, 0)
+        )
+        difference = self.sums.get(one, 0) - self.sums.get(other, 0)
+        return (n * total - difference * difference) / (n * self.scale * self.scale)
+
+    @property
+    def renewal(self) -> Renewal | None:
+        """What changed when the run began, if there were answers before and it is known."""
+        if self.before is None:
+            return None
+        if self.before.instrument != self.asking.instrument:
+            return "instrument"
+        if VersionChange.of(self.asking.model, self.before.version, self.asking.version):
+            return "version"
+        return "question" if self.before.question != self.asking.question else None
+
+    @property
+    def named(self) -> list[ProductId]:
+        """Every product that an answer of the run names."""
+        return [product for product, points in self.sums.items() if points]
+
+    @property
+    def answers(self) -> Iterator[LoggedAnswer]:
+        """The answers, newest first."""
+        return (answer for day in reversed(self.days) for answer in reversed(day))
+
+    @property
+    def window(self) -> list[LoggedAnswer]:
+        """The newest answers of the run, newest first, five at most."""
+        return list(islice(self.answers, WINDOW))

@@ -1,0 +1,157 @@
+"""What is said of how sure a ranking is, once more, from the definitions; nothing of ours."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from certainty_figures import Figures
+
+NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+
+
+def series(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def some(words: list[str]) -> str:
+    """Five or more: four and the number of the rest."""
+    return (
+        series(words if len(words) < 5 else [*words[:4]])
+        if len(words) < 5
+        else (f"{', '.join(words[:4])} and {len(words) - 4} more")
+    )
+
+
+def tied_names(words: list[str]) -> str:
+    """Four or more: two and the number of the rest."""
+    return series(words) if len(words) < 4 else f"{words[0]}, {words[1]} and {len(words) - 2} more"
+
+
+class Doubt:
+    """How sure it is that some products, the first and what is truly tied with it, are first.
+
+    ``renewed`` are the words for why an assistant's run began anew.
+    """
+
+    def __init__(
+        self,
+        figures: Figures,
+        firsts: list[str],
+        name: Callable[[str], str],
+        renewed: dict[str, str],
+    ) -> None:
+        self.figures, self.firsts, self.name, self.renewed = figures, firsts, name, renewed
+        self.level = figures.level(firsts[0], tied=len(firsts) > 1)
+        self.over = f"over {figures.answers:,} answer{'s' * (figures.answers != 1)}"
+        self.alone = figures.answers == len(figures.sizes) and not renewed
+        contenders = figures.contenders if figures.measured else []
+        self.rivals = [name(item) for item in contenders if item not in firsts]
+        behind = [name(item) for item in firsts if item not in contenders]
+        self.lead = (
+            f"{name(contenders[0])} is ahead of {some(behind)}"
+            if contenders and behind and len(firsts) > 1
+            else ""
+        )
+
+    def clause(self) -> str:
+        """The end of a verdict's first clause."""
+        many = len(self.figures.sizes) > 1
+        if self.level == "unmeasured":
+            once = "each asked once" if many else "asked once"
+            return once if self.alone else "asked too few times to tell"
+        if self.lead:
+            return f"though {self.over} {self.lead}"
+        if self.level == "contradicted":
+            return f"though {self.over} {self._above()} is ahead"
+        if self.level == "clear":
+            return f"a clear lead {self.over}"
+        return "too close to call " + (f"with {some(self.rivals)}" if self.rivals else self.over)
+
+    def _above(self) -> str:
+        return self.name(self.figures.above(self.firsts[0])[0])
+
+    def sentence(self) -> str:
+        """The sentence that stands beside a verdict."""
+        names = [self.name(item) for item in self.firsts]
+        if self.level == "unmeasured":
+            return self._too_few()
+        if len(names) > 1:
+            more = f"; {self.over} {self.lead}" if self.lead else ""
+            return f"Tied: the latest answers put {series(names)} level{more}."
+        if self.level == "contradicted":
+            return (
+                f"Unsettled: the latest answers put {names[0]} first, but {self.over} "
+                f"{self._above()} is ahead of it by more than chance."
+            )
+        if self.level == "clear":
+            return (
+                f"Clear lead: {self.over} {names[0]} is ahead of every other product by more than "
+                "chance."
+            )
+        return f"Too close to call: {self.over} {some(names + self.rivals)} cannot be told apart."
+
+    def _too_few(self) -> str:
+        sizes = self.figures.sizes
+        if set(sizes.values()) == {1} and not self.renewed:
+            return "Asked only once." if self.alone else "Asked on one day only."
+        few = [model for model in sizes if sizes[model] < 3] or list(sizes)
+        parts = []
+        for n, why in sorted({(sizes[m], self.renewed.get(m, "")) for m in few}, key=_by_cause):
+            who = [m for m in few if (sizes[m], self.renewed.get(m, "")) == (n, why)]
+            since = f" since {why} changed" if why else ""
+            number = NUMBERS[n] if n < 11 else str(n)
+            parts.append(f"{series(who)} on {number}{' each' * (len(who) > 1)}{since}")
+        return f"Asked on too few days to tell: {'; '.join(parts)}."
+
+    def quote_end(self) -> str:
+        """The end of the sentence for people."""
+        if self.level == "unmeasured":
+            who = "each was" if len(self.figures.sizes) > 1 else "it was"
+            return (
+                f"; {who} asked only once"
+                if self.alone
+                else (", asked too few times to rule out chance")
+            )
+        if self.lead:
+            return f", though {self.over} {self.lead.replace(' is ahead', ' came out ahead')}"
+        if self.level == "contradicted":
+            return f", though {self.over} {self._above()} came out ahead"
+        if len(self.firsts) > 1:
+            return f"; {self.over} they could not be told apart"
+        if self.level == "clear":
+            return f"; it led by more than chance {self.over}"
+        return f"; its lead over {some(self.rivals)} was too small to rule out chance"
+
+
+def _by_cause(group: tuple[int, str]) -> tuple[int, str]:
+    order = {"": "", "the way of asking": "a", "the question": "b", "its version": "c"}
+    return group[0], order[group[1]]
+
+
+def quote_beginning(of: int, votes: list[int], own: int, score: int, firsts: list[str]) -> str:
+    """Who named the first product; ``votes`` are each product's first places."""
+    if len(firsts) > 1:
+        who = f"{NUMBERS[of]} AI assistant{'s' * (of != 1)}"
+        return (
+            f"{who} put {tied_names(firsts)} level at the top with {score} of {5 * of} points each"
+        )
+    if of == 1:
+        return f"the only AI assistant that answered named {firsts[0]} first"
+    if own == of:
+        return (
+            f"{'both' if of == 2 else 'all ' + NUMBERS[of]} AI assistants named {firsts[0]} first"
+        )
+    who = (
+        f"{NUMBERS[own] if own else 'none'} of {NUMBERS[of]} AI assistants named {firsts[0]} first"
+    )
+    if own == max(votes) and votes.count(own) == 1:
+        return who
+    return f"{who}, {'and' if own else 'but'} it had the most points ({score} of {5 * of})"
+
+
+def in_words(date: str) -> str:
+    return dt.date.fromisoformat(date).strftime("%d %B %Y").lstrip("0")

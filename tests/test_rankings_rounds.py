@@ -1,0 +1,76 @@
+"""Rounds: each day's #1 with its level, and when another product leads by more than chance."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import answered, category
+
+from store.rankings import aggregates, leaderboards
+from store.rankings.names import Names
+from store.records import Poll, Site
+
+if TYPE_CHECKING:
+    from store.rankings.rounds import Round
+
+RULES = Site(version=1, name="Test")
+
+
+def rounds(*polls: Poll, models: str = "ABCD") -> tuple[Round, ...]:
+    aggregate = aggregates.read("crm", category(), polls, Names({}))
+    slugs = {id_: id_.removeprefix("=") for id_ in aggregate.ids}
+    board = leaderboards.board(aggregate, models, RULES, slugs)
+    assert board
+    last = board.rounds[-1]
+    assert (last.first, last.level) == (board.entries[0].product, board.certainty.level)
+    return board.rounds
+
+
+def answers(text: str, start: int = 1, **fields: str) -> list[Poll]:
+    """What each assistant answered, a day apart, oldest first; "." is no answer that day."""
+    polls = []
+    for model, part in zip("ABCD", text.split("·"), strict=False):
+        for day, names in enumerate(part.split(), start):
+            if names != ".":
+                at = f"{dt.date(2026, 8, 31) + dt.timedelta(day)}T06:00:00Z"
+                polls.append(answered(model, list(names), at, **fields))
+    return sorted(polls, key=lambda poll: poll.polled_at)
+
+
+def test_another_leader_is_announced_once_it_stands_alone() -> None:
+    """Not while several cannot be told apart, nor where the same one leads again."""
+    text = " · ".join(["X " * 6 + "Y " * 60] * 4)
+    changes = [played.leader for played in rounds(*answers(text)) if played.leader]
+    [change] = changes
+    assert (change.before, change.after, change.cause) == ("=x", "=y", None)
+    levels = [played.level for played in rounds(*answers(text))]
+    assert levels[:2] == ["unmeasured", "unmeasured"]
+    assert levels[5] == "clear"
+    assert levels[6] == "contradicted"
+    assert levels[-1] == "clear"
+
+
+@pytest.mark.parametrize(
+    ("versions", "cause"), [("v1 v2", "A"), ("v1 v1", None)], ids=["another version", "none"]
+)
+def test_only_a_version_that_brought_most_of_the_shift_is_named(
+    versions: str, cause: str | None
+) -> None:
+    """Over half of the shift came from the assistant whose served version changed."""
+    before, after = versions.split()
+    old = answers(" · ".join(["XYZ " * 9] + ["XYZ " * 9] * 3), served_model=before)
+    rest = " · ".join(["."] + ["YXZ XYZ YXZ " * 20] * 3)
+    a = answers("YUVWZ " * 60, 10, served_model=after)
+    others = answers(rest, 10, served_model=before)
+    found = [r.leader for r in rounds(*sorted([*old, *a, *others], key=lambda p: p.polled_at))]
+    [change] = [change for change in found if change]
+    assert (change.before, change.after) == ("=x", "=y")
+    assert (change.cause and change.cause.model) == cause
+
+
+def test_a_day_without_an_answer_that_counts_is_no_round() -> None:
+    """Rounds are days with answers of configured assistants, failures and others left out."""
+    found = rounds(*answers("XY . XY · . . XY"), *answers(". . . XY", 4), models="AB")
+    assert [played.date for played in found] == ["2026-09-01", "2026-09-03", "2026-09-07"]
