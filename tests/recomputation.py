@@ -645,12 +645,9 @@ class Recomputation:
         """Every change by the id of the poll that brought it, with its time."""
         found: dict[str, Json] = {}
         for slug, polls in self.polls.items():
-            for model, wording in {(p["model"], p["wording"]) for p in polls}:
+            for key in {_cell(p) for p in polls}:
                 answers = [
-                    poll
-                    for poll in polls
-                    if poll["pick"] is not None
-                    and (poll["model"], poll["wording"]) == (model, wording)
+                    poll for poll in polls if poll["pick"] is not None and _cell(poll) == key
                 ]
                 last_of_day = {poll["polledAt"][:10]: poll["id"] for poll in answers}
                 row = [
@@ -658,7 +655,7 @@ class Recomputation:
                     for poll in answers
                     if poll["id"] in last_of_day.values()
                 ]
-                found |= self._changes_in(slug, model, row)
+                found |= self._changes_in(slug, key[0], row)
         return found
 
     def _changes_in(self, slug: str, model: str, row: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -698,14 +695,14 @@ class Recomputation:
         listed = [(slug, poll, set(self.list_of(slug, poll))) for slug, poll in self.successes]
         counts = Counter(product for _, _, products in listed for product in products)
         today = dt.date.fromisoformat(self.last_poll()[:10])
-        cells: dict[tuple[str, str, str], dict[str, set[str]]] = {}
+        cells: dict[tuple[str, ...], dict[str, set[str]]] = {}
         for slug, poll, products in listed:
             if slug not in self.categories:
                 continue
             age = (today - dt.date.fromisoformat(poll["polledAt"][:10])).days
             window = "now" if age < 7 else "before" if age < 14 else "long ago"
             if age >= 0:
-                cell = (slug, poll["model"], poll["wording"])
+                cell = (slug, *_cell(poll))
                 cells.setdefault(cell, {})[window] = products
         both = [(c["now"], c["before"]) for c in cells.values() if {"now", "before"} <= c.keys()]
         now = Counter(product for new, _ in both for product in new)
@@ -739,6 +736,11 @@ def _alike(one: Json, other: Json) -> bool:
     """Whether two answers of one assistant can be compared."""
     keys = ("wording", "servedModel", "instrument")
     return all(one.get(key) == other.get(key) for key in keys)
+
+
+def _cell(poll: Json) -> tuple[str, str, str]:
+    """Who was asked what, and how: answers of one cell can be compared."""
+    return poll["model"], poll["wording"], poll.get("instrument") or ""
 
 
 def _level(combined: list[Json]) -> list[Json]:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from builders import answered, category
 from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer
 
+from store.rankings import aggregates
 from store.rankings.changes import changes, runs_of, streaks
+from store.rankings.names import Names
 
 if TYPE_CHECKING:
     from store.rankings.merging import ResolvedAnswer
@@ -145,3 +148,13 @@ def test_changes_follow_the_definition(picks: list[str]) -> None:
             stable = now if confirmed[-1] else stable
     assert [change.confirmed for change in found] == confirmed
     assert sum(streak.polls for streak in streaks(sequences)) == len(picks)
+
+
+def test_another_instrument_is_no_change_of_mind() -> None:
+    """Answers that were asked for in another way are never compared."""
+    polls = [
+        answered("A", [name], f"2026-10-0{day}T06:00:00Z", instrument=str(day > 2) * 2)
+        for day, name in enumerate("XXYY", start=1)
+    ]
+    aggregate = aggregates.read("crm-software", category(), polls, Names({}))
+    assert aggregate.changes == ()

@@ -57,10 +57,11 @@ class Streak(Struct, frozen=True):
 
 
 def runs_of(answers: Iterable[ResolvedAnswer]) -> list[list[Run]]:
-    """Per model and wording, its daily answers grouped into runs of equal #1s, oldest first."""
-    daily: dict[tuple[str, str], dict[str, ResolvedAnswer]] = {}
+    """Per model, wording and instrument, daily answers in runs of equal #1s, oldest first."""
+    daily: dict[tuple[str, str, str | None], dict[str, ResolvedAnswer]] = {}
     for answered in answers:
-        key, day = (answered.model, answered.question), answered.poll.polled_at[:10]
+        poll = answered.poll
+        key, day = (answered.model, answered.question, poll.instrument or None), poll.polled_at[:10]
         of_one = daily.setdefault(key, {})
         of_one.pop(day, None)  # so that the newest of a day comes last
         of_one[day] = answered

@@ -1,7 +1,7 @@
 """Mentions: how often products are named, and whether that moves (store/README.md, Figures).
 
 A trend compares like with like. The windows are the 7 days that end with the newest poll's day
-and the 7 before. Only cells (one category, one model, one wording of the question) with a
+and the 7 before. Only cells (one category, one model, one wording, one instrument) with a
 successful poll in both count, each by its newest poll in either window; raw counts would "move"
 whenever polling gets denser.
 """
@@ -59,10 +59,14 @@ class Trend(Struct, frozen=True):
 
 def recent(answers: Sequence[ResolvedAnswer]) -> Cells:
     """By cell, the polls of its last two windows, newest first: all that a trend may need."""
-    cells: dict[tuple[str, str], list[CellPoll]] = {}
-    oldest: dict[tuple[str, str], str] = {}
+    cells: dict[tuple[str, str, str | None], list[CellPoll]] = {}
+    oldest: dict[tuple[str, str, str | None], str] = {}
     for answered in reversed(answers):
-        cell, date = (answered.model, answered.question), answered.poll.polled_at[:10]
+        poll = answered.poll
+        cell, date = (
+            (answered.model, answered.question, poll.instrument or None),
+            poll.polled_at[:10],
+        )
         if date >= oldest.get(cell, ""):
             day = dt.date.fromisoformat(date)
             if cell not in oldest:
