@@ -521,7 +521,7 @@ def test_an_index_that_follows_another_indexes_only_what_differs(index: Index) -
     after = Index(CATEGORIES, [*BRANDS, SPARE[2]], SYNONYMS, COMMON, before=index)
     assert after._categories is index._categories  # noqa: SLF001 - no answer shows it
     assert after._nearness is index._nearness  # noqa: SLF001
-    kept, old = (each._brands.postings("word", "sony") for each in (after, index))  # noqa: SLF001
+    kept, old = (each._brands.postings["word"]["sony"] for each in (after, index))  # noqa: SLF001
     assert kept is old
 
 

@@ -69,7 +69,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
         alone = [model for model, first in answers if firsts.count(first) == 1]
         return alone[0] if len(alone) == 1 and len(set(firsts)) == 2 else None  # noqa: PLR2004
 
-    @property
+    @cached_property
     def firsts(self) -> list[ProductId]:
         """The #1, and whatever is truly tied with it."""
         return merging.leaders(self.entries)

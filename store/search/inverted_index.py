@@ -113,7 +113,7 @@ class InvertedIndex:
         self._counts: Counter[str] = Counter()
         self.idf: dict[str, float] = {}
         self.titles: dict[int, Title] = {}
-        self._postings: dict[TermKind, dict[str, tuple[Posting, ...]]] = {
+        self.postings: dict[TermKind, dict[str, tuple[Posting, ...]]] = {
             kind: {} for kind in get_args(TermKind)
         }
         self._words: list[str] = []
@@ -133,7 +133,7 @@ class InvertedIndex:
         """Take out what is not among these documents, and take in what is new, in own tables."""
         self._counts, self.idf, self.titles = copy(self._counts), copy(self.idf), copy(self.titles)
         self._similar = copy(self._similar)
-        self._postings = {kind: copy(terms) for kind, terms in self._postings.items()}
+        self.postings = {kind: copy(terms) for kind, terms in self.postings.items()}
         before, self._documents = self._documents, {each.slug: each for each in documents}
         new = [each for slug, each in self._documents.items() if each != before.get(slug)]
         old = [before[each.slug] for each in new if each.slug in before]
@@ -143,7 +143,7 @@ class InvertedIndex:
         self._replace_postings(self._terms(old, lemma), self._terms(new, lemma), removed)
         readings = {key: (each.slug, words) for each in new for key, words in _readings(each)}
         for word in self._recount(len(before), old, new, lemma):
-            for place in self.postings("singular", word):
+            for place in self.postings["singular"].get(word, ()):
                 if place.title not in readings:
                     title = self.titles[place.title]
                     readings[place.title] = (title.slug, tuple(title.text.split()))
@@ -175,7 +175,7 @@ class InvertedIndex:
         """Take the postings of removed titles out of the old terms, and the new ones in."""
         changed: set[str] = set()
         for kind, term in old.keys() | new.keys():
-            terms = self._postings[kind]
+            terms = self.postings[kind]
             rest = [each for each in terms.get(term, ()) if each.title not in removed]
             places = sorted([*rest, *new.get((kind, term), ())], key=_title_of)
             if kind == "word" and (term not in terms or not places):
@@ -183,7 +183,7 @@ class InvertedIndex:
             terms[term] = tuple(places)
             if not places:
                 del terms[term]
-        words = self._postings["word"]
+        words = self.postings["word"]
         present = [word for word in self._words if word not in changed]
         self._words = sorted([*present, *(changed & words.keys())])
         for letter, length in {(word[0], len(word)) for word in changed}:
@@ -229,10 +229,6 @@ class InvertedIndex:
         """Tell whether a word alone may mean anything: plain English, a number, a letter."""
         return word.isdecimal() or len(word) == 1 or self.is_ordinary(word)
 
-    def postings(self, kind: TermKind, term: str) -> tuple[Posting, ...]:
-        """Return the postings of a term of one kind, in the order of their titles' keys."""
-        return self._postings[kind].get(term, ())
-
     def is_ordinary(self, word: str) -> bool:
         """Tell whether a word is plain English, so neither mistyped nor by itself a name."""
         return word in FILLERS or singular(word) in self._ordinary
@@ -245,7 +241,7 @@ class InvertedIndex:
     def beginning(self, prefix: str) -> list[Title]:
         """Return the titles whose plain text begins with a prefix."""
         words = self.words_beginning(prefix.partition(" ")[0])
-        places = chain.from_iterable(self.postings("word", word) for word in words)
+        places = chain.from_iterable(self.postings["word"].get(word, ()) for word in words)
         titles = [self.titles[place.title] for place in places if place.words == (0,)]
         return [title for title in titles if title.text.startswith(prefix)]
 

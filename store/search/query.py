@@ -49,16 +49,8 @@ MOST_WORDS = 40
 """Words of a query that are read; 200 characters, the limit of `q`, rarely hold more."""
 
 
-class TermCandidate(Struct, frozen=True, gc=False):
-    """A term that a word may mean, and its likeness to the word, 0..1.
-
-    It is `guessed` where the word only begins it.
-    """
-
-    likeness: float
-    kind: TermKind
-    term: str
-    guessed: bool = False
+TermCandidate = tuple[float, TermKind, str, bool]
+"""The likeness of a word to a term that it may mean, 0..1, the term, whether it only begins it."""
 
 
 class Match(Struct, frozen=True, gc=False):
@@ -105,11 +97,11 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     for i, word in enumerate(words):
         meanings = _written(word) if word in fillers else _meanings(word, index, i == unfinished)
         likeness, weight = 0.0, 1.0
-        for meaning in meanings:
-            if postings := index.postings(meaning.kind, meaning.term):
-                matches.append(Match((i,), postings, meaning.likeness, meaning.guessed))
-                if meaning.likeness > likeness and meaning.kind in ("word", "singular"):
-                    likeness, weight = meaning.likeness, index.idf[singular(meaning.term)]
+        for alike, kind, term, guessed in meanings:
+            if postings := index.postings[kind].get(term):
+                matches.append(Match((i,), postings, alike, guessed))
+                if alike > likeness and kind in ("word", "singular"):
+                    likeness, weight = alike, index.idf[singular(term)]
         weights.append(weight * (QUERY_FILLER_WEIGHT if word in fillers else 1))
     telling = [i for i, word in enumerate(words) if word not in fillers]
     head = _head(words, telling) if index.synonyms else None
@@ -135,7 +127,7 @@ def _is_finished(words: Words, index: InvertedIndex, *, sentence: bool) -> bool:
     """
     if len(words) == 1 or not index.is_ordinary(words[-1]):
         return False
-    return sentence or not index.synonyms or bool(index.postings("word", words[-1]))
+    return sentence or not index.synonyms or words[-1] in index.postings["word"]
 
 
 def _head(words: Words, telling: list[int]) -> int | None:
@@ -160,23 +152,23 @@ def _bare(words: Words) -> list[int]:
 
 def _written(word: str) -> Iterator[TermCandidate]:
     """Yield a word as it is written, and its singular."""
-    yield TermCandidate(LIKENESS["word"], "word", word)
-    yield TermCandidate(LIKENESS["singular"], "singular", singular(word))
+    yield LIKENESS["word"], "word", word, False
+    yield LIKENESS["singular"], "singular", singular(word), False
 
 
 def _meanings(word: str, index: InvertedIndex, unfinished: bool) -> Iterator[TermCandidate]:  # noqa: FBT001
     """Yield all that a word may mean: itself, what it is a part of, the word it mistypes."""
     yield from _written(word)
-    yield TermCandidate(LIKENESS["part"], "part", word)
-    yield TermCandidate(LIKENESS["initials"], "initials", word)
+    yield LIKENESS["part"], "part", word, False
+    yield LIKENESS["initials"], "initials", word, False
     if unfinished:
         for whole in index.words_beginning(word):
             typed = len(word) / len(whole)
             likeness = PREFIX_LIKENESS + (1 - PREFIX_LIKENESS) * typed
-            yield TermCandidate(likeness, "word", whole, guessed=whole != word)
-    if not index.is_ordinary(word) and not index.postings("singular", singular(word)):
+            yield likeness, "word", whole, whole != word
+    if singular(word) not in index.postings["singular"] and not index.is_ordinary(word):
         for near, likeness in index.mistyped(word):
-            yield TermCandidate(likeness, "word", near)
+            yield likeness, "word", near, False
 
 
 def _together(words: Words, index: InvertedIndex) -> Iterator[Match]:
@@ -187,15 +179,15 @@ def _together(words: Words, index: InvertedIndex) -> Iterator[Match]:
         ("domain", " ", range(2, 5)),
     )
     for kind, glue, lengths in aggregates:
-        likeness = LIKENESS["joined" if kind == "word" else kind]
+        terms, likeness = index.postings[kind], LIKENESS["joined" if kind == "word" else kind]
         for length in lengths:
             for i in range(len(words) - length + 1):
-                if postings := index.postings(kind, glue.join(words[i : i + length])):
+                if postings := terms.get(glue.join(words[i : i + length])):
                     yield Match(tuple(range(i, i + length)), postings, likeness)
 
 
 def _in_other_words(words: Words, index: InvertedIndex) -> Iterator[Match]:
     """Yield what the words mean through synonyms."""
     for group, positions in index.synonyms.mentioned(words) if index.synonyms else ():
-        if postings := index.postings("group", str(group)):
+        if postings := index.postings["group"].get(str(group)):
             yield Match(positions, postings, LIKENESS["group"], len(positions) > 1)

@@ -109,7 +109,7 @@ def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting
         share = OTHER_HEAD
     keywords = _keywords(query, title, query_coverage, title_coverage) * share
     keywords += QUALIFIED * sum([asked[i] > 0 for i in query.qualifiers])
-    points = min(keywords, INEXACT) if _is_guess(query, places) else keywords
+    points = INEXACT if keywords > INEXACT and _is_guess(query, places) else keywords
     if title.doubtful and not _is_named(query, title, asked):
         a_noun = any(asked[i] for i in query.nouns)
         is_name = len(told) > 1 or (query_coverage >= NAMED_COVERAGE and not a_noun)

@@ -13,7 +13,7 @@ from store.search.words import FUNCTION_WORDS, Words, root, singular, words_of
 class Phrase(NamedTuple):
     """The roots of a phrase without function words, and the number of its group."""
 
-    roots: tuple[str, ...]
+    roots: frozenset[str]
     group: int
 
 
@@ -49,11 +49,11 @@ class Synonyms:
                 yield group, (position,)
         for found in positions:
             for phrase in self._phrases.get(found, ()):
-                if all(each in positions for each in phrase.roots):
+                if positions.keys() >= phrase.roots:
                     yield phrase.group, tuple(sorted(positions[each] for each in phrase.roots))
 
 
-def _telling_roots(words: Words) -> tuple[str, ...]:
+def _telling_roots(words: Words) -> frozenset[str]:
     """Return the roots of a phrase without function words, if at least two words are left."""
     telling = [word for word in words if word not in FUNCTION_WORDS]
-    return tuple({root(word) for word in (telling if len(telling) > 1 else words)})
+    return frozenset(root(word) for word in (telling if len(telling) > 1 else words))
