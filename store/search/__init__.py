@@ -307,7 +307,7 @@ def _as_related(points: float, least: float) -> float:
 
     Another category is nearer in meaning to 3 of 12 wrongly likely hits, and to 10 of 332 right.
     """
-    share = (min(points, 1) - least) / (1 - least)
+    share = (points - least) / (1 - least)
     return points if share < 0 else round(least + share * (LIKELY - 0.001 - least), 3)
 
 
@@ -328,14 +328,14 @@ def _ordered(
 
 def _best(scores: dict[str, float], limit: int) -> tuple[Hit, ...]:
     ordered = sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))
-    return tuple(Hit(slug, min(points, 1.0)) for slug, points in ordered[:limit])
+    return tuple(Hit(slug, points) for slug, points in ordered[:limit])
 
 
 def _begin(prefix: str, index: InvertedIndex, cut: float) -> dict[str, float]:
     """Return slug → score of the titles that begin with a prefix, and of what a search finds."""
     typed = " ".join(words_of(prefix))
     found = _find(prefix, index, cut)
-    scores = {slug: round(PREFIX_SCORE * min(points, 1.0), 3) for slug, points in found.items()}
+    scores = {slug: round(PREFIX_SCORE * points, 3) for slug, points in found.items()}
     for title in index.beginning(typed) if typed else ():
         points = round(PREFIX_SCORE + (1 - PREFIX_SCORE) * len(typed) / len(title.text), 3)
         scores[title.slug] = max(points, scores.get(title.slug, 0))

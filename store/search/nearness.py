@@ -164,9 +164,7 @@ def _bag(item: Document, synonyms: Synonyms, stem: Callable[[str], str]) -> dict
             bag[word] += 1
     for group in {group for group, _ in synonyms.mentioned(words_of(item.titles[0]))}:
         mentions = Counter(word for p in synonyms.groups[group] for word in set(roots(p)))
-        for (
-            word,
-            count,
-        ) in mentions.items():  # the phrases stand in for situations that are not there
+        # The phrases stand in for situations that are not there.
+        for word, count in mentions.items():
             bag[word] += 1 if item.situations else math.sqrt(count)
     return bag
