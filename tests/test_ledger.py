@@ -441,7 +441,7 @@ def test_the_checker_of_the_readme_finds_what_we_find(tmp_path: Path) -> None:
     run = partial(subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True)
     shipped = run(cwd=ROOT / "data", check=True).stdout
     root = Proof(ROOT / "data").load().chain.hex()
-    assert shipped == f"verified: 9281 lines, root {root}\n"
+    assert shipped == f"verified: 11034 lines, root {root}\n"
     data = directory(tmp_path, VECTOR)
     Proof(data).close("2026-01-31")
     assert run(cwd=data).returncode == 0

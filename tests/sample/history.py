@@ -39,7 +39,10 @@ OFTEN = (
     "accounting-software", "vector-database", "video-conferencing-software", "web-hosting",
     "refrigerator", "electric-toothbrush", "humidifier", "vpn", "crm-software", "robot-vacuum",
 )  # fmt: skip
-"""Categories that are asked five times more, so that their certainty is measured."""
+"""Categories that are asked every week, as all software is."""
+
+WEEKS = ("2026-09-28", "2026-10-05", "2026-10-12", "2026-10-19")
+"""Weeks in which they are asked before everything else is, so that their certainty is measured."""
 
 
 def fill(directory: Path, slugs: Collection[str], chosen: Collection[str] | None = None) -> None:
@@ -53,10 +56,12 @@ def fill(directory: Path, slugs: Collection[str], chosen: Collection[str] | None
     shown = sorted(slugs if chosen is None else chosen)
     late = [slug for slug in shown if places[slug] == LATE]
     stale = [slug for slug in shown if places[slug] == STALE]
-    software = [slug for slug in shown if any(w in slug for w in ("software", "app", "platform"))]
+    often = [slug for slug in shown if slug in OFTEN or "software" in slug]
     with patch("store.polls.sample.reply", sample.reply):
         _poll(directory, late, "2026-07-13T06", MODELS[3:])  # by now it counts as missing
         _poll(directory, stale, "2026-09-14T06", MODELS[3:])
+        for day in WEEKS:
+            _poll(directory, often, f"{day}T06", MODELS)
         _poll(directory, shown, "2026-10-26T06", MODELS[:3])
         rest = [slug for slug in shown if slug not in {*late, *stale}]
         _poll(directory, rest, "2026-10-26T06", MODELS[3:])
@@ -64,10 +69,8 @@ def fill(directory: Path, slugs: Collection[str], chosen: Collection[str] | None
             for model in MODELS:
                 silent = [slug for slug in shown if model not in _answered(directory, slug)]
                 _poll(directory, silent, f"2026-10-{day}T06", [model])
-        _poll(directory, software, "2026-11-02T06", MODELS)
-        _poll(directory, software, "2026-11-09T06", MODELS)
-        often = [slug for slug in OFTEN if slug in shown]
-        _poll(directory, often, "2026-11-09T18", MODELS, "--samples", "5")
+        _poll(directory, often, "2026-11-02T06", MODELS)
+        _poll(directory, often, "2026-11-09T06", MODELS)
     Proof(directory).close("2026-11-09")
 
 
