@@ -246,9 +246,10 @@ def test_changes_can_be_narrowed(client: FlaskClient, query: str, counted: int) 
 def test_a_narrowed_list_goes_on_narrowed(app: Flask) -> None:
     """The next part is of the same changes; together they are all of them, once."""
     client = app.test_client()
-    whole = client.get("/api/v1/changes.json?topic=sales-marketing-and-service").get_json()["changes"]
+    first = "/api/v1/changes.json?topic=sales-marketing-and-service"
+    whole = client.get(first).get_json()["changes"]
     assert len(whole) > 20
-    seen, address = [], "/api/v1/changes.json?topic=sales-marketing-and-service&limit=10"
+    seen, address = [], f"{first}&limit=10"
     while address:
         answer = client.get(address)
         seen += answer.get_json()["changes"]

@@ -60,8 +60,8 @@ def fill(directory: Path, slugs: Collection[str], chosen: Collection[str] | None
     with patch("store.polls.sample.reply", sample.reply):
         _poll(directory, late, "2026-07-13T06", MODELS[3:])  # by now it counts as missing
         _poll(directory, stale, "2026-09-14T06", MODELS[3:])
-        for day in WEEKS:
-            _poll(directory, often, f"{day}T06", MODELS)
+        for week in WEEKS:
+            _poll(directory, often, f"{week}T06", MODELS)
         _poll(directory, shown, "2026-10-26T06", MODELS[:3])
         rest = [slug for slug in shown if slug not in {*late, *stale}]
         _poll(directory, rest, "2026-10-26T06", MODELS[3:])
