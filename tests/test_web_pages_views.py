@@ -123,9 +123,9 @@ def test_a_page_is_compressed_for_readers_who_accept_it(reader: FlaskClient) -> 
 def test_a_category_page_shows_how_sure_it_is(reader: FlaskClient) -> None:
     """Verdict, agreement, missing models, failures, near misses and fixes all stand there."""
     text = html.unescape(reader.get("/best/crm-software").text)
-    verdict = reader.get("/api/v1/best/crm-software.json").json["verdict"]  # type: ignore[index]
+    quote = reader.get("/api/v1/best/crm-software.json").json["quote"]  # type: ignore[index]
     for said in (
-        verdict, "Asked too few times", "no answer yet",
+        quote, "Asked too few times", "no answer yet",
         "Nearly named", "a tie", "What changed since",
     ):  # fmt: skip
         assert said in text, said
