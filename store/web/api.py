@@ -14,6 +14,7 @@ from store.web import shapes as wire
 from store.web.answers import QUICK
 from store.web.endpoints import Endpoint, Result, endpoint, rows
 from store.web.errors import Refused
+from store.web.history_shapes import PollRecord
 from store.web.queries import (
     AsOf,
     Categories,
@@ -25,6 +26,7 @@ from store.web.queries import (
     Tabular,
     spelled,
 )
+from store.web.search_shapes import SearchResults
 from store.web.search_view import search_results
 from store.web.tables import polls_as
 from store.web.view import View
@@ -58,7 +60,7 @@ def of_search(view: View, **_: str) -> tuple[int, str]:
     level=QUICK,
     basis=of_search,
 )
-def search(view: View, query: Search) -> Result[wire.SearchResults]:
+def search(view: View, query: Search) -> Result[SearchResults]:
     """Resolve a topic or a brand.
 
     Fuzzy match on categories and brands, best first. The way to resolve category and
@@ -218,7 +220,7 @@ def _write_polls(polls: Polls, query: History) -> bytes:
     "Over time",
     page=lambda view, query: view.at.category_page(query.slug),
     write=_write_polls,
-    answer=list[wire.PollRecord],
+    answer=list[PollRecord],
     problems=(404,),
     moves=True,
     level=QUICK,

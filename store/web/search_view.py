@@ -3,7 +3,7 @@
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
 from store.search import Hit, Hits
-from store.web import shapes as wire
+from store.web import search_shapes as wire
 from store.web.certainty_view import CertaintyView
 from store.web.view import View
 

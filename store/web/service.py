@@ -101,6 +101,11 @@ def register(
         response.headers.update(security_headers(response.content_type or ""))
         return response
 
+    _allow_any_origin(app)
+
+
+def _allow_any_origin(app: Flask) -> None:
+    """Let the scripts of any site read every answer, errors included."""
     # Flask-CORS would echo the caller's origin, and so split shared caches by it, unless told to
     # send the wildcard.
     mcp = {"methods": ["POST", "OPTIONS"], "expose_headers": EXPOSED_BY_MCP}

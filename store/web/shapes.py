@@ -4,15 +4,13 @@ Names and types of published fields never change; objects may gain fields (store
 Answers).
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import Meta, Struct, field
 
 from store.rankings.agreement import Label
 from store.rankings.certainty import Level
 from store.rankings.mentions import Direction
-from store.records import ServedFailure
-from store.search import Label as MatchLabel
 
 Date = Annotated[
     str,
@@ -425,205 +423,9 @@ class Root(JsonObject, frozen=True, kw_only=True):
     ]
 
 
-class PollPick(JsonObject, frozen=True, kw_only=True):
-    """A place in a polled answer, as the model wrote it."""
-
-    rank: int
-    product: str
-    domain: str | None
-    reason: str | None
-    fixes: list[str]
-
-
-class PollMiss(JsonObject, frozen=True, kw_only=True):
-    """A near miss in a polled answer."""
-
-    product: str
-    reason: str | None
-
-
-class PollUsage(JsonObject, frozen=True, kw_only=True):
-    """What a poll cost."""
-
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-
-
-class PollRecord(JsonObject, frozen=True, kw_only=True):
-    """One poll: a line of the history file, as it stands there."""
-
-    v: Literal[1]
-    id: Annotated[
-        str,
-        Meta(
-            pattern="^[0-9a-f]{16}$",
-            description=(
-                "First 16 hex digits of the SHA-256 over the record's own bytes without its "
-                "members id and crc."
-            ),
-        ),
-    ]
-    slug: str
-    model: str
-    polled_at: Time
-    question: str
-    pick: Annotated[str | None, Meta(description="The #1 as the model wrote it; null if failed.")]
-    ranking: list[PollPick]
-    reason: Annotated[str | None, Meta(description="Verbatim reason for the pick.")]
-    missed: list[PollMiss]
-    caveat: str | None
-    error: Annotated[
-        str | None, Meta(description="Why a poll failed, or why it is withheld; else null.")
-    ]
-    failure: Annotated[
-        ServedFailure | None,
-        Meta(description="null for an answer, which has a pick; else what kind, or withheld."),
-    ]
-    notes: Annotated[list[str], Meta(description="What was mended when the answer was read.")]
-    served_model: str | None
-    request_id: str | None
-    web_search: bool
-    usage: PollUsage | None
-    latency_ms: int | None
-    cooldown_until: (
-        Annotated[
-            str,
-            Meta(
-                pattern=TIME_PATTERN,
-                description="Present if the model is left alone until this time.",
-                extra_json_schema={"format": "date-time"},
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    withheld: Annotated[
-        bool | UnsetType, Meta(description="Present and true when the texts are not shown.")
-    ] = UNSET
-    crc: Annotated[str, Meta(description="CRC-32 of the line without this member, in hex.")]
-
-
-class PollHistory(JsonObject, frozen=True, kw_only=True):
-    """The newest polls of a category."""
-
-    slug: str
-    model: str | None
-    total: int
-    next_before: str | None
-    polls: list[PollRecord]
-
-
 class CategoryPage(JsonObject, frozen=True, kw_only=True):
     """A part of the list of ranked categories."""
 
     total: int
     next_offset: int | None
     categories: list[CategoryItem]
-
-
-Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches, from 0 to 1.")]
-
-
-Match = Annotated[
-    MatchLabel,
-    Meta(
-        description="How sure the hit is: exact or likely may be acted on, related is worth asking "
-        "back. How often each is right is on the methodology page."
-    ),
-]
-
-
-class TopEntry(JsonObject, frozen=True, kw_only=True):
-    """One of the first five places of a category."""
-
-    rank: int
-    product: str
-    slug: str
-    score: Annotated[int, Meta(description="Points: the sum over models of 6 - rank.")]
-    tied: Annotated[bool, Meta(description="Equal to a neighbour; only the slug orders them.")]
-
-
-class Siblings(JsonObject, frozen=True, kw_only=True):
-    """The other categories of the part of a topic that a category is in, such as laptops."""
-
-    count: int
-    title: str
-    page: Page
-    api: Api
-
-
-class CategoryHit(JsonObject, frozen=True, kw_only=True):
-    """A category that fits a search."""
-
-    slug: str
-    title: str
-    question: str
-    verdict: Verdict | None
-    updated: Date
-    page: Page
-    api: Api
-    score: Score
-    level: CertaintyLevel
-    level_sentence: LevelSentence
-    match: Match
-    siblings: Annotated[
-        Siblings | None,
-        Meta(description="How many more of its kind there are, and where they are listed."),
-    ]
-    top: list[TopEntry]
-
-
-class RankedIn(JsonObject, frozen=True, kw_only=True):
-    """A leaderboard on which a brand appears."""
-
-    slug: str
-    title: str
-    rank: int
-    of: int
-    api: Api
-
-
-class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
-    """A product that fits a search."""
-
-    slug: str
-    name: str
-    domain: str | None
-    verdict: Verdict | None
-    best_rank: int
-    page: Page
-    api: Api
-    score: Score
-    match: Match
-    ranked_in: Annotated[
-        list[RankedIn],
-        Meta(description="Its leaderboards, best rank first; MCP lists the first five."),
-    ]
-    ranked_in_count: Annotated[int, Meta(ge=0, description="Number of leaderboards it is on.")]
-
-
-class RelatedCategory(JsonObject, frozen=True, kw_only=True):
-    """A category close in meaning to a search that nothing surely fits."""
-
-    slug: str
-    title: str
-    question: str
-    page: Page
-    api: Api
-
-
-class SearchResults(JsonObject, frozen=True, kw_only=True):
-    """What fits a search, best match first; every list may be empty."""
-
-    query: str
-    categories: list[CategoryHit]
-    brands: list[BrandHit]
-    related: Annotated[
-        list[RelatedCategory],
-        Meta(
-            max_length=5,
-            description="Where nothing is exact or likely: the categories closest in meaning that "
-            "are not among the hits. What a person may have meant; ask back before using one. A "
-            "sentence model may have ordered them and the hits; while it is busy words alone do.",
-        ),
-    ]

@@ -15,6 +15,7 @@ from store.history import HistoryError
 from store.web import api, lookup
 from store.web import shapes as wire
 from store.web.errors import Moved, ParameterError, Refused
+from store.web.history_shapes import PollHistory
 from store.web.openapi import properties_of, typed
 from store.web.pages import comparisons
 from store.web.queries import (
@@ -31,6 +32,7 @@ from store.web.queries import (
     from_call,
 )
 from store.web.rendering import environment, render
+from store.web.search_shapes import SearchResults
 from store.web.search_view import search_results
 from store.web.shapes import JsonObject
 from store.web.view import View
@@ -235,7 +237,7 @@ def _category(view: View, slug: str) -> str:
 _OBJECT, _LIST = {"type": "object"}, {"type": "array", "items": {"type": "object"}}
 TOOLS = {
     "search_best": Tool(
-        "Search rankings and brands", SearchCall, wire.SearchResults, search_best,
+        "Search rankings and brands", SearchCall, SearchResults, search_best,
         {"comparison": {"anyOf": [_OBJECT, {"type": "null"}]},
          "changes": {"anyOf": [_LIST, {"type": "null"}]}},
     ),
@@ -248,7 +250,7 @@ TOOLS = {
         {"nextOffset": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
     ),
     "get_poll_history": Tool(
-        "Poll history of a category", HistoryCall, wire.PollHistory, get_poll_history
+        "Poll history of a category", HistoryCall, PollHistory, get_poll_history
     ),
     "list_categories": Tool(
         "List the categories", ListCall, wire.CategoryPage, list_categories
