@@ -135,7 +135,7 @@ def _quote(text: str) -> str:
 
 def _stop(text: str) -> str:
     """A full stop, unless the text ends in a mark of its own."""
-    last = text.rstrip("\"'”’»)]")[-1:]  # noqa: RUF001 - typographic quotes are meant
+    last = text.rstrip("\"'”’»)]")[-1:]
     return text if last in list(".!?…") else f"{text}."
 
 

@@ -53,7 +53,8 @@ def test_agreement_on_first_counts_the_labels() -> None:
         said(A="X"),
     )
     assert found["agreement-on-first"].finding == (
-        "Unanimous in 50.0%, a majority in 33.3%, split in 16.7% (n = 6 categories)."
+        "All assistants name the same #1 in 50.0% of rankings, more than half of them in 33.3%, "
+        "fewer in 16.7% (n = 6 categories)."
     )
     assert found["agreement-on-first"].date == "2026-11-02"
 
@@ -70,7 +71,7 @@ def test_overlap_names_the_most_and_the_least_alike() -> None:
         "Only A and B can be compared. The mean of all comparisons is 1.00 (n = 5 comparisons)."
     )
     same = compute(*[said(A="X", B="X", C="X")] * 5)["overlap-of-lists"]
-    assert same.finding.startswith("Every two assistants are alike to the same degree (1.00). ")
+    assert same.finding.startswith("The lists of every two assistants are equally alike (1.00). ")
 
 
 def test_who_leaves_the_pack_is_one_against_all_others() -> None:
@@ -98,8 +99,8 @@ def test_how_long_a_first_place_lasts_counts_ended_reigns() -> None:
     """Reigns that could be followed, those that ended, and how long these held."""
     found = compute(weekly("X X X Y"), weekly("X X X X"), weekly("X"))
     assert found["how-long-a-first-place-lasts"].finding == (
-        "1 of 2 reigns have ended; in the median these held for 3 polls, 14 days from the first "
-        "to the last (n = 1 ended reign)."
+        "In 1 of 2 cases a first place was lost, in half of them after at most 3 answers "
+        "(n = 1 ended reign)."
     )
     assert found["how-long-a-first-place-lasts"].date == "2026-10-26"
 
@@ -108,7 +109,7 @@ def test_how_often_a_first_place_flips_counts_repeated_answers() -> None:
     """The first answer to each question repeats nothing."""
     found = compute(weekly("X Y Y X"), [*weekly("X X"), *weekly("Z Z", "What is finest?")])
     assert found["how-often-a-first-place-flips"].finding == (
-        "40.0% of repeated answers named another #1; 1 of 2 flips confirmed "
+        "40.0% of repeated answers named another #1; 1 of 2 changes confirmed "
         "(n = 5 repeated answers)."
     )
     assert "how-often-a-first-place-flips" not in compute(weekly("X X X"))

@@ -100,7 +100,7 @@ PAIRS = [
     ("monday.com", "Monday.com", SAME),
     ("monday.com", "monday", CURATED),
     ("Yahoo!", "Yahoo", SAME),
-    ("Joe's Pizza", "Joe’s Pizza", SAME),  # noqa: RUF001 - a typographic apostrophe is meant
+    ("Joe's Pizza", "Joe’s Pizza", SAME),
     ("Trader Joe's", "Trader Joes", SAME),
     ("YouTube", "You Tube", SAME),
     ("1Password", "1 Password", SAME),

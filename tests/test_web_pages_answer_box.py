@@ -60,7 +60,7 @@ def text_of(client: FlaskClient, path: str) -> str:
 @pytest.mark.parametrize(
     ("slug", "level", "sentence"),
     [
-        ("clear", "Clear lead", "All four assistants name it first now, and 20 of their last 20"),
+        ("clear", "Clear lead", "All four assistants name it first now. It came first in 20 of"),
         ("close", "Too close to call", "ask again, and Y may come first."),
         ("tied", "Too close to call", "points each, and each came first in 10 of the last 20."),
         ("unsettled", "Unsettled", "put Y first, but X came first in 16 of the last 20."),

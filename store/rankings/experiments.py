@@ -6,7 +6,6 @@ experiment without enough data is left out.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import Counter
 from math import sqrt
 from statistics import fmean, median, stdev
@@ -117,17 +116,17 @@ def _noise(repeated: Sequence[tuple[Leaderboard, Repeatability]]) -> Experiment:
         slug="how-noisy-is-one-answer",
         title="How noisy is one answer?",
         method=(
-            "Take each assistant's last answers to one question by one served version, five at "
+            "Take each assistant’s last answers to one question by one served version, five at "
             "most, and compare every two of them: whether they name the same #1, whether the lists "
             "are the same, and their average overlap. The chart shows the mean over categories "
-            "of the share of pairs, with Wilson's interval at 95 % over categories; the finding "
+            "of the share of pairs, with Wilson’s interval at 95% over categories; the finding "
             "counts all pairs alike, so that categories asked more often weigh more."
         ),
         finding=(
             f"Asked the same question twice, an assistant names the same #1 in "
             f"{_share(sum([r.same_first for r in every]), pairs)} and gives the same list in "
             f"{_share(sum([r.same_list for r in every]), pairs)} of cases; its two lists overlap "
-            f"by {fmean([r.overlap for r in every]):.2f} in the mean "
+            f"by {fmean([r.overlap for r in every]):.0%} on average "
             f"(n = {pairs:,} pairs of answers, {len(repeated):,} categories)."
         ),
         date=_newest([board for board, _ in repeated]),
@@ -150,9 +149,9 @@ def _second_round(rounds: Sequence[tuple[Leaderboard, bool]]) -> Experiment:
         slug="how-often-a-second-round-agrees",
         title="How often does a second round agree?",
         method=(
-            "In every category whose assistants have all answered on two days, merge everybody's "
-            "newest answers and, apart from that, everybody's newest of earlier days; count how "
-            "often both have the same #1, with Wilson's interval at 95 %. The level of a category "
+            "In every category whose assistants have all answered on two days, merge everybody’s "
+            "newest answers and, apart from that, everybody’s newest of earlier days; count how "
+            "often both have the same #1, with Wilson’s interval at 95%. The level of a category "
             "rests on the same answers, so it explains rather than foretells."
         ),
         finding=(
@@ -177,8 +176,8 @@ def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
         bar = _mean_bar("own maker", advantages)
         low, high = bar.interval
         told = (
-            f"Assistants give their own maker's products {abs(bar.value):.2f} points "
-            f"{'more' if bar.value >= 0 else 'fewer'} than the others do (95 %: {low:+.2f} to "
+            f"Assistants give their own maker’s products {abs(bar.value):.2f} points "
+            f"{'more' if bar.value >= 0 else 'fewer'} than the others do (95%: {low:+.2f} to "
             f"{high:+.2f}; n = {n} categories)"
         ) + ("." if low > 0 or high < 0 else ", which chance could explain.")
         chart = Chart("More points than from the others", (bar,), low=-5.0, high=5.0)
@@ -187,9 +186,9 @@ def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
         title="Do assistants favour their maker?",
         method=(
             "In every category where a product is made by the company behind one of the "
-            "assistants, as product files and models.json tell, take that assistant's mean points "
-            "for it over its last answers less the mean of the others'; then the mean over "
-            "categories with Student's interval at 95 %. Points go from 5 for a #1 to 1 for a #5."
+            "assistants, as product files and models.json tell, take that assistant’s mean points "
+            "for it over its last answers less the mean of the others’; then the mean over "
+            "categories with Student’s interval at 95%. Points go from 5 for a #1 to 1 for a #5."
         ),
         finding=told,
         date=date,
@@ -222,9 +221,9 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
             "most first places: all of them (unanimous), more than half (majority), fewer (split)."
         ),
         finding=(
-            f"Unanimous in {_share(labels['unanimous'], n)}, a majority in "
-            f"{_share(labels['majority'], n)}, split in {_share(labels['split'], n)} "
-            f"(n = {n} categories)."
+            f"All assistants name the same #1 in {_share(labels['unanimous'], n)} of rankings, "
+            f"more than half of them in {_share(labels['majority'], n)}, fewer in "
+            f"{_share(labels['split'], n)} (n = {n:,} categories)."
         ),
         date=_newest(leaderboards),
         chart=Chart(
@@ -248,7 +247,7 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
     if most == least:
         told = f"Only {' and '.join(most)} can be compared"
     elif f"{means[most]:.2f}" == f"{means[least]:.2f}":
-        told = f"Every two assistants are alike to the same degree ({means[most]:.2f})"
+        told = f"The lists of every two assistants are equally alike ({means[most]:.2f})"
     else:
         told = ", ".join(
             f"{' and '.join(pair)} are {what} alike ({means[pair]:.2f}, n = {len(overlaps[pair])})"
@@ -257,18 +256,18 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
     every = [overlap for values in overlaps.values() for overlap in values]
     return Experiment(
         slug="overlap-of-lists",
-        title="How much do two assistants' lists overlap?",
+        title="How much do two assistants’ lists overlap?",
         method=(
             "Average overlap (from 0, disjoint, to 1, identical; higher places weigh more) of two "
-            "assistants' lists in every category that both answered, then the mean over categories."
+            "assistants’ lists in every category that both answered, then the mean over categories."
         ),
         finding=(
             f"{told}. The mean of all comparisons is {fmean(every):.2f} "
-            f"(n = {len(every)} comparisons)."
+            f"(n = {len(every):,} comparisons)."
         ),
         date=_newest(leaderboards),
         chart=Chart(
-            "Mean overlap of two assistants' lists",
+            "Mean overlap of two assistants’ lists",
             tuple(
                 _mean_bar(f"{first} and {second}", overlaps[first, second])
                 for first, second in pairs
@@ -286,13 +285,13 @@ def _outsider(leaderboards: Sequence[Leaderboard]) -> Experiment:
     shares = ", ".join(f"{model} in {_share(alone[model], asked[model])}" for model in order)
     return Experiment(
         slug="who-leaves-the-pack",
-        title="Which assistant leaves the pack most often?",
+        title="Which assistant most often stands alone?",
         method=(
             "For every category that at least three assistants answered, see whether exactly one "
             "names another #1 than the one all others share; count that per assistant, as a share "
             "of the categories it answered."
         ),
-        finding=f"Alone against all others: {shares} (n = {len(leaderboards)} categories).",
+        finding=f"Alone against all others: {shares} (n = {len(leaderboards):,} categories).",
         date=_newest(leaderboards),
     )
 
@@ -303,22 +302,19 @@ def _streaks(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
     ended = [streak for streak in followed if streak.over]
     if not ended:
         return
-    time = dt.datetime.fromisoformat
     polls = median([streak.polls for streak in ended])
-    days = median([(time(streak.end) - time(streak.start)).days for streak in ended])
     yield Experiment(
         slug="how-long-a-first-place-lasts",
-        title="How long does an assistant's #1 last?",
+        title="How long does an assistant’s #1 last?",
         method=(
-            "Follow each assistant's #1 through its successful polls of one question, of each day "
+            "Follow each assistant’s #1 through its successful polls of one question, of each day "
             "the last. A reign ends when another product takes over; its length is the number of "
-            "its polls and the days from its first to its last. Reigns seen in one poll only and "
-            "not yet ended are left out; those that still last are not counted as ended."
+            "its polls. Reigns seen in one poll only and not yet ended are left out; those that "
+            "still last are not counted as ended."
         ),
         finding=(
-            f"{len(ended)} of {len(followed)} reigns have ended; in the median these held for "
-            f"{_number(polls, 'poll')}, {_number(days, 'day')} from the first to the last "
-            f"(n = {_number(len(ended), 'ended reign')})."
+            f"In {len(ended):,} of {len(followed):,} cases a first place was lost, in half of them "
+            f"after at most {_number(polls, 'answer')} (n = {_number(len(ended), 'ended reign')})."
         ),
         date=max([streak.end for streak in followed])[:10],
         chart=Chart(
@@ -345,15 +341,15 @@ def _repeats_that_differ(aggregates: Sequence[CategoryAggregate]) -> Iterator[Ex
     confirmed = sum([change.confirmed for change in changes])
     yield Experiment(
         slug="how-often-a-first-place-flips",
-        title="How often does a repeated question bring another #1?",
+        title="How often does asking again bring another #1?",
         method=(
-            "Compare every successful poll with the same assistant's previous successful poll of "
-            "the same question, of each day the last. A flip is confirmed when the next answer "
+            "Compare every successful poll with the same assistant’s previous successful poll of "
+            "the same question, of each day the last. A change is confirmed when the next answer "
             "names the new #1 again and the last confirmed #1 was another."
         ),
         finding=(
             f"{_share(len(changes), repeats)} of repeated answers named another #1; "
-            f"{confirmed} of {_number(len(changes), 'flip')} confirmed "
+            f"{confirmed:,} of {_number(len(changes), 'change')} confirmed "
             f"(n = {_number(repeats, 'repeated answer')})."
         ),
         date=max([streak.end for streak in streaks])[:10],
@@ -369,4 +365,4 @@ def _share(part: int, whole: int) -> str:
 
 
 def _number(number: float, what: str) -> str:
-    return f"{number:g} {what}" if number == 1 else f"{number:g} {what}s"
+    return f"{number:,g} {what}" if number == 1 else f"{number:,g} {what}s"

@@ -190,9 +190,9 @@ def _sentence(
         return f"{_votes(board)}. {_once(board)}"
     if level == "clear":
         others = max((n for p, n in firsts.items() if p != entries[0].product), default=0)
-        rest = f"No other product had more than {number_in_words(others)}." if others else ""
-        now = f"{_votes(board)} now, and {firsts[entries[0].product]} of their last {answers} did."
-        return f"{now} {rest}".strip()
+        rest = f", and no other product in more than {number_in_words(others)}" if others else ""
+        often = f"It came first in {firsts[entries[0].product]} of the last {answers} answers"
+        return f"{_votes(board)} now. {often}{rest}."
     return _close(board, names)
 
 
@@ -209,13 +209,15 @@ def _close(board: Leaderboard, names: Mapping[ProductId, str]) -> str:
     others = len(board.certainty.contenders) - 2
     which = f" or one of {number_in_words(others)} others" if others > 1 else ""
     lead = (
-        f"by {first.score} points to {second.score}"
+        f"{names[first.product]} leads {names[second.product]} by {first.score} points to "
+        f"{second.score}"
         if first.score > second.score
-        else f"with {first.score} points each, by its places alone"
+        else f"{names[first.product]} and {names[second.product]} have {first.score} points each; "
+        f"only their places put {names[first.product]} first"
     )
     return (
-        f"{names[first.product]} leads {names[second.product]} {lead}. That lead is small enough "
-        f"to be chance: ask again, and {names[second.product]}{which} may come first."
+        f"{lead}. That lead is small enough to be chance: ask again, and "
+        f"{names[second.product]}{which} may come first."
     )
 
 
@@ -226,8 +228,8 @@ def _tie(board: Leaderboard, firsts: Counter[ProductId], names: Mapping[ProductI
         return f"{score} points each. {_once(board)}"
     if len(set(counts)) == 1:
         return f"{score} points each, and each came first in {counts[0]} of the last {answers}."
-    told = listed([f"{names[p]} {firsts[p]} times" for p in board.firsts])
-    return f"{score} points each. Over the last {answers} answers, {told} came first."
+    shares = listed([f"{names[id_]} came first in {firsts[id_]}" for id_ in board.firsts])
+    return f"{score} points each. Of the last {answers} answers, {shares}."
 
 
 def _votes(board: Leaderboard) -> str:
@@ -247,6 +249,10 @@ def _votes(board: Leaderboard) -> str:
 
 def _once(board: Leaderboard) -> str:
     """Return why nothing can be told yet."""
+    days = set(board.certainty.runs.values())
+    if len(days) == 1 and not board.certainty.renewed and days != {1}:
+        on = number_in_words(days.pop())
+        return f"Each has answered on only {on} days, too few to tell a lead from chance."
     if not board.certainty.is_of_one_answer:
         return certainty(board, str)
     return "Each has answered once, so we cannot tell yet whether they would say so again."

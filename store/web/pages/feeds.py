@@ -33,7 +33,7 @@ def changes_atom(view: View, query: FeedPart) -> dict[str, Any]:
     return {
         "id": identity("feed", "changes"),
         "title": f"{view.site.name}: changes of a #1",
-        "subtitle": "When an assistant’s #1 for a category becomes another product. "  # noqa: RUF001
+        "subtitle": "When an assistant’s #1 for a category becomes another product. "
         f"The proof over all polls: {_proof(view)}",
         "page": view.at.page("changes"),
         "proof": view.at.page("data/heads.jsonl"),
@@ -76,7 +76,7 @@ def category_atom(view: View, query: FeedOf) -> dict[str, Any]:
     return {
         "id": identity("feed", board.slug),
         "title": f"{board.category.title}: changes of a #1",
-        "subtitle": f"When an assistant’s #1 becomes another product. “{board.question}”",  # noqa: RUF001
+        "subtitle": f"When an assistant’s #1 becomes another product. “{board.question}”",
         "page": view.at.category_page(board.slug),
         **_part(view, query, changes, view.at.feed("best", board.slug)),
         "answered": board.newest,

@@ -130,8 +130,8 @@ def _findings(snapshot: Snapshot) -> Iterable[Finding]:
     if measured >= MIN_CATEGORIES:
         yield Finding(
             f"{clear:,} of {measured:,}",
-            f"Where we have asked often enough to tell, {clear / measured:.0%} have a leader that "
-            "is not just luck.",
+            f"Of the rankings asked often enough to tell, {clear / measured:.0%} have a leader "
+            "that is not just luck.",
             "methodology#certainty",
         )
 

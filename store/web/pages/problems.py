@@ -17,7 +17,7 @@ MACHINES = (
 """Where programs read; their errors stay problem details."""
 
 HEADINGS = {
-    400: "This address is not right",
+    400: "This address cannot be read",
     404: "There is nothing here",
     410: "This is gone",
     503: "This cannot be shown just now",
