@@ -103,6 +103,7 @@ def test_a_poll_that_failed_since_is_a_square_of_its_own(tmp_path: Path) -> None
     squares = re.findall(
         r'<span class="squares" [^>]*>(.*?)</span>', client.get("/best/crm-software").text
     )
+    assert "x (newest failed)" in text_of(client, "/best/crm-software")
     assert squares == ['<i class="c1"></i><i class="miss">\N{MULTIPLICATION SIGN}</i>']
 
 

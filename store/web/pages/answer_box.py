@@ -27,7 +27,8 @@ class Choices(Struct, frozen=True):
     """One assistant's first choices, oldest first.
 
     ``usual`` is the product that came first most often, ``count`` times of ``of``; ``latest`` the
-    newest choice where that is another one. ``absence`` says why an assistant is not counted.
+    newest choice where that is another one. ``miss`` says what became of a poll since;
+    ``absence`` why an assistant is not counted.
     """
 
     model: str
@@ -36,6 +37,7 @@ class Choices(Struct, frozen=True):
     count: int = 0
     of: int = 0
     latest: ProductProfile | None = None
+    miss: str | None = None
     absence: str | None = None
 
 
@@ -138,8 +140,10 @@ def _counted_choices(
         usual = next(product for product in reversed(firsts) if counts[product] == most)
         squares: list[Square] = [numbers.get(product, 0) for product in firsts]
         mark = days[-1].marks.get(model) if days else None
+        miss = None
         if mark and mark.kind != "first":
             squares.append(None)
+            miss = "withheld" if mark.kind == "withheld" else "failed"
         rows.append(
             Choices(
                 model=model,
@@ -148,6 +152,7 @@ def _counted_choices(
                 count=most,
                 of=len(firsts),
                 latest=None if firsts[-1] == usual else products[firsts[-1]],
+                miss=miss,
             )
         )
     return rows
