@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings.certainty import Comparison, Share, presence
+from store.rankings.certainty import Comparison
 from store.rankings.timelines import places
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 class Meeting(Struct, frozen=True):
     """A ranking that holds two products; ``places`` are theirs, a tie's best rank for both.
 
-    ``named`` says of each product how many of the assistants' last answers name it.
     ``ahead`` is the one that the assistants' last answers put ahead by more than chance; ``None``
     with ``measured`` says that they cannot be told apart.
     """
@@ -30,7 +29,6 @@ class Meeting(Struct, frozen=True):
     board: Leaderboard
     entries: tuple[Entry, Entry]
     places: tuple[int, int]
-    named: tuple[Share, Share]
     ahead: ProductId | None
     measured: bool
 
@@ -65,7 +63,6 @@ def meet(shared: Iterable[tuple[Leaderboard, Entry, Entry]]) -> list[Meeting]:
 def _meeting(board: Leaderboard, first: Entry, second: Entry) -> Meeting:
     runs = list(board.runs().values())
     comparison = Comparison(runs, board.slugs)
-    windows = [[answer.places for answer in run.window] for run in runs]
     ahead = None
     for one, other in ((first.product, second.product), (second.product, first.product)):
         if comparison.is_measured and comparison.is_ahead(one, other):
@@ -75,7 +72,6 @@ def _meeting(board: Leaderboard, first: Entry, second: Entry) -> Meeting:
         board=board,
         entries=(first, second),
         places=(at[first.product], at[second.product]),
-        named=(presence(windows, first.product), presence(windows, second.product)),
         ahead=ahead,
         measured=comparison.is_measured,
     )

@@ -107,9 +107,7 @@ def _asked(view: View) -> Iterator[tuple[Endpoint, Query]]:
 
 
 def _board(view: View) -> Leaderboard | None:
-    snapshot = view.snapshot
-    ranked = (b for b in snapshot.summary.ranked if snapshot.leaderboards.get(b.slug) is b)
-    return next(ranked, None)  # while the overview is behind, its first may be gone
+    return next(iter(view.snapshot.summary.ranked), None)
 
 
 def _newest_poll(board: Leaderboard, snapshot: Snapshot) -> Poll | None:

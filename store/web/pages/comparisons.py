@@ -1,7 +1,7 @@
 """Comparisons: what is asked for, and what the page of two products or two assistants shows."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -158,20 +158,8 @@ def products(one: ProductProfile, other: ProductProfile, view: View) -> dict[str
         "higher": (higher.count(one.id), higher.count(other.id)),
         "ahead": (ahead.count(one.id), ahead.count(other.id)),
         "preferences": comparing.preferences(meetings, one.id, other.id),
-        "totals": (_totals(one, mine), _totals(other, its)),
         "alone": (_alone(mine, both), _alone(its, both)),
         "most_alone": MOST_ALONE,
-    }
-
-
-def _totals(
-    product: ProductProfile, standings: Sequence[tuple[Leaderboard, Entry]]
-) -> Mapping[str, int]:
-    """How often a product is named and ranked."""
-    return {
-        "mentions": product.mentions,
-        "leaderboards": len(standings),
-        "firsts": sum(places(board.entries)[product.id] == 1 for board, _ in standings),
     }
 
 

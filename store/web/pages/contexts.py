@@ -12,7 +12,6 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES, Entry
 from store.rankings.products import ProductProfile
 from store.rankings.timelines import Day, places
-from store.rankings.topics import RankedTopic
 from store.snapshot import Snapshot
 from store.web.pages import charts, comparisons, discovery, pictures
 from store.web.pages import home as home_page
@@ -68,22 +67,6 @@ def categories(view: View) -> dict[str, Any]:
     ranked = view.snapshot.summary.ranked
     ordered = sorted(ranked, key=lambda b: (b.category.subject.casefold(), b.slug))
     return {"groups": [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]}
-
-
-def topic(found: RankedTopic, snapshot: Snapshot) -> dict[str, Any]:
-    """A topic, its parts, and their categories with their #1, if it has not gone meanwhile."""
-    parts = [
-        (
-            part,
-            [
-                (board, top)
-                for board in part.leaderboards
-                if (top := snapshot.products.get(board.entries[0].product))
-            ],
-        )
-        for part in found.parts
-    ]
-    return {"topic": found, "parts_shown": parts}
 
 
 def category(
@@ -282,14 +265,15 @@ def rows(board: Leaderboard, snapshot: Snapshot) -> list[Row]:
 
 
 def pick_changes(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[PickChange]:
-    """Changes in current names, without products that are gone: the overview may be behind."""
+    """Yield changes with titles and products under their current names."""
     products = snapshot.products
     for change in changes:
-        before, after = products.get(change.previous), products.get(change.current)
-        if before and after and (aggregate := snapshot.aggregates.get(change.slug)):
-            yield PickChange(
-                change=change, title=aggregate.category.title, before=before, after=after
-            )
+        yield PickChange(
+            change=change,
+            title=snapshot.aggregates[change.slug].category.title,
+            before=products[change.previous],
+            after=products[change.current],
+        )
 
 
 def _letter(board: Leaderboard) -> str:

@@ -304,7 +304,7 @@ def experiment(view: View, query: OfSlug) -> dict[str, Any]:
 @page("/topics/<slug>", "topic.html", same=lambda view, query: view.at.topic(query.slug))
 def topic(view: View, query: OfSlug) -> dict[str, Any]:
     """Show the categories of a topic, part by part."""
-    return contexts.topic(lookup.topic(view, query.slug), view.snapshot)
+    return {"topic": lookup.topic(view, query.slug)}
 
 
 @page("/models/<slug>", "model.html")
