@@ -21,8 +21,12 @@ import re
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Step = dict[str, Any]
 
@@ -112,6 +116,18 @@ class Replaying(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is what some tests are about."""
+
+
+@contextmanager
+def serving() -> Iterator[Replaying]:
+    """Serve on a thread of the test's own process; what waits at the gate "end" ends with it."""
+    with Replaying() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield server
+        server.gate("end").set()
+        server.shutdown()
+        thread.join()
 
 
 class Handler(BaseHTTPRequestHandler):

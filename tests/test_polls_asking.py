@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from builders import category
-from replaying import Replaying, answer_text, envelope
+from replaying import Replaying, answer_text, envelope, serving
 
 from store.polls.asking import Outcome, ask, ask_sample, charge_for, outcome_of_result
 from store.polls.assistant_checks import PASTED, Unready, key_of
@@ -34,13 +34,8 @@ APIS = tuple(PROVIDERS)
 @pytest.fixture(scope="module")
 def provider() -> Iterator[Replaying]:
     """A provider on a thread of the test's own process."""
-    with Replaying() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving() as server:
         yield server
-        server.gate("end").set()
-        server.shutdown()
-        thread.join()
 
 
 def asked(

@@ -16,7 +16,7 @@ from faults import UnreadableFiles, replace_os
 from polling_desk import NOW, PollingDesk
 from processes import until
 from raw_provider import raw_provider
-from replaying import Replaying, answer_text, envelope
+from replaying import Replaying, answer_text, envelope, serving
 
 from store.history import History, HistoryError
 from store.polls import answer_parsing
@@ -32,13 +32,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def provider() -> Iterator[Replaying]:
     """A provider on a thread of the test's own process."""
-    with Replaying() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving() as server:
         yield server
-        server.gate("end").set()
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from processes import (
     until,
     write_real,
 )
-from replaying import Replaying
+from replaying import Replaying, serving
 
 from store.history import History, HistoryError
 from store.polls.locks import is_held, lock
@@ -322,17 +322,13 @@ def test_settings_of_the_schedule() -> None:
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[tuple[Schedule, Path, Replaying]]:
     """A schedule in the test's own process, over two categories and one assistant."""
-    with Replaying() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving() as server:
         data = write_real(tmp_path / "data", server.url, ["c-0", "c-1"], names=["GPT"])
         app = app_over(data, poll_tick=0.1, environ={"POLL_TEST_KEY": CANARY})
         schedule = Schedule(app.extensions["store"], app.extensions["settings"])
         yield schedule, data, server
         server.gate("shut").set()
         schedule.stop()
-        server.shutdown()
-        thread.join()
 
 
 Here = tuple[Schedule, Path, Replaying]

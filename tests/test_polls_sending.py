@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
-from replaying import Replaying, answer_text
+from replaying import Replaying, answer_text, serving
 
 from store.polls import secrets
 from store.polls.prices import at_most, micros, usd
@@ -35,13 +35,8 @@ RATE = {"error": {"message": "Slow down", "code": "rate_limit_exceeded"}}
 @pytest.fixture
 def provider() -> Iterator[Replaying]:
     """A provider on a thread of the test's own process."""
-    with Replaying() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving() as server:
         yield server
-        server.gate("end").set()
-        server.shutdown()
-        thread.join()
 
 
 class Waits(threading.Event):

@@ -165,7 +165,7 @@ class Run:
         self._pending: list[tuple[list[LoggedAnswer], int]] = []
         self._scale = 1
         self._sums: dict[ProductId, int] = {}
-        self._products: dict[tuple[ProductId, ProductId], int] = {}
+        self._cross_sums: dict[tuple[ProductId, ProductId], int] = {}
 
     def add(self, answer: LoggedAnswer) -> None:
         """Take in the next answer."""
@@ -203,14 +203,14 @@ class Run:
             factor = lcm(self._scale, len(day)) // self._scale
             self._scale *= factor
             self._sums = {key: value * factor for key, value in self._sums.items()}
-            self._products = {key: v * factor * factor for key, v in self._products.items()}
+            self._cross_sums = {key: v * factor * factor for key, v in self._cross_sums.items()}
         unit = self._scale // len(day)
         points: dict[ProductId, int] = {}
         for answer in day:
             for place, product in enumerate(answer.places):
                 if product:
                     points[product] = points.get(product, 0) + (PLACES - place) * unit
-        sums, products = self._sums, self._products
+        sums, products = self._sums, self._cross_sums
         for product, number in points.items():
             sums[product] = sums.get(product, 0) + sign * number
         for pair in combinations_with_replacement(sorted(points), 2):
@@ -223,7 +223,7 @@ class Run:
     def squares(self, one: ProductId, other: ProductId) -> float:
         """Return the sum over days of the squared deviations of the difference of two products."""
         self._settle()
-        products, n = self._products, len(self.days)
+        products, n = self._cross_sums, len(self.days)
         pair = (one, other) if one < other else (other, one)
         total = (
             products.get((one, one), 0)
