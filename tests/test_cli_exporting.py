@@ -475,7 +475,7 @@ def test_an_answer_that_cannot_be_made_is_not_left_out(
     def fail(*_: object) -> None:
         raise KeyError
 
-    monkeypatch.setattr("store.web.pages.contexts.changes", fail)
+    monkeypatch.setattr("store.web.pages.contexts.pick_changes", fail)
     assert "/changes cannot be made: 500" in refused(data, tmp_path / "tree")
 
 

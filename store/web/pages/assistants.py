@@ -10,10 +10,13 @@ from msgspec import Struct
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.records import FailureKind
-from store.web.pages import contexts
+from store.web import lookup
+from store.web.pages.contexts import pick_changes
+from store.web.pages.routes import page
+from store.web.queries import OfSlug, Query
 from store.web.view import View
 
-LONG_LIST = 10
+SHORT_LIST, LONG_LIST = 6, 10
 
 FAILURES: Mapping[FailureKind, str] = {
     "network": "its provider could not be reached",
@@ -41,8 +44,9 @@ class Cell(Struct, frozen=True):
     boards: int
 
 
-def overview(view: View) -> dict[str, Any]:
-    """All assistants, and how far each two agree."""
+@page("/models", "models.html")
+def models(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Show all assistants, and how far each two agree."""
     summary = view.snapshot.summary
     return {
         "profiles": [(slug, summary.assistants[m]) for slug, m in summary.model_slugs.items()],
@@ -51,22 +55,24 @@ def overview(view: View) -> dict[str, Any]:
     }
 
 
-def assistant(model: str, slug: str, view: View) -> dict[str, Any]:
-    """One assistant: what it recommends, how stable it is, what it failed at."""
+@page("/models/<slug>", "model.html")
+def model(view: View, query: OfSlug) -> dict[str, Any]:
+    """Show what an assistant recommends, how steadily, and how often it fails."""
+    name = lookup.model(view, query.slug)
     snapshot, summary = view.snapshot, view.snapshot.summary
-    profile = summary.assistants[model]
-    changes = [change for change in summary.changes if change.model == model]
+    profile = summary.assistants[name]
+    changes = [change for change in summary.changes if change.model == name]
     kinds = sorted(profile.tally.failures.items(), key=lambda each: (-each[1], each[0]))
     return {
-        "slug": slug,
+        "slug": query.slug,
         "profile": profile,
         "favourites": _top(profile.firsts, snapshot.products),
         "named": _top(profile.named, snapshot.products),
         "failures": [(kind.replace("_", " "), FAILURES[kind], count) for kind, count in kinds],
         "changes": len(changes),
         "confirmed": sum(change.confirmed for change in changes),
-        "flips": list(islice(contexts.pick_changes(changes, snapshot), contexts.SHORT_LIST)),
-        "others": next(row for name, _, row in matrix(view) if name == model),
+        "flips": list(islice(pick_changes(changes, snapshot), SHORT_LIST)),
+        "others": next(row for model, _, row in matrix(view) if model == name),
     }
 
 

@@ -1,7 +1,6 @@
 """What templates are given beside the wire resources: rows and figures worked out beforehand."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
 from typing import Any
 
 from msgspec import Struct
@@ -14,16 +13,12 @@ from store.rankings.products import ProductProfile
 from store.rankings.timelines import Day, places
 from store.snapshot import Snapshot
 from store.web.pages import charts, comparisons, discovery, pictures
-from store.web.pages import home as home_page
 from store.web.pages.answer_box import answer_box, level_in_words, speaker
 from store.web.pages.news import news
-from store.web.shapes import CategoryVerdict, Fix, LabsExperiment, ProductEntry, ProductRecord
+from store.web.shapes import CategoryVerdict, Fix, ProductEntry, ProductRecord
 from store.web.view import View
 
-SHORT_LIST = 6
 LONG_LIST = 10
-SHOWN_CHANGES = 100
-SHOWN_SINCE = 1000
 
 
 class Row(Struct, frozen=True):
@@ -45,28 +40,6 @@ class PickChange(Struct, frozen=True):
     title: str
     before: ProductProfile
     after: ProductProfile
-
-
-def home(view: View) -> dict[str, Any]:
-    """The home page: where assistants agree, where not, what was found, what is new."""
-    snapshot = view.snapshot
-    confirmed = (change for change in snapshot.summary.changes if change.confirmed)
-    by_category: dict[str, list[PickChange]] = {}
-    for flip in pick_changes(islice(confirmed, LONG_LIST), snapshot):
-        by_category.setdefault(flip.change.slug, []).append(flip)
-    return {
-        **home_page.home(snapshot),
-        "confirmed": [
-            (flips[0].title, slug, flips) for slug, flips in islice(by_category.items(), 4)
-        ],
-    }
-
-
-def categories(view: View) -> dict[str, Any]:
-    """Ranked categories, sorted by subject, under their first letters; digits under ``0-9``."""
-    ranked = view.snapshot.summary.ranked
-    ordered = sorted(ranked, key=lambda b: (b.category.subject.casefold(), b.slug))
-    return {"groups": [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]}
 
 
 def category(
@@ -199,57 +172,6 @@ def _weight(standing: Standing) -> tuple[int, int, float, str]:
     return standing.place, tones[standing.tone], -share, standing.board.slug
 
 
-def changes(view: View, since: str | None = None) -> dict[str, Any]:
-    """The newest flips of a #1, by day: the last ones, or those ``since`` a day."""
-    summary = view.snapshot.summary
-    later = [c for c in summary.changes if since is None or c.current_at[:10] >= since]
-    most = SHOWN_CHANGES if since is None else SHOWN_SINCE
-    newest = list(pick_changes(later[:most], view.snapshot))
-    return {
-        "summary": summary,
-        "since": since,
-        "of": len(later),
-        "shown": len(newest),
-        "confirmed": sum(change.confirmed for change in summary.changes),
-        "days": [
-            (date, sorted(group, key=lambda f: (f.title.casefold(), f.change.model)))
-            for date, group in groupby(newest, key=lambda f: sentences.dated(f.change.current_at))
-        ],
-    }
-
-
-def experiment(found: LabsExperiment, view: View) -> dict[str, Any]:
-    """An experiment with what was written about it, or the chart of a computed one."""
-    written = view.snapshot.catalogue.labs.get(found.slug)
-    body = written.body if written else None
-    computed = () if body else view.snapshot.summary.experiments
-    chart = next((e.chart for e in computed if e.slug == found.slug), None)
-    shown: dict[str, Any] = {"experiment": found, "body": body, "chart": chart}
-    if chart:
-        rows = [(bar.value, bar.interval, bar.label) for bar in chart.bars]
-        middle = (chart.low + chart.high) / 2
-        shown["whiskers"] = charts.whiskers(rows, chart.low, chart.high)
-        shown["ticks"] = [
-            (charts.along(value, chart.low, chart.high), chart.figure(value))
-            for value in (chart.low, middle, chart.high)
-        ]
-    return shown
-
-
-def methodology(view: View) -> dict[str, Any]:
-    """The figures that the methodology quotes."""
-    snapshot, leaderboards = view.snapshot, view.snapshot.summary.ranked
-    labels = [board.agreement.label for board in leaderboards if board.agreement]
-    return {
-        "levels": {level: len(boards) for level, boards in snapshot.summary.levels.items()},
-        "labels": {label: labels.count(label) for label in ("unanimous", "majority", "split")},
-        "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
-        "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
-        "polls": sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
-        "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
-    }
-
-
 def rows(board: Leaderboard, snapshot: Snapshot) -> list[Row]:
     """Return the merged ranking; each reason is quoted from the assistant that ranks highest."""
     now = places(board.entries)
@@ -274,8 +196,3 @@ def pick_changes(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Pick
             before=products[change.previous],
             after=products[change.current],
         )
-
-
-def _letter(board: Leaderboard) -> str:
-    first = board.category.subject[0].upper()
-    return first if first.isalpha() else "0\N{EN DASH}9"

@@ -4,9 +4,13 @@ from typing import Any
 
 import msgspec
 
+from store.web.answers import newest
+from store.web.pages.routes import page, resource
+from store.web.queries import Query
 from store.web.shapes import CategoryVerdict
 from store.web.view import View
 
+LINK_SET = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 MOST_URLS = 50_000
 """Addresses one site map may hold (sitemaps.org)."""
 
@@ -16,8 +20,9 @@ PAGES = (
 )  # fmt: skip
 
 
-def site_map(view: View) -> list[tuple[str, str | None]]:
-    """Every page worth finding, and the date of its newest answer."""
+@page("/sitemap.xml", "sitemap.xml", media_type="application/xml; charset=utf-8")
+def site_map(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """List every page worth finding, and the date of its newest answer."""
     snapshot = view.snapshot
     newest = (snapshot.summary.last_poll or "")[:10] or None
     places: list[tuple[str, str | None]] = [(view.at.page(page), newest) for page in PAGES]
@@ -34,11 +39,12 @@ def site_map(view: View) -> list[tuple[str, str | None]]:
     named = ((snapshot.products.get(id_), date) for id_, date in dates.items())
     products = sorted((product.slug, date) for product, date in named if product)
     places += [(view.at.product_page(slug), date) for slug, date in products]
-    return places[:MOST_URLS]
+    return {"places": places[:MOST_URLS]}
 
 
-def api_catalog(view: View) -> bytes:
-    """The API catalog of RFC 9727, as a link set (RFC 9264)."""
+@resource("/.well-known/api-catalog", LINK_SET, basis=newest, needs_history=False)
+def api_catalog(view: View, query: Query) -> bytes:  # noqa: ARG001
+    """Return the API catalog of RFC 9727, as a link set (RFC 9264)."""
     at = view.at
     description = {"href": at.api("openapi.json"), "type": "application/json"}
     catalog = {

@@ -11,9 +11,14 @@ from store.rankings.sentences import listed
 from store.rankings.topics import RankedTopic
 from store.snapshot import Snapshot
 from store.web.pages.answer_box import Square, level_in_words, squares_now
+from store.web.pages.contexts import PickChange, pick_changes
+from store.web.pages.routes import page
 from store.web.pages.words import number_in_words
+from store.web.queries import Query
+from store.web.view import View
 
 RACES = 4
+CHANGES = 10
 TOPICS = 5
 """Topics of a group that the home page lists; the page of all topics has the others."""
 MIN_CATEGORIES = 10
@@ -39,9 +44,15 @@ class Finding(Struct, frozen=True):
     path: str
 
 
-def home(snapshot: Snapshot) -> dict[str, Any]:
-    """Return what the home page shows, but for the changes."""
+@page("/", "home.html")
+def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """Show what is new, where assistants agree and where not."""
+    snapshot = view.snapshot
     ranked = snapshot.summary.ranked
+    confirmed = (change for change in snapshot.summary.changes if change.confirmed)
+    by_category: dict[str, list[PickChange]] = {}
+    for flip in pick_changes(islice(confirmed, CHANGES), snapshot):
+        by_category.setdefault(flip.change.slug, []).append(flip)
     agreed = [_race(board, snapshot) for board in islice(_agreed(ranked), RACES)]
     divided = [_race(board, snapshot) for board in _divided(ranked)]
     examples = [race.board for race in (*divided, *agreed)]
@@ -52,6 +63,9 @@ def home(snapshot: Snapshot) -> dict[str, Any]:
         "examples": sorted(examples or ranked, key=lambda b: len(b.category.subject))[:RACES],
         "findings": list(_findings(snapshot)),
         "groups": _groups(snapshot.summary.topics),
+        "confirmed": [
+            (flips[0].title, slug, flips) for slug, flips in islice(by_category.items(), 4)
+        ],
     }
 
 

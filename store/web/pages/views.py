@@ -1,17 +1,20 @@
 """Pages, feeds and crawlers' files: one function for each address."""
 
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
 from store.web import api, as_of, descriptions, lookup
 from store.web.answers import FOR_GOOD, Body, Route, newest
 from store.web.errors import CODES, ParameterError, Refused
 from store.web.pages import (
     assistants,
+    charts,
     citations,
     comparisons,
     contexts,
@@ -19,6 +22,7 @@ from store.web.pages import (
     discovery,
     docs,
     evidence,
+    home,
 )
 from store.web.pages.routes import of_category, of_product, page, resource
 from store.web.queries import (
@@ -38,9 +42,8 @@ from store.web.search_view import search_results
 from store.web.view import View
 
 JSON = "application/json"
-LINK_SET = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
-XML = "application/xml; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
+SHOWN_CHANGES, SHOWN_SINCE = 100, 1000
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
@@ -78,28 +81,30 @@ class Asset(Query, frozen=True, kw_only=True):
     v: str = ""
 
 
-@page("/", "home.html")
-def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
-    """Show what is new, what is named most, where assistants agree and where not."""
-    return contexts.home(view)
-
-
 @page("/changes", "changes.html", same=lambda view, _: view.at.changes())
 def changes(view: View, query: Since) -> dict[str, Any]:
-    """Show the newest flips of a #1, or those since a day."""
-    return contexts.changes(view, query.since)
+    """Show the newest flips of a #1 by day, or those since a day."""
+    summary, since = view.snapshot.summary, query.since
+    later = [c for c in summary.changes if since is None or c.current_at[:10] >= since]
+    most = SHOWN_CHANGES if since is None else SHOWN_SINCE
+    newest = list(contexts.pick_changes(later[:most], view.snapshot))
+    return {
+        "summary": summary,
+        "since": since,
+        "of": len(later),
+        "shown": len(newest),
+        "confirmed": sum(change.confirmed for change in summary.changes),
+        "days": [
+            (date, sorted(group, key=lambda f: (f.title.casefold(), f.change.model)))
+            for date, group in groupby(newest, key=lambda f: sentences.dated(f.change.current_at))
+        ],
+    }
 
 
 @page("/topics", "topics.html", same=lambda view, _: view.at.api("topics.json"))
 def topics(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show all topics."""
     return {}
-
-
-@page("/models", "models.html")
-def models(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
-    """Show all assistants."""
-    return assistants.overview(view)
 
 
 @page("/mentions", "mentions.html", same=lambda view, _: view.at.api("mentions.json"))
@@ -117,7 +122,16 @@ def labs(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 @page("/methodology", "methodology.html")
 def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show how the figures are made."""
-    return contexts.methodology(view)
+    snapshot, leaderboards = view.snapshot, view.snapshot.summary.ranked
+    labels = [board.agreement.label for board in leaderboards if board.agreement]
+    return {
+        "levels": {level: len(boards) for level, boards in snapshot.summary.levels.items()},
+        "labels": {label: labels.count(label) for label in ("unanimous", "majority", "split")},
+        "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
+        "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
+        "polls": sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
+        "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
+    }
 
 
 @page("/docs", "docs.html", basis=newest, same=lambda view, _: view.at.api("openapi.json"))
@@ -145,18 +159,6 @@ def robots(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     return {}
 
 
-@page("/sitemap.xml", "sitemap.xml", media_type=XML)
-def site_map(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
-    """List every page worth finding."""
-    return {"places": discovery.site_map(view)}
-
-
-@resource("/.well-known/api-catalog", LINK_SET, basis=newest, needs_history=False)
-def api_catalog(view: View, query: Query) -> bytes:  # noqa: ARG001
-    """Return the API catalog."""
-    return discovery.api_catalog(view)
-
-
 @resource("/search/suggest", JSON, basis=newest)
 def suggest(view: View, query: Search) -> bytes:
     """Return titles and paths for what is being typed."""
@@ -181,11 +183,20 @@ def _same_search(view: View, query: MaybeSearch) -> str:
 def search(view: View, query: MaybeSearch) -> dict[str, Any]:
     """Show what fits a query; without one, every category."""
     if query.q is None:
-        return {"template": "categories.html", **contexts.categories(view)}
+        ranked = view.snapshot.summary.ranked
+        ordered = sorted(ranked, key=lambda b: (b.category.subject.casefold(), b.slug))
+        groups = [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]
+        return {"template": "categories.html", "groups": groups}
     hits = view.search(query.q, HITS)
     results = search_results(query.q, hits, view)
     pair = comparisons.pair_in(query.q, view)
     return {"results": results, "pair": pair, "is_final": hits.is_final}
+
+
+def _letter(board: Leaderboard) -> str:
+    """Return what a category stands under in the list of all."""
+    first = board.category.subject[0].upper()
+    return first if first.isalpha() else "0\N{EN DASH}9"
 
 
 def _of_cited(view: View, slug: str) -> tuple[Any, ...]:
@@ -298,19 +309,26 @@ def experiment(view: View, query: OfSlug) -> dict[str, Any]:
     found = next((each for each in experiments if each.slug == query.slug), None)
     if found is None:
         raise lookup.no_experiment(view, query.slug)
-    return contexts.experiment(found, view)
+    written = view.snapshot.catalogue.labs.get(found.slug)
+    body = written.body if written else None
+    computed = () if body else view.snapshot.summary.experiments
+    chart = next((e.chart for e in computed if e.slug == found.slug), None)
+    shown: dict[str, Any] = {"experiment": found, "body": body, "chart": chart}
+    if chart:
+        rows = [(bar.value, bar.interval, bar.label) for bar in chart.bars]
+        middle = (chart.low + chart.high) / 2
+        shown["whiskers"] = charts.whiskers(rows, chart.low, chart.high)
+        shown["ticks"] = [
+            (charts.along(value, chart.low, chart.high), chart.figure(value))
+            for value in (chart.low, middle, chart.high)
+        ]
+    return shown
 
 
 @page("/topics/<slug>", "topic.html", same=lambda view, query: view.at.topic(query.slug))
 def topic(view: View, query: OfSlug) -> dict[str, Any]:
     """Show the categories of a topic, part by part."""
     return {"topic": lookup.topic(view, query.slug)}
-
-
-@page("/models/<slug>", "model.html")
-def model(view: View, query: OfSlug) -> dict[str, Any]:
-    """Show what an assistant recommends, how steadily, and how often it fails."""
-    return assistants.assistant(lookup.model(view, query.slug), query.slug, view)
 
 
 @page("/compare", "compare.html", basis=newest)
@@ -337,8 +355,8 @@ def asset(view: View, query: Asset) -> Body:  # noqa: ARG001
 
 
 ROUTES: tuple[Route, ...] = (
-    home, changes, topics, models, mentions, labs, methodology, documentation, llms_text, robots,
-    site_map, api_catalog, suggest, search, category, category_changes, product, product_polls,
-    experiment, topic, model, compare, asset,
+    home.home, changes, topics, assistants.models, mentions, labs, methodology, documentation,
+    llms_text, robots, discovery.site_map, discovery.api_catalog, suggest, search, category,
+    category_changes, product, product_polls, experiment, topic, assistants.model, compare, asset,
 )  # fmt: skip
 """Every page but feeds, pictures, tables and the dataset."""
