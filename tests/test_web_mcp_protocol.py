@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import string
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from builders import app_over
@@ -22,15 +22,15 @@ from mcp_rankings import (
     serving,
     write_rankings,
 )
+from msgspec import Raw
 from werkzeug.datastructures import Headers
 
-from store.web.mcp.protocol import dispatch, read
+from store.web.mcp.protocol import Server, dispatch, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from flask import Flask
-    from msgspec import Raw
 
 METHODS = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "prompts/get", ""]
 TOOLS = [
@@ -177,41 +177,24 @@ def test_no_body_and_no_header_brings_a_server_down(
     check(body, answer.status, answer.body)
 
 
-class Nobody:
-    """A server without tools, for what the protocol alone decides."""
-
-    def info(self) -> dict[str, str]:
-        """A name."""
-        return {"name": "nobody", "version": "0"}
-
-    def instructions(self) -> str:
-        """None."""
-        return ""
-
-    def tools(self) -> Raw:
-        """None."""
-        raise LookupError
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Nothing is known by any name."""
-        known: dict[str, dict[str, Any]] = {}
-        return known.get(name, known.get(str(arguments)))
+NOBODY = Server({"name": "nobody", "version": "0"}, str, lambda: Raw(b"[]"), lambda *_: None)
+"""A server without tools, for what the protocol alone decides."""
 
 
 def test_dispatch_is_a_pure_function() -> None:
     """The dispatcher needs neither Flask nor a store: bytes and headers in, three values out."""
-    status, headers, body = dispatch(Nobody(), json.dumps(legacy("ping")).encode(), Headers(JSON))
+    status, headers, body = dispatch(NOBODY, json.dumps(legacy("ping")).encode(), Headers(JSON))
     assert (status, body) == (200, b'{"jsonrpc":"2.0","id":1,"result":{}}')
     assert headers == {"Content-Type": "application/json", "Cache-Control": "no-store"}
     message = modern("tools/call", name="x")
-    status, _, body = dispatch(Nobody(), json.dumps(message).encode(), Headers(headers_of(message)))
+    status, _, body = dispatch(NOBODY, json.dumps(message).encode(), Headers(headers_of(message)))
     assert (status, json.loads(body)["error"]["message"]) == (400, "Unknown tool: x")
 
 
 def test_what_a_caller_sent_is_cut_in_answers() -> None:
     """An answer does not repeat at length what was posted."""
     for message in (legacy("m" * 9_000), call("n" * 9_000)):
-        assert len(dispatch(Nobody(), json.dumps(message).encode(), Headers(JSON)).body) < 300
+        assert len(dispatch(NOBODY, json.dumps(message).encode(), Headers(JSON)).body) < 300
 
 
 @given(st.integers(-(2**200), 2**200) | st.text())
@@ -219,7 +202,7 @@ def test_an_id_comes_back_as_it_was(id_: int | str) -> None:
     """Strings of any letters and integers of any size are repeated exactly."""
     for method in ("ping", "nope"):
         body = json.dumps({"jsonrpc": "2.0", "id": id_, "method": method}).encode()
-        assert json.loads(dispatch(Nobody(), body, Headers(JSON)).body)["id"] == id_
+        assert json.loads(dispatch(NOBODY, body, Headers(JSON)).body)["id"] == id_
 
 
 @pytest.mark.parametrize("params", ["", ',"params":null', ',"params":{}'])

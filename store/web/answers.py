@@ -9,24 +9,22 @@ import sys
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 
-import msgspec
 from cachetools import LRUCache
 from flask import Flask, Response, request
 from msgspec import Struct
 from werkzeug.datastructures import Headers
 from werkzeug.http import parse_accept_header, parse_etags
 
-from store.web import errors
-from store.web.errors import Moved, Refused
+from store.web.errors import Moved
 from store.web.lookup import check_history
 from store.web.queries import Query, from_address
 from store.web.view import View
 
-OK, BAD_REQUEST = 200, 400
+OK = 200
 CACHE_CONTROL = "public, max-age=60, stale-while-revalidate=600"
 FOR_GOOD = "public, max-age=31536000, immutable"
 """That of addresses that change with their content."""
@@ -248,72 +246,45 @@ class Cache:
                 self._kept[address] = _Kept(basis, step, body, size)
 
 
-def register(
-    app: Flask,
-    routes: tuple[Route, ...],
-    view: Callable[[], View],
-    cache: Cache,
-    show: Callable[[Route, View, Refused], Body],
-) -> None:
-    """Serve routes, their bodies kept in a cache; ``show`` makes the body of a refusal."""
+def register(app: Flask, routes: tuple[Route, ...], view: Callable[[], View], cache: Cache) -> None:
+    """Serve routes, their bodies kept in a cache."""
     for route in routes:
-        respond = _view_of(route, view, cache, show)
+        respond = partial(_respond, route, view, cache)
         app.add_url_rule(route.rule, route.name, respond, strict_slashes=route.rule[-1:] != "/")
 
 
-def _view_of(
-    route: Route,
-    view: Callable[[], View],
-    cache: Cache,
-    show: Callable[[Route, View, Refused], Body],
-) -> Callable[..., Response]:
-    """Return the Flask view of a route."""
-    basis_of = route.basis
-
-    def respond(**variables: str) -> Response:
-        environ, seen = request.environ, view()
-        query = environ.get("QUERY_STRING")
-        address = f"{environ['PATH_INFO']}?{query}" if query else environ["PATH_INFO"]
-        basis = basis_of(seen, **variables)
-        body = cache.get(address, basis)
-        if body is None:
-            body, step = _made(route, seen, variables, show), seen.snapshot.generations.newest
-            # What is refused may be there in the next snapshot, whatever the basis.
-            if body.is_final and (body.status < BAD_REQUEST or basis == step):
-                cache.keep(address, basis, step, body)
-        return body.response(environ)
-
-    return respond
+def _respond(route: Route, view: Callable[[], View], cache: Cache, /, **variables: str) -> Response:
+    environ, seen = request.environ, view()
+    query = environ.get("QUERY_STRING")
+    address = f"{environ['PATH_INFO']}?{query}" if query else environ["PATH_INFO"]
+    basis = route.basis(seen, **variables)
+    body = cache.get(address, basis)
+    if body is None:
+        body = _body_of(route, seen, variables)
+        if body.is_final:
+            cache.keep(address, basis, seen.snapshot.generations.newest, body)
+    return body.response(environ)
 
 
-def _made(
-    route: Route,
-    view: View,
-    variables: Mapping[str, str],
-    show: Callable[[Route, View, Refused], Body],
-) -> Body:
-    """Return what a route answers to the request at hand: its body, a redirect or a refusal."""
+def _body_of(route: Route, view: View, variables: Mapping[str, str]) -> Body:
+    """Return what a route answers to the request at hand: its body, or a redirect.
+
+    Raises:
+        Refused: it cannot be answered.
+    """
+    if route.needs_history:
+        check_history(view)
+    address = view.at.page(request.path.removeprefix("/"))
     try:
-        if route.needs_history:
-            check_history(view)
-        address = view.at.page(request.path.removeprefix("/"))
         query = from_address(route.query, request.args, variables, address, strict=route.strict)
         return route.body(view, query)
     except Moved as moved:
         return redirect(moved.address)
-    except Refused as refused:
-        return show(route, view, refused)
 
 
 def redirect(address: str) -> Body:
     """Return the permanent redirect to an address."""
     return Body(b"", {"Location": address}, status=308)
-
-
-def refusal(refused: Refused) -> Body:
-    """Return a refusal as programs read it."""
-    headers = {"Content-Type": errors.MEDIA_TYPE, "Cache-Control": "no-store"}
-    return Body(msgspec.json.encode(errors.problem(refused)), headers, status=refused.status)
 
 
 def security_headers(content_type: str) -> Mapping[str, str]:

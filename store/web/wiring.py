@@ -10,7 +10,7 @@ from store.search.meaning import Meaning
 from store.web import answers, descriptions, errors, monitors, service
 from store.web.hosts import host_names
 from store.web.mcp import endpoint
-from store.web.pages import drawing, feeds, problems, views
+from store.web.pages import drawing, feeds, views
 from store.web.pages.data import DataFiles
 from store.web.view import View
 
@@ -41,7 +41,7 @@ def register(
     )  # fmt: skip
     errors.register(app)
     service.register(app, routes, view, trusted)
-    answers.register(app, routes, view, answers.Cache(), problems.show)
+    answers.register(app, routes, view, answers.Cache())
     app.add_url_rule("/data/<path:name>", "data_file", files.send)
     endpoint.register(app, view)
     monitors.register(app, store)

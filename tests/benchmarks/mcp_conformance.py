@@ -24,10 +24,10 @@ from flask import Flask, Response, request
 from mcp_rankings import serving, write_rankings
 from werkzeug.serving import make_server
 
-from store.web.mcp.protocol import dispatch
+from store.web.mcp.protocol import Server, dispatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 REVISIONS = ("2026-07-28", "2025-11-25")
@@ -95,32 +95,25 @@ KINDS = (
 )
 
 
-class Diagnostic:
-    """A server with the suite's own tools."""
+def encoded_tools() -> msgspec.Raw:
+    """The diagnostic tools, none of which takes an argument."""
+    schema = {"type": "object", "additionalProperties": False}
+    return msgspec.Raw(
+        msgspec.json.encode([{"name": name, "inputSchema": schema} for name in DIAGNOSTIC])
+    )
 
-    def info(self) -> dict[str, str]:
-        """A name."""
-        return {"name": "diagnostic", "version": "1"}
 
-    def instructions(self) -> str:
-        """None."""
-        return ""
-
-    def tools(self) -> msgspec.Raw:
-        """The diagnostic tools, none of which takes an argument."""
-        schema = {"type": "object", "additionalProperties": False}
-        return msgspec.Raw(
-            msgspec.json.encode([{"name": name, "inputSchema": schema} for name in DIAGNOSTIC])
-        )
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Always the same."""
-        return None if arguments else DIAGNOSTIC.get(name)
+def _call(name: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return always the same."""
+    return None if given else DIAGNOSTIC.get(name)
 
 
 def diagnostic() -> Flask:
     """The dispatcher over the diagnostic tools."""
-    app, server = Flask(__name__), Diagnostic()
+    app, info = Flask(__name__), {"name": "diagnostic", "version": "1"}
+    server = Server(
+        info, str, encoded_tools, lambda name, given: None if given else DIAGNOSTIC.get(name)
+    )
 
     @app.post("/mcp")
     def messages() -> Response:

@@ -1,8 +1,7 @@
 """``POST /mcp`` and the server card, as Flask serves them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 from flask import Flask, Response, request
@@ -14,7 +13,7 @@ from store.web.errors import Refused
 from store.web.hosts import host_of, is_ip
 from store.web.lookup import check_history
 from store.web.mcp import tools
-from store.web.mcp.protocol import SUPPORTED, dispatch
+from store.web.mcp.protocol import SUPPORTED, Server, dispatch
 from store.web.openapi import VERSION
 from store.web.pages.routes import resource
 from store.web.queries import Query
@@ -27,43 +26,30 @@ CARD_TYPE = "application/mcp-server-card+json"
 CARD_SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 
 
-class Mcp:
-    """The MCP server: who it is, and its tools on the snapshot of the moment."""
-
-    def __init__(self, view: Callable[[], View]) -> None:
-        self._view = view
-
-    def info(self) -> dict[str, str]:
-        """Return name, title and version."""
-        return _info(self._view())
-
-    def instructions(self) -> str:
-        """Say what the data is, where to begin, how to cite; what is quoted text."""
-        view = self._view()
-        try:
-            check_history(view)
-        except Refused as lost:
-            return lost.detail
-        return render("mcp.md", view, tool="").strip()
-
-    def tools(self) -> msgspec.Raw:
-        """Return the encoded list of tools."""
-        return tools.listing()
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the result of a tool; ``None`` if there is none of that name."""
-        return tools.call(name, self._view(), arguments)
-
-
 def register(app: Flask, view: Callable[[], View]) -> None:
     """Serve ``POST /mcp``."""
-    server = Mcp(view)
 
     @app.post("/mcp")
     def messages() -> Response:
+        seen = view()
+        server = Server(
+            _info(seen),
+            lambda: _instructions(seen),
+            tools.listing,
+            lambda name, arguments: tools.call(name, seen, arguments),
+        )
         status, headers, body = dispatch(server, _body(), request.headers)
         final = {**headers, **NOSNIFF, "Content-Length": str(len(body))}
         return Answer(status, Headers(final.items()), body)
+
+
+def _instructions(view: View) -> str:
+    """Say what the data is, where to begin, how to cite; what is quoted text."""
+    try:
+        check_history(view)
+    except Refused as lost:
+        return lost.detail
+    return render("mcp.md", view, tool="").strip()
 
 
 def _body() -> bytes:

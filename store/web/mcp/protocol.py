@@ -9,9 +9,9 @@ SDKs do. Every ``Origin`` is valid; what ends DNS rebinding is the check of ``Ho
 
 import base64
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -80,20 +80,17 @@ class Reply(NamedTuple):
     body: bytes
 
 
-class Server(Protocol):
-    """What is served: who it is and which tools it has."""
+class Server(Struct, frozen=True):
+    """What is served: ``info`` has name, title and version, ``tools`` encodes the list of tools.
 
-    def info(self) -> dict[str, str]:
-        """Return name, title and version."""
+    ``instructions`` say what a model should know before it calls a tool. ``call`` returns the
+    result of a tool, a failure included; ``None`` for an unknown tool.
+    """
 
-    def instructions(self) -> str:
-        """Return what a model should know before it calls a tool."""
-
-    def tools(self) -> msgspec.Raw:
-        """Return the encoded list of tools, always in the same order."""
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the result of a tool, a failure included; ``None`` for an unknown tool."""
+    info: dict[str, str]
+    instructions: Callable[[], str]
+    tools: Callable[[], msgspec.Raw]
+    call: Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
 
 
 def dispatch(server: Server, body: bytes, headers: Headers) -> Reply:
@@ -192,7 +189,7 @@ def _result(server: Server, message: Message, *, modern: bool) -> dict[str, Any]
             version = params.get("protocolVersion")
             agreed = version if version in (*HANDSHAKE, *ALIKE) else HANDSHAKE[0]
             description |= {"instructions": server.instructions()}
-            result = {"protocolVersion": agreed, "serverInfo": server.info(), **description}
+            result = {"protocolVersion": agreed, "serverInfo": server.info, **description}
         case "ping" if not modern:
             result = {}
         case "server/discover" if modern:
@@ -208,7 +205,7 @@ def _result(server: Server, message: Message, *, modern: bool) -> dict[str, Any]
             raise Refusal(Code.METHOD_NOT_FOUND, f"There is no method {cut(message.method)} here.")
     if not modern:
         return result
-    return {"resultType": "complete", **result, "_meta": {SERVER_KEY: server.info()}}
+    return {"resultType": "complete", **result, "_meta": {SERVER_KEY: server.info}}
 
 
 def _called(server: Server, params: Mapping[str, Any]) -> dict[str, Any]:

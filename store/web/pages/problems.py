@@ -5,9 +5,8 @@ from collections.abc import Container
 from flask import Request, request
 
 from store.records import MAX_SLUG
-from store.web.answers import Body, Route, refusal
 from store.web.errors import Refused, Suggestion
-from store.web.rendering import HTML, render_page
+from store.web.rendering import render_page
 from store.web.view import View
 
 MACHINES = (
@@ -33,14 +32,6 @@ def is_for_people(asked: Request, pages: Container[str]) -> bool:
     if asked.path.startswith(MACHINES):
         return False
     return asked.endpoint in pages or "text/html" in asked.headers.get("Accept", "")
-
-
-def show(route: Route, view: View, refused: Refused) -> Body:
-    """Return the body of a refusal: a page where people read, else a problem detail."""
-    if route.strict or request.path.startswith(MACHINES):
-        return refusal(refused)
-    headers = {"Content-Type": HTML, "Cache-Control": "no-store"}
-    return Body(error_page(view, refused), headers, status=refused.status)
 
 
 def error_page(view: View, refused: Refused) -> bytes:
