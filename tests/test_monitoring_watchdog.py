@@ -16,7 +16,7 @@ import servers
 from builders import app_over, write_data
 from processes import environment
 
-from store.monitoring import watchdog
+from store import monitoring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def test_it_is_told_while_the_files_are_looked_at(
 ) -> None:
     """Twice in its interval; a service that no longer looks falls silent and is restarted."""
     store.looked_at = time.time() - looked_ago
-    watchdog.begin(store, os.environ)
+    monitoring.notify(store, os.environ)
     assert systemd.recv(100) == b"READY=1"
     if looked_ago:
         assert is_silent(systemd)
@@ -65,8 +65,8 @@ def test_elsewhere_nobody_is_told(
     store: Store, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where systemd did not ask, there is no thread."""
-    monkeypatch.setattr("store.monitoring.watchdog.threading.Thread", None)
-    watchdog.begin(store, environ)
+    monkeypatch.setattr("store.monitoring.threading.Thread", None)
+    monitoring.notify(store, environ)
 
 
 def test_a_worker_that_hangs_falls_silent(tmp_path: Path, systemd: socket.socket) -> None:

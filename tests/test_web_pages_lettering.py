@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.web.pages.lettering import fitted, lines, width
+from store.web.pages.pictures import fitted, lines, width
 
 
 @given(st.text(max_size=80), st.integers(60, 400))

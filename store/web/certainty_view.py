@@ -42,7 +42,7 @@ class CertaintyView:
         sure = self._board.certainty
         return wire.Certainty(
             level=sure.level,
-            sentence=self.sentence(),
+            sentence=sentences.certainty(self._board, lambda id_: self._products[id_].name),
             answers=sure.answers,
             runs=dict(sure.runs),
             from_=sure.since,
@@ -51,17 +51,9 @@ class CertaintyView:
             contenders=[self._reference(product) for product in sure.contenders],
         )
 
-    def sentence(self) -> str:
-        """The level in words."""
-        return sentences.certainty(self._board, lambda product: self._products[product].name)
-
     def mean_score(self, product: ProductId) -> float | None:
         """A product's mean points, summed over assistants."""
         return round(self._comparison.mean_points(product), PLACES) if self._comparison else None
-
-    def range(self, product: ProductId) -> tuple[int, int] | None:
-        """The best and the worst rank that a product may have."""
-        return self._board.ranges.get(product)
 
     def presence(self, product: ProductId) -> wire.AnswerShare:
         """How often a product is named."""
@@ -81,10 +73,5 @@ def _share(found: certainty.Share) -> wire.AnswerShare:
         named=found.named,
         of=found.of,
         share=round(found.share, PLACES),
-        interval=_rounded(found.interval),
+        interval=tuple(round(end, PLACES) for end in found.interval),
     )
-
-
-def _rounded(interval: tuple[float, float]) -> tuple[float, float]:
-    low, high = interval
-    return round(low, PLACES), round(high, PLACES)

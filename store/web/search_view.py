@@ -1,10 +1,10 @@
 """What a search found, as resources."""
 
+from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
 from store.search import Hit, Hits
 from store.web import search_shapes as wire
-from store.web.certainty_view import CertaintyView
 from store.web.view import View
 
 TOP = 5
@@ -56,7 +56,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> wire.CategoryHit:
         match=hit.match,
         siblings=_siblings(board, view),
         level=board.certainty.level,
-        level_sentence=CertaintyView(board, products).sentence(),
+        level_sentence=sentences.certainty(board, view.name),
         top=[
             wire.TopEntry(
                 rank=entry.rank,

@@ -23,8 +23,6 @@ from store.web.addresses import Addresses
 from store.web.certainty_view import PLACES, CertaintyView
 from store.web.errors import Suggestion
 
-TOP = 5
-"""Entries of a category that a search hit shows."""
 MOST_MENTIONED = 100
 
 
@@ -98,7 +96,7 @@ class View:
             disagreement=sentences.disagreement(board.counted, board.entries, names),
             agreement=self._agreement(board),
             certainty=sure.summary(),
-            combined=[self._ranked(entry, sure) for entry in board.entries],
+            combined=[self._ranked(board, entry, sure) for entry in board.entries],
             per_model={a.model: self._picks(a) for a in board.counted},
             missed_by_model={
                 a.model: self._missed(a) for a in board.counted if a.answered.poll.missed
@@ -282,7 +280,7 @@ class View:
             relative_overlap=None if relative is None else round(relative, PLACES),
         )
 
-    def _ranked(self, entry: Entry, sure: CertaintyView) -> wire.RankedEntry:
+    def _ranked(self, board: Leaderboard, entry: Entry, sure: CertaintyView) -> wire.RankedEntry:
         product = self.snapshot.products[entry.product]
         return wire.RankedEntry(
             rank=entry.rank,
@@ -297,7 +295,7 @@ class View:
             if entry.reason
             else None,
             mean_score=sure.mean_score(entry.product),
-            range=sure.range(entry.product),
+            range=board.ranges.get(entry.product),
             presence=sure.presence(entry.product),
             firsts=sure.firsts(entry.product),
             own_maker=any(self.is_own(model, product) for model in entry.model_ranks),
@@ -351,16 +349,15 @@ class View:
         )
 
     def _product_entry(self, board: Leaderboard, entry: Entry) -> wire.ProductEntry:
-        sure = CertaintyView(board, self.snapshot.products)
         return wire.ProductEntry(
             slug=board.slug,
             title=board.category.title,
             rank=entry.rank,
             of=len(board.entries),
             model_ranks=dict(entry.model_ranks),
-            range=sure.range(entry.product),
+            range=board.ranges.get(entry.product),
             level=board.certainty.level,
-            level_sentence=sure.sentence(),
+            level_sentence=sentences.certainty(board, self.name),
             reason=entry.reason,
             fixes=[
                 wire.Fix(model=answer.model, fix=fix)

@@ -10,7 +10,7 @@ from store.search.meaning import Meaning
 from store.web import answers, descriptions, errors, monitors, service
 from store.web.hosts import host_names
 from store.web.mcp import endpoint
-from store.web.pages import drawing, feeds, views
+from store.web.pages import feeds, pictures, views
 from store.web.pages.data import DataFiles
 from store.web.view import View
 
@@ -37,7 +37,7 @@ def register(
     files = DataFiles(store.directory)
     routes = (
         *descriptions.ENDPOINTS, *endpoint.ROUTES, *views.ROUTES, *feeds.ROUTES,
-        *drawing.routes(), files.page(),
+        *pictures.routes(), files.page(),
     )  # fmt: skip
     errors.register(app)
     service.register(app, routes, view, trusted)

@@ -27,7 +27,7 @@ from werkzeug.serving import make_server
 from store.web.mcp.protocol import Server, dispatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 REVISIONS = ("2026-07-28", "2025-11-25")

@@ -1,18 +1,24 @@
 """Pictures that travel: badges, a ranking to embed, cards for links; each says how sure it is."""
 
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Hashable
 from functools import cache
 from hashlib import blake2b
 from typing import Any
+
+import msgspec
 
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import listed
 from store.rankings.timelines import places
-from store.web.certainty_view import CertaintyView
+from store.web import lookup
+from store.web.answers import Body, Route
 from store.web.pages.answer_box import level_in_words
-from store.web.pages.lettering import fitted, lines, width
+from store.web.pages.routes import of_category, of_product, page, resource
+from store.web.queries import OfCategory, Slug
+from store.web.rendering import render_page
 from store.web.shapes import CategoryVerdict
 from store.web.view import View
 
@@ -46,6 +52,29 @@ _PROBE = (
     b'<text y="15" font-family="sans-serif">%s</text></svg>'
 )
 
+NARROW = frozenset("iljtfrI.,:;'|!()[]·- ")
+BROAD = frozenset("mwMW@%&")
+"""Characters by how wide they are, roughly: SVG clips no text, and fonts are not known."""
+
+
+class Place(OfCategory, frozen=True, kw_only=True):
+    """A product's place in a ranking."""
+
+    product: Slug
+
+
+def _of_both(view: View, slug: str, product: str) -> Hashable:
+    """Return the basis of what follows from a ranking and a product."""
+    return of_category(view, slug), of_product(view, product)
+
+
+def _service_links(view: View, _: Any) -> str:
+    return view.service_links
+
+
+def _same(view: View, query: OfCategory) -> str:
+    return view.at.category(query.slug)
+
 
 def badge(board: Leaderboard, product: ProductProfile, view: View) -> dict[str, Any]:
     """What a badge says, in the words of the shields.io endpoint schema."""
@@ -58,7 +87,7 @@ def badge(board: Leaderboard, product: ProductProfile, view: View) -> dict[str, 
     else:
         place = places(board.entries)[product.id]
         message += f" {'tied ' if entry.tied else ''}#{place} of {len(board.entries)}"
-        likely = CertaintyView(board, view.snapshot.products).range(product.id)
+        likely = board.ranges.get(product.id)
         if entry.rank == 1 or likely is None:
             message += f" · {level_in_words(board)[0].lower()}"
         elif likely[0] != likely[1]:
@@ -71,16 +100,28 @@ def badge(board: Leaderboard, product: ProductProfile, view: View) -> dict[str, 
     }
 
 
-def drawn_badge(board: Leaderboard, product: ProductProfile, view: View) -> dict[str, Any]:
-    """A badge with the widths of its two halves, in pixels."""
+@resource("/badge/<slug>/<product>.svg", SVG, basis=_of_both, link=_service_links)
+def drawn_badge(view: View, query: Place) -> bytes:
+    """Draw rank, certainty and date, on halves as wide as their texts."""
+    board, product = lookup.place(view, query.slug, query.product, "svg")
     said = badge(board, product, view)
     label, message = (round(width(said[part], BADGE_TEXT)) for part in ("label", "message"))
     alt = f"{product.name}: {said['message']} for {said['label']} ({view.site.name})"
-    return {"badge": said, "label": label, "message": message, "alt": alt}
+    return render_page("badge.svg", view, badge=said, label=label, message=message, alt=alt)
 
 
-def ranking(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str, Any]:
-    """The first places of a ranking as a picture with its source."""
+@resource("/badge/<slug>/<product>.json", "application/json", basis=_of_both, link=_service_links)
+def shield(view: View, query: Place) -> bytes:
+    """Return the same for shields.io's endpoint badge."""
+    found = lookup.place(view, query.slug, query.product, "json")
+    return msgspec.json.encode(badge(*found, view))
+
+
+@page("/embed/best/<slug>.svg", "ranking.svg", basis=of_category, same=_same, media_type=SVG)
+def ranking(view: View, query: OfCategory) -> dict[str, Any]:
+    """Draw a ranking's first places, with their source."""
+    board = lookup.board(view, query.slug, view.at.ranking_picture)
+    verdict = view.category_verdict(board)
     room, best = EMBEDDED_WIDTH - 40, places(board.entries)
     most = PLACES * len(board.counted)
     rows = [
@@ -120,7 +161,7 @@ def embedding(board: Leaderboard, view: View) -> dict[str, Any]:
     }
 
 
-def card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str, Any]:
+def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str, Any]:
     """The card of a verdict; every line fits."""
     room = CARD[0] - 120
     names = listed([view.snapshot.products[product].name for product in board.firsts])
@@ -157,3 +198,61 @@ def rasteriser() -> Callable[[bytes], bytes] | None:
 def mark_of(draw: Callable[[bytes], bytes]) -> bytes:
     """A digest of rasteriser and font as an SVG comment, for the ETag must change with them."""
     return b"<!-- %b -->" % blake2b(draw(_PROBE % b"A"), digest_size=8).hexdigest().encode()
+
+
+def card(draw: Callable[[bytes], bytes]) -> Route:
+    """Return the route of what sites show beside a link to a ranking."""
+
+    @resource("/cards/best/<slug>.png", PNG, basis=of_category)
+    def drawn(view: View, query: OfCategory) -> Body:
+        board = lookup.board(view, query.slug, view.at.card)
+        context = _card(board, view.category_verdict(board), view)
+        source = render_page("card.svg", view, **context) + mark_of(draw)
+        headers = {"Content-Type": PNG, "Link": view.page_link(_same(view, query))}
+        return Body(source, headers, draw=draw)
+
+    return drawn
+
+
+def routes() -> tuple[Route, ...]:
+    """Return every picture; cards only where they can be drawn."""
+    draw = rasteriser()
+    return (drawn_badge, shield, ranking, *([card(draw)] if draw else []))
+
+
+def width(text: str, size: float) -> float:
+    """How wide a text is at a font size, in the size's unit; an estimate for a broad sans serif."""
+    return size * sum(map(_share, text))
+
+
+def _share(char: str) -> float:
+    """The width of a character as a share of the font size, after DejaVu Sans and Verdana."""
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0.0
+    if unicodedata.east_asian_width(char) in "WF" or ord(char) > 0x1F000:  # noqa: PLR2004 - emoji
+        return 1.0
+    if char in NARROW:
+        return 0.4
+    return 0.9 if char in BROAD else 0.72 if char.isupper() else 0.64
+
+
+def fitted(text: str, size: float, room: float) -> str:
+    """A text cut with an ellipsis where it is wider than the room there is."""
+    if width(text, size) <= room:
+        return text
+    kept = text
+    while kept and width(f"{kept}…", size) > room:
+        kept = kept[:-1]
+    return f"{kept.rstrip()}…"
+
+
+def lines(text: str, size: float, room: float, most: int) -> list[str]:
+    """A text broken at spaces into as many lines as it takes, the last of ``most`` cut to fit."""
+    found: list[str] = []
+    for word in text.split():
+        if found and width(f"{found[-1]} {word}", size) <= room:
+            found[-1] += f" {word}"
+        else:
+            found.append(word)
+    kept, rest = found[: most - 1], found[most - 1 :]
+    return [fitted(line, size, room) for line in [*kept, " ".join(rest)] if line]

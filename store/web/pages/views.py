@@ -15,7 +15,6 @@ from store.web.errors import CODES, ParameterError, Refused
 from store.web.pages import (
     assistants,
     charts,
-    citations,
     comparisons,
     contexts,
     differences,
@@ -236,7 +235,7 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
     final = as_of.is_final(view.snapshot, cited)
     return {
         **contexts.category(board, verdict, evidence.days(view, slug, day), view),
-        "citation": citations.citation(verdict, cited, view, final=final),
+        "citation": contexts.citation(verdict, cited, view, final=final),
         "behind": None if day else _behind(view, current),
     }
 
