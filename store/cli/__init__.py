@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
 from flask import Flask, current_app
-from flask.cli import AppGroup, with_appcontext
+from flask.cli import AppGroup, get_version, version_option, with_appcontext
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
@@ -41,7 +41,7 @@ COMMANDS = {
     "schema": "store.cli.schemas:schema",
     "search": "store.cli.searching:search",
     "verify": "store.cli.verifying:verify",
-    "version": "store.cli.versions:version",
+    "version": "store.cli:version",
     "withhold": "store.cli.withholding:withhold",
 }
 
@@ -95,8 +95,8 @@ def say_data(app: Flask) -> None:
     click.echo(f"Data: {app.extensions['settings'].data_dir.absolute()}", err=True)
 
 
-def unknown_category(slug: str, known: Iterable[str]) -> click.UsageError:
-    """The error for a slug that no category has, with those that come close in any case."""
+def unknown_slug(kind: str, slug: str, known: Iterable[str]) -> click.UsageError:
+    """The error for a slug that nothing of a kind has, with those that come close in any case."""
     slugs = list(known)
     # two letters exchanged are one slip, which the score of alike words does not see in short ones
     slips = process.extract(
@@ -105,7 +105,7 @@ def unknown_category(slug: str, known: Iterable[str]) -> click.UsageError:
     close = process.extract(slug, slugs, limit=3, score_cutoff=60, processor=str.lower)
     names = list(dict.fromkeys(name for name, *_ in (*slips, *close)))[:3]
     hint = f" Closest: {', '.join(names)}." if names else ""
-    return click.UsageError(f'No category has the slug "{slug}".{hint}')
+    return click.UsageError(f'No {kind} has the slug "{slug}".{hint}')
 
 
 def refuse(what: str, reasons: Iterable[object]) -> None:
@@ -132,6 +132,16 @@ class Commands(AppGroup):
             return super().get_command(ctx, cmd_name)
         command: click.Command = resolve_name(COMMANDS[cmd_name])
         return command
+
+
+@click.command()
+@click.pass_context
+def version(ctx: click.Context) -> None:
+    """Say the version of this service, and those of Python, Flask and Werkzeug."""
+    from store.web.openapi import VERSION  # noqa: PLC0415 - of use to this command alone
+
+    click.echo(f"Consensus ranking API {VERSION}")
+    get_version(ctx, version_option, value=True)
 
 
 def register(app: Flask) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from store.chains import LedgerError
-from store.cli import app_settings, checks, meaning, name_checks, plural, with_data
+from store.cli import app_settings, checks, meaning, plural, with_data
 from store.disk import is_full
 from store.edits import name_clashes
 from store.files import Files
@@ -126,7 +126,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     try:
         history = History(directory / "history")
         yield from checks.in_history(history, catalogue, files, datetime.now(UTC))
-        yield from name_checks.remarks(catalogue, files, history)
+        yield from checks.of_names(catalogue, files, history)
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from store import counting
 from store.cli import plural
 from store.polls.asking import cost_at_most
-from store.rankings import wordings
+from store.rankings import curation, wordings
+from store.rankings import names as naming
 from store.rankings.sentences import listed
 from store.records import Assistant, Poll, Problem, Severity
 from store.search.words import words_of
-from store.snapshot import TOPICS
+from store.snapshot import TOPICS, Histories, derive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from store.files import Catalogue, Files
     from store.history import History, Stored
     from store.json_positions import JsonPath
+    from store.rankings.curation import NameResolution
+    from store.rankings.products import ProductProfile
+    from store.snapshot import Snapshot
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
@@ -155,23 +159,25 @@ def _retired(models: Mapping[str, int], catalogue: Catalogue) -> Iterator[Proble
     for model in sorted(models.keys() - names) if names else ():
         message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
         if unasked:
-            costs = [
-                cost_at_most(assistant, category.question)
-                for assistant in unasked
-                for category in catalogue.categories.values()
-            ]
-            price = "at a price that models.json does not give"
-            if None not in costs:
-                price = f"for at most {sum(filter(None, costs)):.2f} USD"
+            questions = [category.question for category in catalogue.categories.values()]
             message += (
                 f"; if it was renamed, list it in former_names of {_or(unasked)}, whose new round "
-                f"is else {plural(len(costs), 'poll')} {price}"
+                f"is else {_cost(unasked, questions, 2)}"
             )
         yield Problem("models.json", 1, 1, message, "warning" if unasked else "notice")
 
 
 def _or(assistants: Sequence[Assistant]) -> str:
     return " or ".join(f'"{assistant.name}"' for assistant in assistants)
+
+
+def _cost(assistants: Sequence[Assistant], questions: Sequence[str], decimals: int) -> str:
+    """Return how many polls these are if each is asked each, and what they cost at most."""
+    costs = [cost_at_most(each, question) for each in assistants for question in questions]
+    price = "at a price that models.json does not give"
+    if None not in costs:
+        price = f"for at most {sum(filter(None, costs)):.{decimals}f} USD"
+    return f"{plural(len(costs), 'poll')} {price}"
 
 
 def _ahead(
@@ -210,13 +216,9 @@ def _rewording(
     answered = {(category.wording(p.question), p.model) for p in polls if p.succeeded}
     unasked = [a for a in catalogue.assistants if (category.question, a.name) not in answered]
     if unasked and any(question != category.question for question, _ in answered):
-        costs = [cost_at_most(each, category.question) for each in unasked]
-        price = "at a price that models.json does not give"
-        if None not in costs:
-            price = f"for at most {sum(filter(None, costs)):.4f} USD"
         message = (
             f"a new question, yet to be answered by {listed([a.name for a in unasked])}: "
-            f"{plural(len(unasked), 'poll')} {price}; the answers to the one before stand "
+            f"{_cost(unasked, [category.question], 4)}; the answers to the one before stand "
             f"until all have answered, {wordings.TAKEOVER_DAYS} days after the first at most; if "
             "both mean the same, list the one before in former_questions"
         )
@@ -227,3 +229,45 @@ def _counted(slugs: list[str]) -> str:
     """``3 categories (a, b, c) have`` …, the first few by name."""
     shown = ", ".join(slugs[:_NAMED]) + (", …" if len(slugs) > _NAMED else "")
     return f"1 slug ({shown}) has" if len(slugs) == 1 else f"{len(slugs):,} slugs ({shown}) have"
+
+
+def of_names(catalogue: Catalogue, files: Files, history: History) -> Iterator[Problem]:
+    """What each product file makes of the names in history, beyond its own name and aliases."""
+    if not catalogue.products:
+        return
+    snapshot = derive(None, catalogue, Histories.of(history))
+    yield from _taken_in(snapshot, files)
+    yield from _detached(snapshot, files)
+
+
+def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
+    found: defaultdict[tuple[str, str], list[NameResolution]] = defaultdict(list)
+    for meaning in curation.taken_in(snapshot.aggregates.values(), snapshot.names):
+        found[meaning.product, meaning.rule].append(meaning)
+    for (slug, rule), meanings in found.items():
+        taken = [
+            f'"{meaning.spelling}" ({curation.listed(meaning.places)})'
+            for meaning in sorted(meanings, key=lambda m: (-len(m.places), m.spelling))
+        ]
+        addresses = sorted({naming.slug(meaning.spelling) for meaning in meanings})
+        message = (
+            f'takes in {curation.listed(taken)} by the rule "{rule}": what is the same product '
+            "belongs in aliases; what is not, by its address, in not_same_as "
+            f"({curation.listed(addresses)})"
+        )
+        yield files.problem_at(f"products/{slug}.json", ("name",), message, "notice")
+
+
+def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
+    for slug, product in curation.detached(snapshot.products, snapshot.names):
+        message = (
+            f'"{product.name}" ({_uses(product)}) is neither the name nor an alias, so it ranks '
+            f"as another product, at {product.slug}: put it in aliases if it is this one, else "
+            f"{product.slug} in not_same_as"
+        )
+        yield files.problem_at(f"products/{slug}.json", ("name",), message, "warning")
+
+
+def _uses(product: ProductProfile) -> str:
+    """How often and where a product is named."""
+    return f"{plural(product.mentions, 'poll')} in {curation.listed(product.categories)}"

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from rapidfuzz import process
 
-from store.cli import app_settings, with_data
+from store.cli import app_settings, unknown_slug, with_data
 from store.cli.editing import members, refuse_if_changed, write
 from store.cli.schemas import schema_of
 from store.memory import Store
@@ -134,9 +133,7 @@ class ProductEditor:
             return ProductProfile(text, text, file.name, file.domain, file.aliases, 0, (), use)
         if self._snapshot.catalogue.fault_of("products", text):
             members(self._directory, _path(text))
-        close = process.extract(text, list(self._snapshot.product_slugs), limit=3, score_cutoff=60)
-        hint = f" Closest: {', '.join(slug for slug, *_ in close)}." if close else ""
-        raise click.UsageError(f'No product has the slug "{text}".{hint}')
+        raise unknown_slug("product", text, self._snapshot.product_slugs)
 
     def merge(
         self, products: Sequence[ProductProfile], into: ProductProfile, *, apart: bool

@@ -14,7 +14,7 @@ import msgspec
 from flask import current_app
 from msgspec import Struct
 
-from store.cli import app_settings, refuse, unknown_category, with_data
+from store.cli import app_settings, refuse, unknown_slug, with_data
 from store.cli.poll_runs import Run, carry_out, check_ready, ready, summarise
 from store.counting import AheadError, doubt_clock, invented
 from store.disk import is_full
@@ -312,7 +312,7 @@ def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> Mapping[str, Cate
     """Return those of these slugs, or all; an unknown one ends the command."""
     for slug in slugs:
         if slug not in catalogue.categories:
-            raise unknown_category(slug, catalogue.categories)
+            raise unknown_slug("category", slug, catalogue.categories)
     return {slug: catalogue.categories[slug] for slug in slugs or catalogue.categories}
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from store.chains import FOLDER as PROOF
 from store.chains import LEDGER
-from store.cli import local, schemas, unknown_category
+from store.cli import local, schemas, unknown_slug
 from store.records import FOLDERS, SINGLE, Topics
 from store.settings import SHIPPED_DATA
 from store.snapshot import TOPICS
@@ -93,7 +93,7 @@ def _categories(slugs: Sequence[str]) -> list[Path]:
     shipped = {path.stem: path for path in sorted((SHIPPED_DATA / "categories").glob("*.json"))}
     for slug in slugs:
         if slug not in shipped:
-            raise unknown_category(slug, shipped)
+            raise unknown_slug("category", slug, shipped)
     return [shipped[slug] for slug in dict.fromkeys(slugs or shipped)]
 
 

@@ -28,7 +28,7 @@ from store.web.queries import (
 )
 from store.web.search_shapes import SearchResults
 from store.web.search_view import search_results
-from store.web.tables import polls_as
+from store.web.tables import POLL_COLUMNS, flat_poll, rows_as
 from store.web.view import View
 
 TAGS = {
@@ -212,7 +212,7 @@ def _narrowed(view: View, query: Changes) -> Iterator[Change]:
 def _write_polls(polls: Polls, query: History) -> bytes:
     if query.format == "json":
         return b"[" + b",".join(polls.lines) + b"]"
-    return polls_as(query.format, polls.lines)
+    return rows_as(query.format, POLL_COLUMNS, polls.lines, flat_poll)
 
 
 @endpoint(

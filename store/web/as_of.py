@@ -6,9 +6,6 @@ Why: store/README.md, As of.
 import datetime as dt
 from collections.abc import Callable, Sequence
 
-import msgspec
-from msgspec import Struct
-
 from store.chains import Entry, day_after
 from store.counting import LineIndex, as_known
 from store.line_codec import POLL_DECODER
@@ -18,15 +15,6 @@ from store.records import Poll
 from store.snapshot import Snapshot
 
 Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
-
-
-class _PollTime(Struct, rename="camel"):
-    """The time in a line of history; reading no more takes a fifth of the time of the whole."""
-
-    polled_at: str
-
-
-_POLL_TIMES = msgspec.json.Decoder(_PollTime)
 
 
 def newest_day(snapshot: Snapshot, slug: str) -> str:
@@ -92,14 +80,13 @@ def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[P
         HistoryError: ``lines`` cannot read a file just now.
     """
     index, ledger = snapshot.line_indexes[slug], snapshot.ledger
-    counted = [i for i in range(len(index.models)) if i not in index.withheld]
+    known = [i for i in range(len(index.models)) if i not in index.withheld]
     if is_final(snapshot, day):
         ends = [ledger.lines_on(file, day) for file in index.files]
-        known = lines(index, [i for i in counted if index.line[i] <= ends[index.file[i]]])
-    else:
-        present = lines(index, counted)
-        known = [line for line in present if _POLL_TIMES.decode(line).polled_at[:10] <= day]
-    return as_known(map(POLL_DECODER.decode, known), snapshot.catalogue.former_names)
+        known = [i for i in known if index.line[i] <= ends[index.file[i]]]
+    polls = map(POLL_DECODER.decode, lines(index, known))
+    present = (p for p in polls if is_final(snapshot, day) or p.polled_at[:10] <= day)
+    return as_known(present, snapshot.catalogue.former_names)
 
 
 def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leaderboard | None:

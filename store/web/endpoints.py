@@ -109,9 +109,12 @@ def rows(
     kind: type[JsonObject], of: Callable[[Any], Sequence[Any]] = lambda value: value
 ) -> Callable[[Any, Any], bytes]:
     """Return what writes an answer as JSON, or the flat objects in it as a table."""
+    columns = [field.encode_name for field in msgspec.structs.fields(kind)]
 
     def write(value: Any, query: Any) -> bytes:
-        return _encode(value) if query.format == "json" else rows_as(query.format, kind, of(value))
+        if query.format == "json":
+            return _encode(value)
+        return rows_as(query.format, columns, map(_encode, of(value)))
 
     return write
 

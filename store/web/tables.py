@@ -2,13 +2,12 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from store.rankings.merging import PLACES
-from store.web.shapes import JsonObject
 
 Format = Literal["json", "jsonl", "csv"]
 
@@ -29,40 +28,25 @@ POLL_COLUMNS = (
 """The columns of a poll: product and domain of its ranks 1 to 5, and one reason, that of its #1."""
 
 
-def jsonl(lines: Iterable[bytes]) -> bytes:
-    """JSON values, one a line."""
-    return b"".join(line + b"\n" for line in lines)
-
-
-def rows_as(form: Literal["jsonl", "csv"], kind: type[JsonObject], rows: Sequence[Any]) -> bytes:
-    """Flat objects of one kind, in the order given."""
+def rows_as(
+    form: Literal["jsonl", "csv"],
+    columns: Sequence[str],
+    lines: Iterable[bytes],
+    flat: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> bytes:
+    """JSON objects as they stand, one a line; or, made flat, as CSV: RFC 4180 with LF."""
     if form == "jsonl":
-        return jsonl(map(msgspec.json.encode, rows))
-    columns = [field.encode_name for field in msgspec.structs.fields(kind)]
-    return _table_of(columns, map(msgspec.to_builtins, rows))
-
-
-def polls_as(form: Literal["jsonl", "csv"], lines: Sequence[bytes]) -> bytes:
-    """Lines of history: as they stand, or flattened to :data:`POLL_COLUMNS`."""
-    if form == "jsonl":
-        return jsonl(lines)
-    return _table_of(POLL_COLUMNS, map(_flat, map(msgspec.json.decode, lines)))
-
-
-def table(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
-    """Rows of plain values, ``None`` as nothing, as CSV: RFC 4180 in UTF-8 with LF."""
+        return b"".join(line + b"\n" for line in lines)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(map(_cell, row) for row in rows)
+    for line in lines:
+        row = flat(msgspec.json.decode(line))
+        writer.writerow([_cell(row.get(column)) for column in columns])
     return text.getvalue().encode()
 
 
-def _table_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
-    return table(columns, (map(row.get, columns) for row in rows))
-
-
-def _flat(record: dict[str, Any]) -> dict[str, Any]:
+def flat_poll(record: dict[str, Any]) -> dict[str, Any]:
     """A record of history without lists or objects in it."""
     places = {
         f"{name}{pick['rank']}": pick[name]

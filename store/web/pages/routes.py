@@ -42,19 +42,15 @@ def page(
     What the function gives may name another ``template``, and say that it is not ``is_final``.
     """
 
-    def decorate(function: Callable[[View, Any], Mapping[str, Any]]) -> Route:
-        def encode(view: View, query: Any, context: Mapping[str, Any]) -> Body:
-            link = view.page_link(same(view, query) if same else None)
-            headers = {"Content-Type": media_type, "Cache-Control": CACHE_CONTROL, "Link": link}
-            is_final = context.get("is_final", True)
-            if not is_final:
-                headers["Cache-Control"] = "no-store"
-            body = render_page(context.get("template", template), view, **context)
-            return Body(body, headers, is_final=is_final)
+    def encode(view: View, query: Any, context: Mapping[str, Any]) -> Body:
+        link = view.page_link(same(view, query) if same else None)
+        is_final = context.get("is_final", True)
+        cache_control = CACHE_CONTROL if is_final else "no-store"
+        headers = {"Content-Type": media_type, "Cache-Control": cache_control, "Link": link}
+        body = render_page(context.get("template", template), view, **context)
+        return Body(body, headers, is_final=is_final)
 
-        return _route(rule, function, encode, basis, needs_history=needs_history)
-
-    return decorate
+    return _route(rule, encode, basis, needs_history=needs_history)
 
 
 def resource(
@@ -67,26 +63,22 @@ def resource(
 ) -> Callable[[Callable[[View, Any], bytes | Body]], Route]:
     """Make an address of a function that gives bytes, or a whole body."""
 
-    def decorate(function: Callable[[View, Any], bytes | Body]) -> Route:
-        def encode(view: View, query: Any, found: bytes | Body) -> Body:
-            if isinstance(found, Body):
-                return found
-            return Body(found, {"Content-Type": media_type, "Link": link(view, query)})
+    def encode(view: View, query: Any, found: bytes | Body) -> Body:
+        if isinstance(found, Body):
+            return found
+        return Body(found, {"Content-Type": media_type, "Link": link(view, query)})
 
-        return _route(rule, function, encode, basis, needs_history=needs_history)
-
-    return decorate
+    return _route(rule, encode, basis, needs_history=needs_history)
 
 
 def _route(
     rule: str,
-    function: Callable[[View, Any], Any],
     encode: Callable[[View, Any, Any], Body],
     basis: Callable[..., Hashable],
     *,
     needs_history: bool,
-) -> Route:
-    return Route(
+) -> Callable[[Callable[[View, Any], Any]], Route]:
+    return lambda function: Route(
         rule=rule,
         name=rule.replace(".", "_"),
         function=function,
