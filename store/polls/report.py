@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from store.polls.batch_files import Batch, BatchFiles
+    from store.polls.batch_files import Batch
     from store.polls.due import DuePolls
     from store.polls.poller import Desk
     from store.records import Assistant
@@ -38,15 +38,13 @@ class AssistantStatus(Struct, frozen=True):
         return "\n".join([f"{self.name}: {', '.join(self.parts)}", *self.wrong])
 
 
-def status_of(
-    assistant: Assistant, desk: Desk, files: BatchFiles, stands: DuePolls
-) -> AssistantStatus:
+def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> AssistantStatus:
     """Return how an assistant stands.
 
     Raises:
         OSError: a lock or a batch cannot be read.
     """
-    name, now = assistant.name, desk.clock.now()
+    name, now, files = assistant.name, desk.clock.now(), desk.files
     catalogue, rounds = desk.catalogue, Rounds.of(desk.catalogue.site)
     pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
     under_way = files.under_way(catalogue)
