@@ -270,7 +270,6 @@ def test_repeats_come_after_what_others_lack(data: Path) -> None:
     assert slugs(due) == ["never", "twin", "new", "old"]
     rest = slugs(stands.rest_of_rounds(due, THREE, T))
     assert rest == ["never", "twin", "new", "old", "never", "twin", "new", "old", "never", "twin"]
-    assert stands.under_way(pairs, THREE, T) == [(1, 2), (1, 2)]
     assert stands.rest_of_rounds([], THREE, T) == []
 
 

@@ -34,10 +34,8 @@ from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from store.memory import Store
 
 
 def instant(value: str) -> datetime:
@@ -183,7 +181,7 @@ def _carry_out(desk: Desk, chosen: Sequence[Assistant], wanted: Wanted, *, dry_r
     is_well = summarise(carry_out(run))
     if wanted.until_clear:
         current_app.extensions["store"].reload()
-        click.echo(clarifying.levels(pairs, _standing_of()))
+        click.echo(clarifying.levels(pairs, _standings()))
     return is_well and is_whole and len(run.assistants) == len(chosen)
 
 
@@ -193,7 +191,7 @@ def _passes(
     """Return what to ask, pass by pass; of rounds, as often as they take answers."""
     now = desk.clock.now()
     if most := wanted.until_clear:
-        return [clarifying.to_ask(pairs, most, _standing_of(), stands, f"{now:%Y-%m-%d}")]
+        return [clarifying.to_ask(pairs, most, _standings(), stands, f"{now:%Y-%m-%d}")]
     if rounds:
         under_way = desk.files.under_way(desk.catalogue)
         due = stands.due([pair for pair in pairs if pair.key not in under_way], rounds, now)
@@ -202,13 +200,9 @@ def _passes(
     return [waiting] * (wanted.samples or 1)
 
 
-def _standing_of() -> Callable[[str], clarifying.Standing]:
-    store: Store = current_app.extensions["store"]
-
-    def standing_of(slug: str) -> clarifying.Standing:
-        return clarifying.Standing.of(store.snapshot.leaderboards.get(slug))
-
-    return standing_of
+def _standings() -> Mapping[str, clarifying.Standing]:
+    boards = current_app.extensions["store"].snapshot.leaderboards
+    return {slug: clarifying.Standing.of(board) for slug, board in boards.items()}
 
 
 def _look(desk: Desk, *, pretends: bool) -> tuple[DuePolls, bool]:
@@ -309,7 +303,8 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
         is_scheduled = is_held(desk.locks / LOCK)
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
-    for line in (*statuses, *dict.fromkeys(filter(None, faults))):
+    faults += [sentence for _, wrong in statuses for sentence in wrong]
+    for line in (*(line for line, _ in statuses), *dict.fromkeys(faults)):
         click.echo(line)
     today = rfc3339(desk.clock.now())[:10]
     spent = desk.log.usd_on(today) if desk.budget.fault() else desk.budget.usd_today()
@@ -317,7 +312,7 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     click.echo(f"Spent today: {spent:.2f}{of} USD.")
     server = "A server polls on schedule."
     click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
-    return not (any(faults) or any(status.wrong for status in statuses))
+    return not faults
 
 
 def _try(desk: Desk, chosen: Sequence[Assistant]) -> bool:

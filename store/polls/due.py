@@ -130,14 +130,6 @@ class DuePolls(Struct, frozen=True):
         missing = [(max(rounds.lacking(self.of(pair), now), 1), pair) for pair in pairs]
         return [pair for turn in range(rounds.most) for times, pair in missing if turn < times]
 
-    def under_way(
-        self, pairs: Iterable[Pair], rounds: Rounds, now: datetime
-    ) -> list[tuple[int, int]]:
-        """How many answers each round has that has some, and how many it still takes."""
-        states = map(self.of, pairs)
-        counts = [(rounds.taken(state, now), rounds.lacking(state, now)) for state in states]
-        return [(taken, lacking) for taken, lacking in counts if taken and lacking > 0]
-
     def longest_waiting_first(self, pairs: Iterable[Pair]) -> list[Pair]:
         """The same pairs, those never asked first, then by their last poll's time."""
 

@@ -236,7 +236,6 @@ class Turn:
         self._left = most
         self._flights: dict[int, _Flight] = {}
         self._landed: queue.SimpleQueue[tuple[int, Outcome | Unsent]] = queue.SimpleQueue()
-        self._seen: set[Key] = set()
         self._out_of_reach = unreached(stands, sender.assistant.name)
 
     def take(self) -> None:
@@ -252,10 +251,8 @@ class Turn:
         self._give_up()
 
     def _may_start(self) -> bool:
-        """Return whether another question is to be asked; a pair has one in a turn."""
-        if not self._waiting or not self._left or self.summary.is_over:
-            return False
-        return self._waiting[0].key not in self._seen
+        """Return whether another question is to be asked."""
+        return bool(self._waiting and self._left and not self.summary.is_over)
 
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
@@ -305,7 +302,7 @@ class Turn:
             self.summary.limit = self._desk.budget.reached(charge.amount) or self.summary.limit
 
     def _fly(self, pair: Pair, charge: Charge) -> None:
-        number = len(self._seen)
+        number = self._left
         flight = _Flight(pair, charge, time.monotonic() + self._sender.limits.total + GRACE)
         self._flights[number] = flight
 
@@ -365,7 +362,7 @@ class Turn:
         return msgspec.structs.replace(outcome, pause=self._sender.limits.pause)
 
     def _drop_first(self) -> None:
-        self._seen.add(self._waiting.popleft().key)
+        self._waiting.popleft()
         self._left -= 1
 
     def _drop(self, name: str, reason: str | None = None) -> None:
