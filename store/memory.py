@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from store.counting import history_files, latest_time, states_of
+from store.counting import history_files
 from store.edits import name_clashes, tell_edits
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
@@ -22,12 +22,10 @@ from store.snapshot import Histories, derive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
     from pathlib import Path
 
     from store.counting import LineIndex
     from store.files import Catalogue
-    from store.rankings.poll_states import PollStates
     from store.records import Poll
     from store.snapshot import Snapshot
 
@@ -138,23 +136,6 @@ class Store:
         recorded = append(self.history, self.snapshot.catalogue, polls, now)
         self.appended.set()
         return recorded
-
-    def poll_states(self, slug: str, catalogue: Catalogue, now: datetime) -> PollStates:
-        """Return how polling of a category stands by its files as they are now.
-
-        The snapshot only saves reading files that are as it read them.
-
-        Raises:
-            HistoryError: see :func:`store.counting.states_of`.
-        """
-        snapshot = self.snapshot
-        reading = snapshot.readings.get(slug)
-        if snapshot.catalogue is catalogue and reading and reading.polled:
-            signatures = tuple(map(self.history.signature, reading.basis.files))
-            is_current = None not in signatures and signatures == reading.signatures
-            if is_current and reading.polled.latest_time <= latest_time(now):
-                return reading.polled
-        return states_of(self.history, slug, catalogue, now)
 
     def lines(self, line_index: LineIndex, positions: Sequence[int]) -> list[bytes]:
         """The lines of history at these positions of an index, withheld texts replaced.

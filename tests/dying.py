@@ -19,6 +19,7 @@ from typing import Any
 from polling_desk import PollingDesk
 
 from store.polls.batches import Batching
+from store.polls.poller import Summary
 
 
 def carry_out(order: dict[str, Any], directory: Path, url: str, name: str) -> None:
@@ -28,7 +29,7 @@ def carry_out(order: dict[str, Any], directory: Path, url: str, name: str) -> No
     data.proxy = url if name == "Grok" else None
     desk = data.desk()
     desk.log.look(desk.catalogue)
-    work = Batching(desk, data.files, name)
+    work = Batching(desk, name, Summary())
     if order["after"]:
         signal.setitimer(signal.ITIMER_REAL, order["after"])
     if order["do"] == "begin":

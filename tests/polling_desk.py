@@ -79,17 +79,17 @@ class PollingDesk:
     def ask(self, name: str = "GPT", *slugs: str, **fields: Any) -> Summary:
         """Ask an assistant about these categories, or about all."""
         desk = self.desk(fields.pop("run_usd", None), fields.pop("at", None))
-        plan = Plan(waiting=self.pairs(desk, name, *slugs), batch=False, **fields)
-        summary = take_turn(desk, self.files, name, plan)
-        assert summary
+        plan = Plan(waiting=self.pairs(desk, name, *slugs), **fields)
+        summary = Summary()
+        assert take_turn(desk, name, plan, summary)
         return summary
 
     def due(self, name: str = "GPT", **fields: Any) -> Summary:
         """Take a turn for what is due of an assistant."""
         desk = self.desk(fields.pop("run_usd", None), fields.pop("at", None))
         plan = Plan(**{"rounds": Rounds(7), "most": 1000, **fields})
-        summary = take_turn(desk, self.files, name, plan)
-        assert summary
+        summary = Summary()
+        assert take_turn(desk, name, plan, summary)
         return summary
 
     def polls(self, name: str | None = None) -> list[Poll]:

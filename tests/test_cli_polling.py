@@ -202,16 +202,15 @@ def test_due_asks_of_what_is_named_only_what_is_due(sample: Path) -> None:
 
 
 def test_the_site_says_how_many_answers_a_round_takes(sample: Path) -> None:
-    """At first more if it says so, then as many as every round; --status tells what is open."""
+    """At first more if it says so, then as many as every round."""
     site = json.loads((sample / "site.json").read_text())
     write_json(sample / "site.json", {**site, "samples_per_round": 2, "samples_at_first": 3})
     assert "A: 6 calls of a sample" in run(sample, "--due", "--dry-run", *AT).output
     run(sample, "crm", *AT)
     status = run(sample, "--status", *AT).output
-    assert "A: 2 of 2 due, 1 round under way (1 of 3 answers), last success 20" in status
+    assert "A: 2 of 2 due, last success 20" in status
     done = run(sample, "--due", *AT)
     assert done.output.splitlines()[-3:-1] == ["A: 5 answered", "B: 5 answered"]
-    assert "under way" not in run(sample, "--status", *AT).output
     later = ("--at", "2026-11-10T06:00:00Z")
     assert "B: 4 answered" in run(sample, "--due", *later).output
 
@@ -273,8 +272,7 @@ def test_nothing_due_is_said(sample: Path) -> None:
         (("crm", "--at", "2199-11-02T06:00:00Z"), 2, "is before 2020 or still to come"),
         (("crm", "--at", "2019-12-31T23:59:59Z"), 2, "is before 2020 or still to come"),
         (("crm", "--max-usd", "-1"), 2, "-1.0 is not in the range"),
-        (("crm", "--max-usd", "nan"), 2, '"nan" is not an amount'),
-        (("crm", "--max-usd", "inf"), 2, '"inf" is not an amount'),
+        (("crm", "--max-usd", "inf"), 2, "inf is not in the range"),
         (("crm", "--samples", "0"), 2, "0 is not in the range 1<=x<=5"),
     ],
 )

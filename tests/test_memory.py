@@ -32,6 +32,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from store.files import DataDirectoryError
 from store.history import History, HistoryError
 from store.memory import Store
+from store.polls.clocks import Clock
+from store.polls.poller import PollLog
 
 if TYPE_CHECKING:
     from store.records import Poll
@@ -457,7 +459,7 @@ def test_while_nothing_can_be_derived_nobody_is_asked_twice(
     [recorded] = store.record([answered("C", ["Pipedrive"])], TIMES[-1])
     store.keep_current()
     assert "C" not in store.snapshot.polled["crm-software"].ever
-    states = store.poll_states("crm-software", catalogue, now)
+    states = PollLog(store.history, Clock(lambda: now)).states_of("crm-software", catalogue)
     assert states.ever["C"].answered_at == recorded.polled_at
 
 

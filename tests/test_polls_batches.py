@@ -15,7 +15,7 @@ from polling_desk import CANARY, NOW, PollingDesk
 
 from store.history import History
 from store.polls.batches import Batching as Work
-from store.polls.batches import share_of
+from store.polls.poller import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,19 +47,22 @@ class Queue:
         """Set what the provider does."""
         self.server.tell(**{self.model: told})
 
-    def begin(self, *slugs: str, usd: float | None = None) -> tuple[int, float, str | None]:
+    def begin(self, *slugs: str, usd: float | None = None) -> Summary:
         """Send these questions, or all, in one batch."""
         desk = self.data.desk()
         pairs = list(self.data.pairs(desk, self.name, *slugs))
         under_way = self.data.files.under_way(desk.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
-        return Work(desk, self.data.files, self.name).begin(free, usd) if free else (0, 0, None)
+        work = Work(desk, self.name, Summary())
+        if free:
+            work.begin(free, usd)
+        return work.summary
 
     def follow(self, *, cancel: bool = False) -> Work:
         """Look after all of them."""
         desk = self.data.desk()
         desk.log.look(desk.catalogue)
-        work = Work(desk, self.data.files, self.name)
+        work = Work(desk, self.name, Summary())
         if cancel:
             work.cancel()
         work.follow()
@@ -91,7 +94,7 @@ def openai(tmp_path: Path, server: Batching) -> Queue:
 def test_a_batch_is_begun_followed_and_collected(queue: Queue) -> None:
     """Every answer is one record at half the price; then nothing of the batch is left."""
     queue.tell(looks=1, results="shuffled")
-    assert queue.begin()[0] == 3
+    assert queue.begin().batched == 3
     assert queue.states == ["sent"]
     assert queue.data.spent() == pytest.approx(queue.data.batches()[0].reserved / 1e6)
     assert (queue.follow().summary.polled, queue.data.polls()) == (0, [])
@@ -110,7 +113,7 @@ def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:
     """Until it is collected."""
     openai.tell(looks=9)
     openai.begin("c-000", "c-001")
-    assert openai.data.due("GPT", batch=False, follow=False).polled == 1
+    assert openai.data.due("GPT", follow=False).polled == 1
     assert [poll.slug for poll in openai.data.polls()] == ["c-002"]
 
 
@@ -118,9 +121,9 @@ def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:
 def test_an_unclear_create_counts_as_spent_and_pauses_batches(queue: Queue, create: Any) -> None:
     """Its pairs are free, to be asked directly; after 6 hours a batch is tried again."""
     queue.tell(create=create)
-    count, _, reason = queue.begin()
-    assert (count, queue.states) == (0, ["failed"])
-    assert "did not say whether it took the batch" in str(reason)
+    summary = queue.begin()
+    assert (summary.batched, queue.states) == (0, ["failed"])
+    assert "did not say whether it took the batch" in str(summary.wrong)
     reserved = queue.data.batches()[0].reserved / 1e6
     assert queue.data.spent() == pytest.approx(reserved)
     desk = queue.data.desk()
@@ -134,7 +137,7 @@ def test_an_unclear_create_counts_as_spent_and_pauses_batches(queue: Queue, crea
     assert queue.data.files.pause_of(who, queue.data.now), "the second pause is twice as long"
     queue.data.later(hours=0.2)
     queue.tell()
-    assert queue.begin()[0] == 3
+    assert queue.begin().batched == 3
     queue.follow()
     assert queue.states == [], "an answered batch makes all failures forgotten"
 
@@ -142,7 +145,7 @@ def test_an_unclear_create_counts_as_spent_and_pauses_batches(queue: Queue, crea
 def test_a_refused_create_costs_nothing(queue: Queue) -> None:
     """The provider's words are kept; it pauses the batches too."""
     queue.tell(create=400, why="no batches of this model")
-    assert "no batches of this model" in str(queue.begin()[2])
+    assert "no batches of this model" in str(queue.begin().wrong)
     assert (queue.states, queue.data.spent()) == (["failed"], 0)
 
 
@@ -290,7 +293,6 @@ def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:
         tuple(data.slugs[: results[0].batched])
     }
     assert sum(batch.reserved for batch in data.batches()) <= 1.2e6
-    assert share_of(9, {"A": 0.0, "B": 0.0}, "A") == 9
 
 
 def test_few_are_asked_directly(tmp_path: Path, server: Batching) -> None:

@@ -24,6 +24,7 @@ from processes import free_port, reached, until
 
 from store.polls.asking import request_for
 from store.polls.batches import Batching as Work
+from store.polls.poller import Summary
 from store.polls.providers import Response
 from store.polls.providers.batches import Item, Remote, read_object
 from store.polls.providers.registry import PROVIDERS, queue_of
@@ -54,13 +55,14 @@ def running(command: list[str], port: int, look: str) -> Iterator[str]:
 def begin(data: PollingDesk, api: str) -> None:
     """Send all questions in a batch."""
     desk = data.desk()
-    work = Work(desk, data.files, NAMES[api])
-    assert work.begin(list(data.pairs(desk, NAMES[api])))[0] == len(data.slugs)
+    work = Work(desk, NAMES[api], Summary())
+    work.begin(list(data.pairs(desk, NAMES[api])))
+    assert work.summary.batched == len(data.slugs)
 
 
 def follow(data: PollingDesk, api: str) -> list[str]:
     """Look after it; what is wrong."""
-    work = Work(data.desk(), data.files, NAMES[api])
+    work = Work(data.desk(), NAMES[api], Summary())
     work.follow()
     return work.summary.wrong
 

@@ -23,7 +23,7 @@ def chosen(most: int, today: str = "2026-11-21") -> str:
     polls = [answered(model, ["X"], "2026-11-20T06:00:00Z") for model in "AB"]
     states = PollStates.of(polls, category())
     stands = DuePolls(dict.fromkeys(STANDINGS, states))
-    pairs = to_ask(PAIRS, most, STANDINGS.__getitem__, stands, today)
+    pairs = to_ask(PAIRS, most, STANDINGS, stands, today)
     return " ".join(f"{pair.slug}{pair.assistant.name}" for pair in pairs)
 
 
@@ -45,5 +45,5 @@ def test_nobody_is_asked_twice_on_one_day() -> None:
 
 def test_the_levels_are_told_in_one_line() -> None:
     """Each level with its number."""
-    told = levels(PAIRS, STANDINGS.__getitem__)
+    told = levels(PAIRS, STANDINGS)
     assert told == "Categories: 1 clear, 1 open, 1 contradicted, 1 unmeasured."

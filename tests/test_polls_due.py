@@ -11,12 +11,13 @@ import pytest
 from builders import answered, append, category, failed, question_of, write_data, write_json
 from faults import UnreadableFiles, replace_os
 
-from store.counting import CLOCK_TOLERANCE, states_of
+from store.counting import CLOCK_TOLERANCE
 from store.files import Files
 from store.history import History, HistoryError
 from store.line_codec import encode_line
-from store.memory import Store
-from store.polls.due import ALWAYS, DuePolls, Pair, Rounds, look
+from store.polls.clocks import Clock
+from store.polls.due import ALWAYS, DuePolls, Pair, Rounds
+from store.polls.poller import PollLog
 from store.rankings.poll_states import poll_states
 from store.records import Assistant, FailureKind, Poll, Site, Usage
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from store.history import Log
-    from store.rankings.poll_states import PollState, PollStates
+    from store.rankings.poll_states import PollState
 
 T = datetime(2026, 11, 2, 6, tzinfo=UTC)
 WEEKLY = Rounds(7)
@@ -226,34 +227,19 @@ def data(tmp_path: Path) -> Path:
 Looked = tuple[DuePolls, list[HistoryError]]
 
 
-def from_files(data: Path, now: datetime = T) -> Looked:
-    """What is due by the files alone, as a command sees it."""
-    catalogue, log = Files(data).scan(), History(data / "history")
-    log.signatures()
-
-    def states(slug: str) -> PollStates:
-        return states_of(log, slug, catalogue, now)
-
-    return look(catalogue.categories, states)
+def log_of(data: Path, now: datetime = T) -> PollLog:
+    """The poll log of a data directory at a time."""
+    return PollLog(History(data / "history"), Clock(lambda: now))
 
 
-def from_picture(store: Store, now: datetime = T) -> Looked:
-    """What is due by the picture that readers are answered from, as the schedule sees it."""
-    catalogue = store.snapshot.catalogue
-    return look(catalogue.categories, lambda slug: store.poll_states(slug, catalogue, now))
+def look(data: Path, now: datetime = T) -> Looked:
+    """What is due by the files, and what cannot be read."""
+    return log_of(data, now).look(Files(data).scan())
 
 
 def due_in(data: Path, now: datetime = T) -> DuePolls:
-    """What is due, files and picture agreeing."""
-    found, _ = from_files(data, now)
-    pictured, _ = from_picture(store_of(data), now)
-    assert found == pictured
-    return found
-
-
-def store_of(data: Path) -> Store:
-    """A store over a data directory."""
-    return Store(data)
+    """What is due by the files."""
+    return look(data, now)[0]
 
 
 def slugs(pairs: list[Pair]) -> list[str]:
@@ -284,7 +270,6 @@ def test_repeats_come_after_what_others_lack(data: Path) -> None:
     assert slugs(due) == ["never", "twin", "new", "old"]
     rest = slugs(stands.rest_of_rounds(due, THREE, T))
     assert rest == ["never", "twin", "new", "old", "never", "twin", "new", "old", "never", "twin"]
-    assert stands.under_way(pairs, THREE, T) == [(1, 2), (1, 2)]
     assert stands.rest_of_rounds([], THREE, T) == []
 
 
@@ -295,46 +280,37 @@ def test_all_pairs_come_longest_waiting_first(data: Path) -> None:
 
 
 def test_only_what_changed_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The picture tells; but before a pair is asked, what another process appended is read."""
-    store = store_of(data)
-    assert len(store.snapshot.polled) == 4
+    """What did not change is not read again; what another process appended is."""
+    log, catalogue = log_of(data), Files(data).scan()
+    log.look(catalogue)
     read: list[str] = []
-    original = store.history.read
+    original = log.history.read
 
     def reading(slug: str) -> Log:
         read.append(slug)
         return original(slug)
 
-    monkeypatch.setattr(store.history, "read", reading)
-    from_picture(store)
+    monkeypatch.setattr(log.history, "read", reading)
+    log.look(catalogue)
     assert read == ["never"], "no file can be compared with none"
     append(data, [answered("A", ["X"], at(), slug="old")])
-    stands, _ = from_picture(store)
+    stands, _ = log.look(catalogue)
     assert sorted(read) == ["never", "never", "old"]
     assert stands.states["old"].ever["A"].polled_at == at()
-    store.record([answered("A", ["X"], slug="twin")], at(minutes=1))
-    store.reload()
-    read.clear()
-    stands, _ = from_picture(store)
-    assert "twin" not in read
-    assert stands.states["twin"].ever["A"].polled_at == at(minutes=1)
 
 
 def test_what_cannot_be_read_is_not_due(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody knows what was asked nothing is paid for again; it is read when it can be."""
-    store = store_of(data)
-    assert store.snapshot.polled
+    log, catalogue = log_of(data), Files(data).scan()
+    log.look(catalogue)
     append(data, [answered("A", ["X"], at(), slug="old")])
     with monkeypatch.context() as patched:
         replace_os(patched, UnreadableFiles("old.jsonl"))
-        for reload in (False, True):
-            if reload:
-                store.reload()
-            for stands, unknown in (from_files(data), from_picture(store)):
-                said = [str(error) for error in unknown]
-                assert said == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
-                assert stands.due([pair("old")], WEEKLY, T + timedelta(days=30)) == []
-    for stands, unknown in (from_files(data), from_picture(store)):
+        for stands, unknown in (look(data), log.look(catalogue)):
+            sentences = [str(error) for error in unknown]
+            assert sentences == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
+            assert stands.due([pair("old")], WEEKLY, T + timedelta(days=30)) == []
+    for stands, unknown in (look(data), log.look(catalogue)):
         assert unknown == []
         assert stands.due([pair("old")], WEEKLY, T) == []
         assert slugs(stands.due([pair("old")], WEEKLY, T + timedelta(days=7))) == ["old"]
@@ -376,10 +352,9 @@ def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
     wrong = answered("B", ["X"], "9000-12-31T23:59:59Z", slug="old")
     append(data, [wrong])
     pairs = [pair("old"), pair("old", "B")]
-    for stands, [said] in (from_files(data), from_picture(store_of(data))):
-        why = "history/old.jsonl:2:1: a poll of 9000-12-31T23:59:59Z, which is"
-        assert str(said).startswith(why)
-        assert (stands.due(pairs, WEEKLY, T), stands.known(pairs)) == ([], [])
+    stands, [error] = look(data)
+    assert str(error).startswith("history/old.jsonl:2:1: a poll of 9000-12-31T23:59:59Z, which is")
+    assert (stands.due(pairs, WEEKLY, T), stands.known(pairs)) == ([], [])
     reason = {wrong.id: {"reason": "wrong clock", "date": "2026-11-02"}}
     write_json(data / "withheld.json", {"version": 1, "withheld": reason})
     assert slugs(due_in(data).due(pairs, WEEKLY, T)) == ["old", "old"]
@@ -427,6 +402,7 @@ def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
             paid(None, "2026-11-02T13:00:00Z", slug="b"),
         ],
     )
-    stands = due_in(data, T + timedelta(days=1))
-    assert stands.usd_on("2026-11-02") == 7
-    assert stands.usd_on("2026-11-01") == 0
+    log = log_of(data, T + timedelta(days=1))
+    log.look(Files(data).scan())
+    assert log.usd_on("2026-11-02") == 7
+    assert log.usd_on("2026-11-01") == 0

@@ -25,7 +25,7 @@ from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock
 from store.polls.due import Pair, Rounds
 from store.polls.poller import Desk as PollingDesk
-from store.polls.poller import PollLog
+from store.polls.poller import PollLog, Summary
 from store.polls.prices import micros
 from store.polls.providers.registry import PROVIDERS
 from store.polls.sending import Limits
@@ -70,6 +70,7 @@ class Desk:
         desk = PollingDesk(
             record=self.history.append,
             log=PollLog(self.history, clock),
+            files=BatchFiles(self.directory),
             catalogue=catalogue_of(slug, asked, who),
             locks=self.directory / ".locks",
             secret=lambda _: CANARY,
@@ -79,7 +80,7 @@ class Desk:
             limits=Limits(total=TOTAL, attempts=1),
         )
         plan = Plan(rounds=Rounds(7), waiting=deque([Pair(slug, asked, who)]))
-        take_turn(desk, BatchFiles(self.directory), "A", plan)
+        take_turn(desk, "A", plan, Summary())
         log = self.history.read(slug)
         assert not log.problems
         [stored] = log.polls

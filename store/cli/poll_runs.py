@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
@@ -27,9 +27,8 @@ from store.polls.turns import Plan, take_turn
 from store.settings import NOT_THE_SAMPLE, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from store.polls.batch_files import BatchFiles
     from store.polls.due import Pair, Rounds
     from store.polls.poller import Desk
     from store.records import Assistant
@@ -42,17 +41,16 @@ NO_USE = ("auth", "quota", LEFT)
 class Run(Struct, frozen=True, kw_only=True):
     """What a call of the command asks of whom.
 
-    ``passes`` gives what to ask, pass by pass; without it that is what is due by ``rounds``. With
+    ``passes`` are what to ask, one after the other; ``None`` is what is due by ``rounds``. With
     ``through`` a paused assistant is asked one question, and more once it has answered.
     ``pretends`` if the clock is one of --at.
     """
 
     desk: Desk
-    files: BatchFiles
     assistants: Sequence[Assistant]
     length: int
     rounds: Rounds | None = None
-    passes: Callable[[], Iterable[Sequence[Pair]]] | None = None
+    passes: Sequence[Sequence[Pair] | None] = (None,)
     through: bool = False
     pretends: bool = False
     cancel: bool = False
@@ -63,10 +61,9 @@ def carry_out(run: Run) -> Mapping[str, Summary]:
     results = {assistant.name: Summary() for assistant in run.assistants}
     try:
         with stopping(run.desk.stop), click.progressbar(length=run.length, label="Polling") as bar:
-            done = partial(bar.update, 1)
-            for pairs in run.passes() if run.passes else (None,):
+            for pairs in run.passes:
                 if not run.desk.stop.is_set():
-                    _carry_out_pass(run, pairs, results, done)
+                    _carry_out_pass(run, pairs, results, bar.update)
     finally:
         if not run.pretends:
             close_days(run.desk)
@@ -77,7 +74,7 @@ def _carry_out_pass(
     run: Run,
     pairs: Sequence[Pair] | None,
     results: Mapping[str, Summary],
-    done: Callable[[], None],
+    advance: Callable[[int], None],
 ) -> None:
     plans = {
         assistant.name: Plan(
@@ -87,42 +84,41 @@ def _carry_out_pass(
             rounds=run.rounds,
             through=run.through,
             cancel=run.cancel,
-            batch=pairs is None,
         )
         for assistant in run.assistants
     }
     if run.pretends:  # one after the other, so that a run can be repeated exactly
         for name, plan in plans.items():
-            _ask_one(run, name, plan, results[name], done)
+            _ask_one(run, name, plan, results[name], advance)
         return
     with ThreadPoolExecutor(max(len(plans), 1)) as pool:
         futures = [
-            pool.submit(_ask_one, run, name, plan, results[name], done)
+            pool.submit(_ask_one, run, name, plan, results[name], advance)
             for name, plan in plans.items()
         ]
         for future in futures:
             future.result()
 
 
-def _ask_one(run: Run, name: str, plan: Plan, result: Summary, done: Callable[[], None]) -> None:
+def _ask_one(
+    run: Run, name: str, plan: Plan, result: Summary, advance: Callable[[int], None]
+) -> None:
     """Take turn after turn with one assistant, until all is asked or something forbids it."""
     tell = partial(click.echo, f"{name}: another process asks it; waiting for its turn.", err=True)
-    waiting = cache(tell)  # once, however many turns it takes
+    notify = cache(tell)  # once, however many turns it takes
 
     while not (run.desk.stop.is_set() or result.is_over):
-        used = result.batched_usd + result.usd
+        before = result.looked_at
         try:
-            turn = take_turn(
-                run.desk, run.files, name, plan, used_usd=used, done=done, waiting=waiting
-            )
+            if not take_turn(run.desk, name, plan, result, notify):
+                return
         except (Unready, SettingsError, HistoryError, OSError) as error:
             result.fault = f"{error}"
             return
-        if turn is None:
-            return
-        result.add(turn)
+        advance(result.looked_at - before)
         plan.follow = False
-        if run.cancel or not turn.looked_at or (plan.waiting is not None and not plan.waiting):
+        is_idle = result.looked_at == before
+        if run.cancel or is_idle or (plan.waiting is not None and not plan.waiting):
             return
     for _ in plan.waiting or ():
         result.count(LEFT)
@@ -189,7 +185,8 @@ def stopping(stop: threading.Event) -> Iterator[None]:
 
 def summarise(results: Mapping[str, Summary]) -> bool:
     """Say what came of each assistant and of all; return whether nothing needs a person."""
-    total = Summary()
+    total: Counter[str] = Counter()
+    is_well = True
     for name, summary in results.items():
         parts = [str(summary)] if summary.looked_at else []
         parts += [summary.limit] if summary.limit else []
@@ -200,15 +197,15 @@ def summarise(results: Mapping[str, Summary]) -> bool:
             click.echo(f"  paused: {summary.paused}")
         if summary.fault:
             click.echo(f"  not asked on: {summary.fault}")
-        for sentence in summary.wrong:
+        for sentence in dict.fromkeys(summary.wrong):
             click.echo(f"  {sentence}")
-        total.add(summary)
-    failed = sum(n for name, n in total.outcomes.items() if name not in (ANSWERED, *NOT_ASKED))
-    batched = f", {total.batched} more sent in batches" if total.batched else ""
-    click.echo(
-        f"Total: {plural(total.outcomes[ANSWERED], 'answer')}, {failed} failed{batched}, "
-        f"{total.usd:.4f} USD."
-    )
-    is_vain = failed and not total.outcomes[ANSWERED]
-    is_of_no_use = not total.reasons.keys().isdisjoint(NO_USE)
-    return not (is_vain or is_of_no_use or total.paused or total.fault or total.wrong)
+        total += summary.outcomes
+        is_of_no_use = not summary.reasons.keys().isdisjoint(NO_USE)
+        is_well &= not (is_of_no_use or summary.paused or summary.fault or summary.wrong)
+    failed = sum(n for name, n in total.items() if name not in (ANSWERED, *NOT_ASKED))
+    sent = sum(summary.batched for summary in results.values())
+    batched = f", {sent} more sent in batches" if sent else ""
+    usd = sum(summary.usd for summary in results.values())
+    answers = plural(total[ANSWERED], "answer")
+    click.echo(f"Total: {answers}, {failed} failed{batched}, {usd:.4f} USD.")
+    return is_well and not (failed and not total[ANSWERED])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 from flask import current_app
 from msgspec import Struct
 
@@ -36,10 +34,8 @@ from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from store.memory import Store
 
 
 def instant(value: str) -> datetime:
@@ -55,17 +51,7 @@ def instant(value: str) -> datetime:
     return time.astimezone(UTC)
 
 
-class Dollars(click.FloatRange):
-    """An amount of money: ``nan`` and ``inf`` are none."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read an amount."""
-        amount = super().convert(value, param, ctx)
-        if not math.isfinite(amount):
-            self.fail(f'"{value}" is not an amount', param, ctx)
-        return amount
-
-
+MAX_USD = 1_000_000
 PURPOSES = ("slugs", "everything", "due", "until_clear", "show", "cancel", "attempt")
 """Parameters of which a call has one at least."""
 
@@ -90,7 +76,7 @@ PURPOSES = ("slugs", "everything", "due", "until_clear", "show", "cancel", "atte
 @click.option("--model", "models", multiple=True, metavar="NAME", help="Ask only this assistant.")
 @click.option(
     "--max-usd",
-    type=Dollars(min=0),
+    type=click.FloatRange(0, MAX_USD),
     metavar="USD",
     help="Send nothing that could bring the run's cost above this.",
 )
@@ -139,95 +125,84 @@ def poll(  # noqa: PLR0913 - a command's options
         )
     if until_clear and (due or samples):
         raise click.UsageError("--until-clear goes with neither --due nor --samples.")
-    desk, files = _desk(at, max_usd)
+    desk = _desk(at, max_usd)
     chosen = _assistants(desk.catalogue, models)
     if at and any(each.api != "sample" for each in desk.catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     if show:
-        sys.exit(0 if _show(desk, files, chosen) else 1)
+        sys.exit(0 if _show(desk, chosen) else 1)
     if attempt:
         sys.exit(0 if _try(desk, chosen) else 1)
-    run = Run(
-        desk=desk,
-        files=files,
-        assistants=chosen,
-        length=0,
-        through=bool(slugs or models),
-        pretends=at is not None,
-        cancel=cancel,
-    )
-    wanted = Wanted(slugs, samples, until_clear, due)
-    sys.exit(0 if _carry_out(run, wanted, dry_run=dry_run) else 1)
+    wanted = Wanted(slugs, samples, until_clear, bool(slugs or models), due, cancel, at is not None)
+    sys.exit(0 if _carry_out(desk, chosen, wanted, dry_run=dry_run) else 1)
 
 
 class Wanted(Struct, frozen=True):
-    """What a call of the command names to be asked."""
+    """What a call of the command names to be asked; ``pretends`` if at a time of --at."""
 
     slugs: tuple[str, ...]
     samples: int | None
     until_clear: int | None
+    through: bool
     due: bool
+    cancel: bool
+    pretends: bool
 
 
-def _carry_out(run: Run, wanted: Wanted, *, dry_run: bool) -> bool:
+def _carry_out(desk: Desk, chosen: Sequence[Assistant], wanted: Wanted, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
-    desk, files, chosen = run.desk, run.files, run.assistants
     categories = _categories(desk.catalogue, wanted.slugs)
-    pairs = [Pair(slug, each, a) for slug, each in categories.items() for a in chosen]
-    stands, is_whole = _look(desk, pretends=run.pretends)
-    readable = stands.known(pairs)
-    calls, run = _choose(run, readable, stands, wanted)
-    if run.cancel:
-        calls, run = [], _with(run, passes=None)
+    stands, is_whole = _look(desk, pretends=wanted.pretends)
+    pairs = stands.known(Pair(slug, each, a) for slug, each in categories.items() for a in chosen)
+    rounds = Rounds.of(desk.catalogue.site, wanted.samples) if wanted.due else None
+    passes = [] if wanted.cancel else _passes(desk, pairs, stands, wanted, rounds)
+    calls = [pair for asked in passes for pair in asked]
+    if rounds and passes:
+        calls = stands.rest_of_rounds(passes[0], rounds, desk.clock.now())
+    is_queue = wanted.due and not wanted.slugs
     if dry_run:
-        is_batch = wanted.due and not wanted.slugs
-        click.echo("\n".join(quote(calls, desk, files, is_due=is_batch)))
+        click.echo("\n".join(quote(calls, desk, is_due=is_queue)))
         return is_whole
-    is_open = any(files.open_of(assistant.name, desk.catalogue) for assistant in chosen)
-    if not (calls or run.cancel or (is_open and wanted.due)):
+    is_open = any(desk.files.open_of(assistant.name, desk.catalogue) for assistant in chosen)
+    if not (calls or wanted.cancel or (is_open and wanted.due)):
         click.echo("Nothing is due." if wanted.due else "Nothing is to be asked.")
         return is_whole
-    check_ready(desk, app_settings(), pretends=run.pretends)
-    able = ready(desk, chosen)
-    is_well = summarise(carry_out(_with(run, assistants=able, length=len(calls))))
+    check_ready(desk, app_settings(), pretends=wanted.pretends)
+    run = Run(
+        desk=desk,
+        assistants=ready(desk, chosen),
+        length=len(calls),
+        rounds=rounds,
+        passes=(None,) if wanted.cancel or is_queue else passes,
+        through=wanted.through,
+        pretends=wanted.pretends,
+        cancel=wanted.cancel,
+    )
+    is_well = summarise(carry_out(run))
     if wanted.until_clear:
         current_app.extensions["store"].reload()
-        click.echo(clarifying.levels(readable, _standing_of()))
-    return is_well and is_whole and len(able) == len(chosen)
+        click.echo(clarifying.levels(pairs, _standings()))
+    return is_well and is_whole and len(run.assistants) == len(chosen)
 
 
-def _with(run: Run, **changes: Any) -> Run:
-    changed: Run = msgspec.structs.replace(run, **changes)
-    return changed
-
-
-def _choose(
-    run: Run, pairs: Sequence[Pair], stands: DuePolls, wanted: Wanted
-) -> tuple[Sequence[Pair], Run]:
-    """Return every call that there may be, and the run with what decides which there are."""
-    desk = run.desk
+def _passes(
+    desk: Desk, pairs: Sequence[Pair], stands: DuePolls, wanted: Wanted, rounds: Rounds | None
+) -> list[list[Pair]]:
+    """Return what to ask, pass by pass; of rounds, as often as they take answers."""
+    now = desk.clock.now()
     if most := wanted.until_clear:
-        today = f"{desk.clock.now():%Y-%m-%d}"
-        calls = clarifying.to_ask(pairs, most, _standing_of(), stands, today)
-        return calls, _with(run, passes=lambda: [calls])
-    if wanted.due:
-        rounds, now = Rounds.of(desk.catalogue.site, wanted.samples), desk.clock.now()
-        under_way = run.files.under_way(desk.catalogue)
+        return [clarifying.to_ask(pairs, most, _standings(), stands, f"{now:%Y-%m-%d}")]
+    if rounds:
+        under_way = desk.files.under_way(desk.catalogue)
         due = stands.due([pair for pair in pairs if pair.key not in under_way], rounds, now)
-        passes = (lambda: [due] * rounds.most) if wanted.slugs else None
-        return stands.rest_of_rounds(due, rounds, now), _with(run, rounds=rounds, passes=passes)
-    waiting = list(pairs) if run.pretends else stands.longest_waiting_first(pairs)
-    times = wanted.samples or 1
-    return waiting * times, _with(run, passes=lambda: [waiting] * times)
+        return [due] * rounds.most
+    waiting = list(pairs) if wanted.pretends else stands.longest_waiting_first(pairs)
+    return [waiting] * (wanted.samples or 1)
 
 
-def _standing_of() -> Callable[[str], clarifying.Standing]:
-    store: Store = current_app.extensions["store"]
-
-    def standing_of(slug: str) -> clarifying.Standing:
-        return clarifying.Standing.of(store.snapshot.leaderboards.get(slug))
-
-    return standing_of
+def _standings() -> Mapping[str, clarifying.Standing]:
+    boards = current_app.extensions["store"].snapshot.leaderboards
+    return {slug: clarifying.Standing.of(board) for slug, board in boards.items()}
 
 
 def _look(desk: Desk, *, pretends: bool) -> tuple[DuePolls, bool]:
@@ -257,24 +232,22 @@ def _unread(
     return sentences + [f"{reason}; its category is left alone" for reason in others]
 
 
-def _desk(at: datetime | None, max_usd: float | None) -> tuple[Desk, BatchFiles]:
+def _desk(at: datetime | None, max_usd: float | None) -> Desk:
     """Return what a call of the command works with; its clock may pretend that it is some time."""
     settings = app_settings()
     catalogue = _catalogue(settings.data_dir)
     history = History(settings.data_dir / "history")
     clock = Clock((lambda: at) if at else utc_now)
-    files = BatchFiles(settings.data_dir)
-    desk = desk_of(
+    return desk_of(
         settings,
         catalogue,
         PollLog(history, clock),
-        files,
+        BatchFiles(settings.data_dir),
         record=partial(append, history, catalogue),
         clock=clock,
         stop=threading.Event(),
         run_usd=max_usd,
     )
-    return desk, files
 
 
 def _catalogue(directory: Path) -> Catalogue:
@@ -316,7 +289,7 @@ def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> Mapping[str, Cate
     return {slug: catalogue.categories[slug] for slug in slugs or catalogue.categories}
 
 
-def _show(desk: Desk, files: BatchFiles, chosen: Sequence[Assistant]) -> bool:
+def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
     stands, unread = desk.log.look(desk.catalogue)
     faults = [*_unread(desk, stands, unread, pretends=False)]
@@ -326,11 +299,12 @@ def _show(desk: Desk, files: BatchFiles, chosen: Sequence[Assistant]) -> bool:
     is_scheduled = False
     statuses = []
     try:
-        statuses = [status_of(assistant, desk, files, stands) for assistant in chosen]
+        statuses = [status_of(assistant, desk, stands) for assistant in chosen]
         is_scheduled = is_held(desk.locks / LOCK)
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
-    for line in (*statuses, *dict.fromkeys(filter(None, faults))):
+    faults += [sentence for _, wrong in statuses for sentence in wrong]
+    for line in (*(line for line, _ in statuses), *dict.fromkeys(faults)):
         click.echo(line)
     today = rfc3339(desk.clock.now())[:10]
     spent = desk.log.usd_on(today) if desk.budget.fault() else desk.budget.usd_today()
@@ -338,7 +312,7 @@ def _show(desk: Desk, files: BatchFiles, chosen: Sequence[Assistant]) -> bool:
     click.echo(f"Spent today: {spent:.2f}{of} USD.")
     server = "A server polls on schedule."
     click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
-    return not (any(faults) or any(status.wrong for status in statuses))
+    return not faults
 
 
 def _try(desk: Desk, chosen: Sequence[Assistant]) -> bool:

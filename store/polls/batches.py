@@ -20,7 +20,7 @@ from store.history import HistoryError
 from store.polls.asking import SHOWN, Outcome, cost_at_most, outcome_of_result, request_for
 from store.polls.assistant_checks import Unready
 from store.polls.batch_files import FORGET_AFTER, Asking, Batch
-from store.polls.poller import Summary, record
+from store.polls.poller import record
 from store.polls.prices import at_reduced_price, micros
 from store.polls.providers import Reply, Response
 from store.polls.providers import envelopes as wire
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from store.history import History
-    from store.polls.batch_files import BatchFiles
     from store.polls.due import Pair
-    from store.polls.poller import Desk
+    from store.polls.poller import Desk, Summary
     from store.polls.providers.batches import Remote, Result
     from store.records import Assistant
 
@@ -63,16 +62,6 @@ AMBIGUOUS = frozenset({408, 409})
 NOT_TOLD = "The provider did not say whether it took the batch"
 
 
-def share_of(limit: float, costs: Mapping[str, float], name: str) -> float:
-    """Return an assistant's part of a limit: that for which all are asked equally many questions.
-
-    >>> share_of(6.0, {"GPT": 0.02, "Claude": 0.04}, "Claude")
-    4.0
-    """
-    total = sum(costs.values())
-    return limit * costs[name] / total if total else limit
-
-
 def cost_of(assistant: Assistant, question: str) -> int:
     """Return what one question may cost at most in a batch, in micro-dollars."""
     return micros(cost_at_most(at_reduced_price(assistant), question) or 0)
@@ -81,18 +70,14 @@ def cost_of(assistant: Assistant, question: str) -> int:
 class Batching:
     """One assistant's batches, worked on by who holds its lock; ``summary`` says what came."""
 
-    def __init__(self, desk: Desk, files: BatchFiles, name: str) -> None:
-        self.summary = Summary()
+    def __init__(self, desk: Desk, name: str, summary: Summary) -> None:
+        self.summary = summary
         self._desk = desk
-        self._files = files
+        self._files = desk.files
         self._name = name
 
-    def begin(
-        self, pairs: Sequence[Pair], usd: float | None = None
-    ) -> tuple[int, float, str | None]:
+    def begin(self, pairs: Sequence[Pair], usd: float | None = None) -> None:
         """Send the first of these pairs as one batch that may cost so many US dollars.
-
-        Returns how many questions were sent, for how many US dollars at most, or why none were.
 
         Raises:
             OSError: the batch cannot be written down, or the day's sum; nothing was sent.
@@ -100,15 +85,17 @@ class Batching:
         """
         desk, assistant = self._desk, pairs[0].assistant
         now = desk.clock.now()
-        if reason := desk.clock.fault():
-            return 0, 0, reason
+        if fault := desk.clock.fault():
+            self.summary.fault = fault
+            return
         most = min(MOST_ITEMS, queue_of(assistant).MAX_REQUESTS)
         items, reserved = self._affordable(pairs[:most], usd)
         reserve = desk.budget.reserve(reserved) if items else None
         if reserve is None:
             cost = cost_of(assistant, pairs[0].category.question)
-            reason = desk.budget.reached(cost) or "its equal share of the limit is used up"
-            return 0, 0, reason
+            over = desk.budget.reached(cost)
+            self.summary.limit = over or "its equal share of the limit is used up"
+            return
         batch = Batch(
             key=token_hex(8),
             state="intended",
@@ -122,8 +109,11 @@ class Batching:
         except OSError:
             desk.budget.settle(reserve, 0)
             raise
-        reason = self._create(batch)
-        return (0, 0, reason) if reason else (len(items), reserved / 1e6, None)
+        if reason := self._create(batch):
+            self.summary.wrong.append(f"No batch of {self._name} was sent: {reason}")
+            return
+        self.summary.batched += len(items)
+        self.summary.batched_usd += reserved / 1e6
 
     def follow(self) -> None:
         """Look after all batches of the assistant.

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from store.polls.due import DuePolls, Pair
     from store.rankings.certainty import Level
     from store.rankings.leaderboards import Leaderboard
-
-    StandingOf = Callable[[str], "Standing"]
 
 CLEAR: Level = "clear"
 URGENCY: tuple[Level, ...] = ("open", "contradicted", "unmeasured")
@@ -29,22 +27,25 @@ class Standing(Struct, frozen=True):
     days: Mapping[str, int] = {}
 
     @classmethod
-    def of(cls, board: Leaderboard | None) -> Standing:
+    def of(cls, board: Leaderboard) -> Standing:
         """Of a category's leaderboard; one of an older wording says nothing of the present one."""
-        if board is None or board.next_question:
-            return cls()
-        return cls(board.certainty.level, board.certainty.runs)
+        certainty = board.certainty
+        return cls() if board.next_question else cls(certainty.level, certainty.runs)
 
 
 def to_ask(
-    pairs: Sequence[Pair], most: int, standing_of: StandingOf, stands: DuePolls, today: str
+    pairs: Sequence[Pair],
+    most: int,
+    standings: Mapping[str, Standing],
+    stands: DuePolls,
+    today: str,
 ) -> list[Pair]:
     """Return whom to ask once more on a UTC day: where it is not clear, those of open ones first.
 
     Nobody is asked twice on one day, for repeats of a day tell nothing of others, nor beyond
     ``most`` days. A level may be looked at every day, so the asking may stop once it is clear.
     """
-    standings = {pair.slug: standing_of(pair.slug) for pair in pairs}
+    standings = {pair.slug: standings.get(pair.slug, Standing()) for pair in pairs}
     chosen = []
     for pair in pairs:
         standing, state = standings[pair.slug], stands.of(pair)
@@ -55,8 +56,8 @@ def to_ask(
     return sorted(chosen, key=lambda pair: URGENCY.index(standings[pair.slug].level))
 
 
-def levels(pairs: Sequence[Pair], standing_of: StandingOf) -> str:
+def levels(pairs: Sequence[Pair], standings: Mapping[str, Standing]) -> str:
     """Return how many categories have each level, for people."""
-    counts = Counter(standing_of(slug).level for slug in {pair.slug for pair in pairs})
+    counts = Counter(standings.get(slug, Standing()).level for slug in {p.slug for p in pairs})
     parts = [f"{counts[level]} {level}" for level in (CLEAR, *URGENCY) if counts[level]]
     return f"Categories: {', '.join(parts)}."

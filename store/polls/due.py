@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.counting import CLOCK_TOLERANCE
-from store.history import HistoryError
-from store.rankings.poll_states import recorded_pause, usd_on
+from store.rankings.poll_states import recorded_pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.rankings.poll_states import Pause, PollState, PollStates
     from store.records import Assistant, Category, Site
@@ -117,10 +116,6 @@ class DuePolls(Struct, frozen=True):
         """Return the pause that an assistant's polls call for, if one lasts."""
         return recorded_pause(self.of_model(model), now)
 
-    def usd_on(self, day: str) -> float:
-        """What the polls of a UTC day cost; see :func:`store.rankings.poll_states.usd_on`."""
-        return usd_on(day, self.states.values())
-
     def known(self, pairs: Iterable[Pair]) -> list[Pair]:
         """The pairs whose history could be read; of others nobody knows what was asked."""
         return [pair for pair in pairs if pair.slug in self.states]
@@ -135,14 +130,6 @@ class DuePolls(Struct, frozen=True):
         missing = [(max(rounds.lacking(self.of(pair), now), 1), pair) for pair in pairs]
         return [pair for turn in range(rounds.most) for times, pair in missing if turn < times]
 
-    def under_way(
-        self, pairs: Iterable[Pair], rounds: Rounds, now: datetime
-    ) -> list[tuple[int, int]]:
-        """How many answers each round has that has some, and how many it still takes."""
-        states = map(self.of, pairs)
-        counts = [(rounds.taken(state, now), rounds.lacking(state, now)) for state in states]
-        return [(taken, lacking) for taken, lacking in counts if taken and lacking > 0]
-
     def longest_waiting_first(self, pairs: Iterable[Pair]) -> list[Pair]:
         """The same pairs, those never asked first, then by their last poll's time."""
 
@@ -151,17 +138,3 @@ class DuePolls(Struct, frozen=True):
             return state.polled_at if state else ""
 
         return sorted(pairs, key=last)
-
-
-def look(
-    slugs: Iterable[str], states_of: Callable[[str], PollStates]
-) -> tuple[DuePolls, list[HistoryError]]:
-    """How polling of these categories stands, and why that of others is not known."""
-    states: dict[str, PollStates] = {}
-    unknown: list[HistoryError] = []
-    for slug in slugs:
-        try:
-            states[slug] = states_of(slug)
-        except HistoryError as error:
-            unknown.append(error)
-    return DuePolls(states), unknown

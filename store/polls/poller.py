@@ -8,7 +8,6 @@ answers neither yes nor no: nothing waits for it.
 
 from __future__ import annotations
 
-import errno
 import logging
 import queue
 import threading
@@ -26,7 +25,7 @@ from store.counting import history_files, latest_time, states_of
 from store.history import HistoryError
 from store.polls.asking import Outcome, ask, ask_sample, charge_for, given_up
 from store.polls.assistant_checks import key_of
-from store.polls.due import DuePolls, Pair, Rounds, look
+from store.polls.due import DuePolls, Pair, Rounds
 from store.polls.sending import FLEX_LIMITS, Limits, Sender, Unsent
 from store.rankings.poll_states import PollStates, pause_reason, usd_on
 from store.records import Failure, Poll
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     from store.files import Catalogue
     from store.history import History
+    from store.polls.batch_files import BatchFiles
     from store.polls.clocks import Clock
     from store.polls.due import Key
     from store.polls.spending import Budget, Charge
@@ -46,11 +46,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Record = Callable[[Sequence[Poll], str], Sequence[Poll]]
-
-SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE)
-RECORD_ATTEMPTS = 100
-"""Attempts, a tenth of a second apart, to record what was paid for while no file can be opened:
-other questions of the process, on their way, soon give theirs back."""
 
 MOST = 20
 """Questions to one assistant for which its lock is held at a time."""
@@ -69,7 +64,7 @@ NOT_ASKED = (NOT_DUE, LEFT)
 
 
 class Summary(Struct):
-    """What became of an assistant's questions, in one turn or several.
+    """What became of an assistant's questions in the turns so far.
 
     ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name. ``paused``
     says why it is left alone, ``limit`` which limit of money is reached, ``fault`` what keeps it
@@ -103,18 +98,6 @@ class Summary(Struct):
         self.usd += (poll.usage.usd or 0) if poll.usage else 0
         if outcome.pause is not None and self.paused is None:
             self.paused = pause_reason(poll)
-
-    def add(self, later: Summary) -> None:
-        """Take in what became of others of its questions."""
-        self.outcomes += later.outcomes
-        self.reasons = {**later.reasons, **self.reasons}
-        self.paused, self.limit = self.paused or later.paused, self.limit or later.limit
-        self.fault = self.fault or later.fault
-        self.pause, self.due = later.pause or self.pause, max(self.due, later.due)
-        self.usd += later.usd
-        self.batched += later.batched
-        self.batched_usd += later.batched_usd
-        self.wrong += [sentence for sentence in later.wrong if sentence not in self.wrong]
 
     @property
     def is_over(self) -> bool:
@@ -175,11 +158,18 @@ class PollLog:
     def look(self, catalogue: Catalogue) -> tuple[DuePolls, list[HistoryError]]:
         """Return how polling of all categories stands, and why that of others is not known."""
         self.history.signatures()  # it looks at the ledger
-        return look(catalogue.categories, lambda slug: self.states_of(slug, catalogue))
+        states: dict[str, PollStates] = {}
+        unknown: list[HistoryError] = []
+        for slug in catalogue.categories:
+            try:
+                states[slug] = self.states_of(slug, catalogue)
+            except HistoryError as error:
+                unknown.append(error)
+        return DuePolls(states), unknown
 
 
 class Desk(Struct, frozen=True, kw_only=True):
-    """What polling touches: history, locks, API keys, the network, the clock and the money.
+    """What polling touches: history, batches, locks, keys, the network, the clock and money.
 
     ``record`` appends polls to history; what it would refuse, ``log.history.check_appendable``
     refuses before anything is asked.
@@ -187,6 +177,7 @@ class Desk(Struct, frozen=True, kw_only=True):
 
     record: Record
     log: PollLog
+    files: BatchFiles
     catalogue: Catalogue
     locks: Path
     secret: Callable[[str], str | None]
@@ -229,13 +220,13 @@ class Turn:
         sender: Sender,
         waiting: deque[Pair],
         stands: DuePolls,
+        summary: Summary,
         *,
         rounds: Rounds | None = None,
         skip: Collection[Key] = (),
         most: int = MOST,
-        done: Callable[[], None] = lambda: None,
     ) -> None:
-        self.summary = Summary()
+        self.summary = summary
         self.refused: set[Key] = set()
         self._desk = desk
         self._sender = sender
@@ -243,13 +234,11 @@ class Turn:
         self._rounds = rounds
         self._skip = skip
         self._left = most
-        self._done = done
         self._flights: dict[int, _Flight] = {}
         self._landed: queue.SimpleQueue[tuple[int, Outcome | Unsent]] = queue.SimpleQueue()
-        self._seen: set[Key] = set()
         self._out_of_reach = unreached(stands, sender.assistant.name)
 
-    def take(self) -> Summary:
+    def take(self) -> None:
         """Ask until the turn or the queue ends, something forbids it, or all is to stop."""
         stop, concurrency = self._desk.stop, self._sender.assistant.concurrency
         while not stop.is_set() and threading.main_thread().is_alive():
@@ -260,13 +249,10 @@ class Turn:
             else:
                 break
         self._give_up()
-        return self.summary
 
     def _may_start(self) -> bool:
-        """Return whether another question is to be asked; a pair has one in a turn."""
-        if not self._waiting or not self._left or self.summary.is_over:
-            return False
-        return self._waiting[0].key not in self._seen
+        """Return whether another question is to be asked."""
+        return bool(self._waiting and self._left and not self.summary.is_over)
 
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
@@ -316,7 +302,7 @@ class Turn:
             self.summary.limit = self._desk.budget.reached(charge.amount) or self.summary.limit
 
     def _fly(self, pair: Pair, charge: Charge) -> None:
-        number = len(self._seen)
+        number = self._left
         flight = _Flight(pair, charge, time.monotonic() + self._sender.limits.total + GRACE)
         self._flights[number] = flight
 
@@ -362,7 +348,6 @@ class Turn:
                 self.summary.fault = f"an answer could not be recorded: {error}"
             else:
                 self.summary.take_in(outcome)
-        self._done()
 
     def _with_pause(self, outcome: Outcome) -> Outcome:
         """Return the outcome, with a pause if it is one failure to connect too many."""
@@ -377,13 +362,12 @@ class Turn:
         return msgspec.structs.replace(outcome, pause=self._sender.limits.pause)
 
     def _drop_first(self) -> None:
-        self._seen.add(self._waiting.popleft().key)
+        self._waiting.popleft()
         self._left -= 1
 
     def _drop(self, name: str, reason: str | None = None) -> None:
         self._waiting.popleft()
         self.summary.count(name, reason)
-        self._done()
 
 
 class _Flight(Struct, frozen=True):
@@ -413,13 +397,4 @@ def record(outcome: Outcome, desk: Desk) -> None:
     if outcome.pause is not None:
         until = rfc3339(now + timedelta(seconds=outcome.pause))
         poll = msgspec.structs.replace(poll, cooldown_until=until)
-    for attempts in reversed(range(RECORD_ATTEMPTS)):
-        try:
-            desk.record([poll], rfc3339(now))
-        except HistoryError as error:
-            reason = error.__cause__
-            if not (attempts and isinstance(reason, OSError) and reason.errno in SHORT_OF_FILES):
-                raise
-            desk.stop.wait(0.1)
-        else:
-            return
+    desk.record([poll], rfc3339(now))

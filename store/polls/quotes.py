@@ -13,7 +13,6 @@ from store.polls.providers import Tokens
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from store.polls.batch_files import BatchFiles
     from store.polls.due import Pair
     from store.polls.poller import Desk
     from store.records import Assistant
@@ -25,7 +24,7 @@ EXPECTED_OUTPUT = 0.375
 """The part of the output's most that is expected: 1,500 of 4,000 tokens."""
 
 
-def quote(calls: Sequence[Pair], desk: Desk, files: BatchFiles, *, is_due: bool) -> list[str]:
+def quote(calls: Sequence[Pair], desk: Desk, *, is_due: bool) -> list[str]:
     """Return in lines what these calls would use, cost and take, per assistant and in all."""
     lanes: dict[str, list[Pair]] = {}
     for pair in calls:
@@ -39,9 +38,18 @@ def quote(calls: Sequence[Pair], desk: Desk, files: BatchFiles, *, is_due: bool)
             lines.append(f"{name}: {len(lane)} calls of a sample assistant, free")
             continue
         batched = is_due and assistant.batch and len(lane) >= WORTH_IT
-        batched = batched and not files.pause_of(assistant, desk.clock.now())
-        lines.append(_line(assistant, lane, is_batched=batched))
-        costs = _costs(assistant, lane, is_batched=batched)
+        batched = batched and not desk.files.pause_of(assistant, desk.clock.now())
+        tokens = _tokens(assistant, lane)
+        costs = _costs(assistant, lane, tokens, is_batched=batched)
+        way = " in batches" if batched else " in the flex tier" if assistant.tier else ""
+        price = "price unknown"
+        if costs:
+            price = f"{costs[0]:.2f} USD{way} expected, {costs[1]:.2f} USD at most"
+        time = f"at least {math.ceil(len(lane) / assistant.rpm)} min at {assistant.rpm} a minute"
+        lines.append(
+            f"{name}: {len(lane)} calls, {price}; at most {tokens.input:,} input and "
+            f"{tokens.output:,} output tokens; {'within a day' if batched else time}"
+        )
         if costs is None:
             unknown = True
         else:
@@ -57,34 +65,19 @@ def quote(calls: Sequence[Pair], desk: Desk, files: BatchFiles, *, is_due: bool)
     return lines
 
 
-def _line(assistant: Assistant, lane: Sequence[Pair], *, is_batched: bool) -> str:
-    tokens = _tokens(assistant, lane)
-    costs = _costs(assistant, lane, is_batched=is_batched)
-    way = " in batches" if is_batched else " in the flex tier" if assistant.tier else ""
-    price = "price unknown"
-    if costs:
-        price = f"{costs[0]:.2f} USD{way} expected, {costs[1]:.2f} USD at most"
-    time = f"at least {math.ceil(len(lane) / assistant.rpm)} min at {assistant.rpm} a minute"
-    return (
-        f"{assistant.name}: {len(lane)} calls, {price}; at most {tokens.input:,} input and "
-        f"{tokens.output:,} output tokens; {'within a day' if is_batched else time}"
-    )
-
-
 def _tokens(assistant: Assistant, lane: Sequence[Pair]) -> Tokens:
     bodies = (request_for(assistant, pair.category.question).body for pair in lane)
     return sum((at_most(assistant, body) for body in bodies), Tokens(0, 0))
 
 
 def _costs(
-    assistant: Assistant, lane: Sequence[Pair], *, is_batched: bool
+    assistant: Assistant, lane: Sequence[Pair], tokens: Tokens, *, is_batched: bool
 ) -> tuple[float, float] | None:
     """Return what these calls are expected to cost and cost at most, if the prices are known.
 
     The flex tier may answer in the ordinary one, at its price.
     """
     cheap = at_reduced_price(assistant) if is_batched or assistant.tier else assistant
-    tokens = _tokens(assistant, lane)
     likely = Tokens(
         round(tokens.input * EXPECTED_INPUT),
         round(tokens.output * EXPECTED_OUTPUT),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from store.polls.assistant_checks import Unready, key_of
 from store.polls.batches import CANCEL_AFTER, cost_of, late
 from store.polls.due import Pair, Rounds
@@ -20,33 +18,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from store.polls.batch_files import Batch, BatchFiles
+    from store.polls.batch_files import Batch
     from store.polls.due import DuePolls
     from store.polls.poller import Desk
     from store.records import Assistant
 
 
-class AssistantStatus(Struct, frozen=True):
-    """One assistant's state: ``parts`` of a line for people, and in sentences what is ``wrong``."""
-
-    name: str
-    parts: tuple[str, ...]
-    wrong: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Return a line, and one for each thing that is wrong."""
-        return "\n".join([f"{self.name}: {', '.join(self.parts)}", *self.wrong])
-
-
-def status_of(
-    assistant: Assistant, desk: Desk, files: BatchFiles, stands: DuePolls
-) -> AssistantStatus:
-    """Return how an assistant stands.
+def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> tuple[str, list[str]]:
+    """Return how an assistant stands, in a line for people, and in sentences what is wrong.
 
     Raises:
         OSError: a lock or a batch cannot be read.
     """
-    name, now = assistant.name, desk.clock.now()
+    name, now, files = assistant.name, desk.clock.now(), desk.files
     catalogue, rounds = desk.catalogue, Rounds.of(desk.catalogue.site)
     pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
     under_way = files.under_way(catalogue)
@@ -57,7 +41,7 @@ def status_of(
     spent = sum(state.usd for state in states if state.polled_at[:10] == today)
     pause, batch_pause = stands.pause_of(name, now), files.pause_of(assistant, now)
     batches = files.open_of(name, catalogue)
-    parts = [f"{len(due)} of {len(pairs)} due", *_open_rounds(pairs, stands, rounds, now)]
+    parts = [f"{len(due)} of {len(pairs)} due"]
     parts += ["being asked now"] if is_held(path_of(desk.locks, name)) else []
     parts += [_in_words(batches, now)] if batches else []
     parts += [f"its batches are paused {batch_pause}"] if assistant.batch and batch_pause else []
@@ -70,7 +54,7 @@ def status_of(
     wrong += [f"{name} is paused {pause}"] if pause else []
     wrong += filter(None, [lack(assistant, desk.secret, desk.budget.daily_usd)])
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
-    return AssistantStatus(name, tuple(parts), tuple(wrong))
+    return f"{name}: {', '.join(parts)}", wrong
 
 
 def lack(
@@ -84,17 +68,6 @@ def lack(
     if usd is not None and (missing := missing_prices(assistant)):
         return f"{assistant.name}: a limit of money needs {listed(missing)} in models.json."
     return None
-
-
-def _open_rounds(
-    pairs: Sequence[Pair], stands: DuePolls, rounds: Rounds, now: datetime
-) -> list[str]:
-    counts = stands.under_way(pairs, rounds, now)
-    if not counts:
-        return []
-    answers, wanted = sum(n for n, _ in counts), sum(n + lacking for n, lacking in counts)
-    noun = "round" if len(counts) == 1 else "rounds"
-    return [f"{len(counts)} {noun} under way ({answers} of {wanted} answers)"]
 
 
 def _in_words(batches: Sequence[Batch], now: datetime) -> str:

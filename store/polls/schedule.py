@@ -30,7 +30,7 @@ from store.polls.clocks import Clock, confirmed_time
 from store.polls.day_closing import DayClosing
 from store.polls.due import Rounds
 from store.polls.locks import lock, locks_in
-from store.polls.poller import LEFT, MOST, Desk, PollLog, Summary
+from store.polls.poller import LEFT, MOST, PollLog, Summary
 from store.polls.turns import Plan, desk_of, take_turn
 from store.rankings.poll_states import Pause, ScheduleState
 from store.settings import SettingsError
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import FrameType
 
-    from store.files import Catalogue
     from store.memory import Store
     from store.records import Problem
     from store.settings import Settings
@@ -249,17 +248,7 @@ class Schedule:
             most=min(MOST, math.ceil(pairs * self._settings.poll_tick / DAY)),
             follow=look.turns % FOLLOW_TURNS == 1,
         )
-        summary = take_turn(self._desk(catalogue), self._files, name, plan)
-        if summary is None:
-            return
-        if summary.polled or summary.batched:
-            reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))
-            level = logging.WARNING if reasons else logging.INFO
-            log.log(level, "%s: %s%s", name, summary, reasons)
-        look.take_in(summary, self._clock.now(), is_followed=plan.follow)
-
-    def _desk(self, catalogue: Catalogue) -> Desk:
-        return desk_of(
+        desk = desk_of(
             self._settings,
             catalogue,
             self._log,
@@ -268,6 +257,14 @@ class Schedule:
             clock=self._clock,
             stop=self._stop,
         )
+        summary = Summary()
+        if not take_turn(desk, name, plan, summary):
+            return
+        if summary.polled or summary.batched:
+            reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))
+            level = logging.WARNING if reasons else logging.INFO
+            log.log(level, "%s: %s%s", name, summary, reasons)
+        look.take_in(summary, self._clock.now(), is_followed=plan.follow)
 
 
 class AssistantLook(Struct):

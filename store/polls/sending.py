@@ -158,12 +158,12 @@ class Sender:
                 charge.settle(0)
                 return self._stopped(sent) if self._stop.is_set() else sent or barred
             deadline = min(deadline, self.elapsed() + self.limits.total)
-            sent, wait, is_held = self._attempt(request, read, charge, attempt, deadline)
+            sent, wait = self._attempt(request, read, charge, attempt, deadline)
             timeouts += sent.reply.failure == "timeout"
             is_last = attempt == self.limits.attempts or timeouts > 1
             if wait is None or is_last or self.elapsed() + wait > deadline:
                 return sent
-            if not is_held and self._stop.wait(wait):
+            if self._stop.wait(wait):
                 return self._stopped(sent)
         return sent or Unsent()
 
@@ -208,8 +208,8 @@ class Sender:
         charge: Charge,
         attempt: int,
         deadline: float,
-    ) -> tuple[Sent, float | None, bool]:
-        """Send once and charge it; return also the wait to the next attempt, and who waits."""
+    ) -> tuple[Sent, float | None]:
+        """Send once and charge it; return also the wait to the next attempt."""
         began, start = self._clock.now(), self.elapsed()
         charge.is_sent = True
         response = self._exchange(request, deadline)
@@ -229,13 +229,9 @@ class Sender:
         if reply.tokens:
             cost = micros(price_of(self.assistant, reply) or 0)
         charge.settle(cost)
-        wait, is_held, pause = (None, False, None)
-        if not misfit:
-            wait, is_held, pause = self._verdict(response, reply, attempt)
+        wait, pause = (None, None) if misfit else self._verdict(response, reply, attempt)
         self._is_paused = self._is_paused or pause is not None
-        if is_held:
-            self._pace.hold(wait or 0)
-        return Sent(reply, took, attempt, pause, deadline, at), wait, is_held
+        return Sent(reply, took, attempt, pause, deadline, at), wait
 
     def _stopped(self, sent: Sent | None) -> Sent | Unsent:
         """Return the end of a poll that was stopped while it waited."""
@@ -246,27 +242,28 @@ class Sender:
 
     def _verdict(
         self, response: Response | Lost, reply: Reply, attempt: int
-    ) -> tuple[float | None, bool, float | None]:
-        """Return the seconds until another attempt, if one may help, and who waits, or the pause.
+    ) -> tuple[float | None, float | None]:
+        """Return the seconds until another attempt, if one may help, or those of a pause.
 
         Rate limits and hints hold all the assistant's requests.
         """
         backoff = self._random.uniform(0, 2**attempt)
         if isinstance(response, Lost):
-            return (backoff if response.kind in ("network", "timeout") else None), False, None
+            return (backoff if response.kind in ("network", "timeout") else None), None
         if reply.lasting:
-            return None, False, self.limits.pause
+            return None, self.limits.pause
         advice = response.headers.get("x-should-retry")
         again = advice == "true" or (advice != "false" and reply.passing)
         if not (again and reply.failure):
-            return None, False, None
+            return None, None
         limited = reply.failure == "rate_limited"
         hint = _hint(response, reply, self._clock.now(), limited=limited)
-        if hint is None:
-            return backoff, limited, None
-        if hint > self.limits.longest_wait:
-            return None, False, hint
-        return hint + self._random.uniform(0, 1), True, None
+        if hint is not None and hint > self.limits.longest_wait:
+            return None, hint
+        wait = backoff if hint is None else hint + self._random.uniform(0, 1)
+        if limited or hint is not None:
+            self._pace.hold(wait)
+        return wait, None
 
     def _exchange(self, request: Request, deadline: float) -> Response | Lost:
         """Send once, on a connection of its own.

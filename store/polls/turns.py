@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from store.polls.batches import WORTH_IT, Batching, cost_of, share_of
+from store.polls.batches import WORTH_IT, Batching, cost_of
 from store.polls.due import Key, Pair, Rounds
 from store.polls.locks import locks_in, turn
 from store.polls.poller import MOST, Desk, Summary, Turn
@@ -16,7 +16,7 @@ from store.polls.spending import Budget
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from threading import Event
 
     from store.files import Catalogue
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 class Plan(Struct, kw_only=True):
     """What to ask an assistant in one turn.
 
-    ``waiting`` are the pairs to ask; without them it is what is due by ``rounds``. At most ``most``
-    are asked. A paused assistant is asked one of them if ``through``, but not where its provider
-    set the time. ``follow`` looks after its batches first, ``cancel`` ends them, ``batch`` sends
-    new ones.
+    ``waiting`` are the pairs to ask; without them it is what is due by ``rounds``, in batches where
+    that is worth it. At most ``most`` are asked. A paused assistant is asked one of them if
+    ``through``, but not where its provider set the time. ``follow`` looks after its batches first,
+    ``cancel`` ends them.
     """
 
     waiting: deque[Pair] | None = None
@@ -43,55 +43,39 @@ class Plan(Struct, kw_only=True):
     through: bool = False
     follow: bool = True
     cancel: bool = False
-    batch: bool = True
     skip: set[Key] = field(default_factory=set)
 
 
 def take_turn(
-    desk: Desk,
-    files: BatchFiles,
-    name: str,
-    plan: Plan,
-    *,
-    used_usd: float = 0,
-    done: Callable[[], None] = lambda: None,
-    waiting: Callable[[], None] = lambda: None,
-) -> Summary | None:
-    """Wait for an assistant's lock, then look after it; ``None`` when stopped before that.
+    desk: Desk, name: str, plan: Plan, summary: Summary, notify: Callable[[], None] = lambda: None
+) -> bool:
+    """Wait for an assistant's lock, then look after it; return ``False`` if stopped before that.
 
-    ``used_usd`` is what the run spent on it already.
+    What becomes of it goes into the ``summary``, which has what the run spent on it already;
+    ``notify`` is called if somebody else has the lock.
 
     Raises:
         HistoryError, OSError: it cannot be known what was asked, or a lock or batch not be used.
         Unready, SettingsError: the assistant lacks what it needs.
     """
-    with turn(desk.locks, name, desk.stop, waiting) as is_held:
+    with turn(desk.locks, name, desk.stop, notify) as is_held:
         if not is_held:
-            return None
-        batching = Batching(desk, files, name)
+            return False
+        batching = Batching(desk, name, summary)
         if plan.cancel:
             batching.cancel()
         if plan.follow:
             batching.follow()
-        summary = batching.summary
         assistant = next((a for a in desk.catalogue.assistants if a.name == name), None)
         if assistant and not (plan.cancel or desk.stop.is_set()):
-            _ask(desk, files, assistant, plan, summary, used_usd, done)
-        return summary
+            _ask(desk, assistant, plan, batching)
+        return True
 
 
-def _ask(
-    desk: Desk,
-    files: BatchFiles,
-    assistant: Assistant,
-    plan: Plan,
-    summary: Summary,
-    used_usd: float,
-    done: Callable[[], None],
-) -> None:
-    name, now = assistant.name, desk.clock.now()
+def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> None:
+    name, now, summary = assistant.name, desk.clock.now(), batching.summary
     stands, _ = desk.log.look(desk.catalogue)
-    under_way = files.under_way(desk.catalogue) | plan.skip
+    under_way = desk.files.under_way(desk.catalogue) | plan.skip
     queue = plan.waiting
     if queue is None:
         categories = desk.catalogue.categories.items()
@@ -104,70 +88,44 @@ def _ask(
         way = f'; `flask poll --due --model "{name}"` asks one question first'
         summary.paused = f"{summary.pause}{'' if summary.pause.stated else way}"
         return
-    is_batch = plan.batch and assistant.batch and len(queue) >= WORTH_IT and not summary.pause
-    if is_batch and _begin(desk, files, assistant, list(queue), stands, summary, used_usd):
+    is_batch = plan.waiting is None and assistant.batch and len(queue) >= WORTH_IT
+    if is_batch and not (summary.pause or desk.files.pause_of(assistant, now)):
+        batching.begin(list(queue), _share(desk, assistant, stands, summary))
         return
     ask = Turn(
         desk,
         desk.sender(assistant),
         queue,
         stands,
+        summary,
         rounds=plan.rounds,
         skip=under_way,
         most=1 if summary.pause else plan.most,
-        done=done,
     )
-    summary.add(ask.take())
+    ask.take()
     plan.through = plan.through and not summary.pause  # one question, whatever came of it
     plan.skip |= ask.refused
 
 
-def _begin(
-    desk: Desk,
-    files: BatchFiles,
-    assistant: Assistant,
-    due: Sequence[Pair],
-    stands: DuePolls,
-    summary: Summary,
-    used_usd: float,
-) -> bool:
-    """Send what is due as a batch; return whether nothing is to be asked directly now."""
-    if files.pause_of(assistant, desk.clock.now()):
-        return False
-    share = batch_share(desk, files, assistant, stands, used_usd)
-    batch = Batching(desk, files, assistant.name)
-    summary.batched, summary.batched_usd, reason = batch.begin(due, share)
-    if reason and not summary.batched and not files.pause_of(assistant, desk.clock.now()):
-        summary.limit = reason
-    elif reason:
-        summary.wrong.append(f"No batch of {assistant.name} was sent: {reason}")
-    return True
-
-
-def batch_share(
-    desk: Desk, files: BatchFiles, assistant: Assistant, stands: DuePolls, used_usd: float
-) -> float | None:
+def _share(desk: Desk, assistant: Assistant, stands: DuePolls, summary: Summary) -> float | None:
     """Return the US dollars that an assistant's batches may take now; ``None`` without a limit.
 
     Each assistant has the part of a limit that asks all of them equally many questions, and takes
     categories in the same order: else one-sided rankings would follow.
     """
     budget, name = desk.budget, assistant.name
-    categories = desk.catalogue.categories
-    question = next((category.question for category in categories.values()), "")
-    costs = {
-        each.name: float(cost_of(each, question))
-        for each in desk.catalogue.assistants
-        if not missing_prices(each)
-    }
+    question = next((category.question for category in desk.catalogue.categories.values()), "")
+    priced = [each for each in desk.catalogue.assistants if not missing_prices(each)]
+    total = sum(cost_of(each, question) for each in priced)
+    part = cost_of(assistant, question) / total if total else 1
     shares = []
     if budget.daily_usd is not None:
         today = rfc3339(desk.clock.now())[:10]
         spent = sum(s.usd for s in stands.of_model(name) if s.polled_at[:10] == today)
-        reserved = sum(batch.reserved for batch in files.open_of(name, desk.catalogue)) / 1e6
-        shares.append(share_of(budget.daily_usd, costs, name) - spent - reserved)
+        reserved = sum(batch.reserved for batch in desk.files.open_of(name, desk.catalogue)) / 1e6
+        shares.append(budget.daily_usd * part - spent - reserved)
     if budget.run_usd is not None:
-        shares.append(share_of(budget.run_usd, costs, name) - used_usd)
+        shares.append(budget.run_usd * part - summary.usd - summary.batched_usd)
     return min(shares, default=None)
 
 
@@ -187,6 +145,7 @@ def desk_of(  # noqa: PLR0913 - what differs between a server, a command and tes
     return Desk(
         record=record,
         log=poll_log,
+        files=files,
         catalogue=catalogue,
         locks=locks,
         secret=settings.secret,
