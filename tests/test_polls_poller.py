@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from collections import Counter
 from datetime import datetime, timedelta
 from email.utils import format_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, append
@@ -16,7 +18,7 @@ from processes import until
 from raw_provider import raw_provider
 from replaying import Replaying, answer_text, envelope, serving
 
-from store.history import HistoryError
+from store.history import History, HistoryError
 from store.polls import answer_parsing
 from store.polls.due import Rounds
 from store.polls.sending import Limits
@@ -45,6 +47,22 @@ def desk(tmp_path: Path, provider: Replaying) -> PollingDesk:
 def failures(desk: PollingDesk) -> list[str | None]:
     """How each record of GPT's went, by category."""
     return [poll.failure for poll in desk.polls("GPT")]
+
+
+def test_an_answer_outlasts_a_moment_without_file_descriptors(
+    desk: PollingDesk, provider: Replaying, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is recorded when a file can be opened again, not asked and paid for once more."""
+    append_poll, refusals = History.append, iter(range(5))
+
+    def append_late(history: History, *arguments: Any, **options: Any) -> Any:
+        if next(refusals, None) is not None:
+            raise HistoryError("no file") from OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return append_poll(history, *arguments, **options)
+
+    monkeypatch.setattr(History, "append", append_late)
+    desk.due()
+    assert (len(desk.polls("GPT")), len(provider.seen)) == (3, 3)
 
 
 def test_every_pair_is_asked_and_recorded_once(desk: PollingDesk) -> None:

@@ -303,8 +303,7 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
         is_scheduled = is_held(desk.locks / LOCK)
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
-    faults += [sentence for _, wrong in statuses for sentence in wrong]
-    for line in (*(line for line, _ in statuses), *dict.fromkeys(faults)):
+    for line in (*(line for lines in statuses for line in lines), *dict.fromkeys(faults)):
         click.echo(line)
     today = rfc3339(desk.clock.now())[:10]
     spent = desk.log.usd_on(today) if desk.budget.fault() else desk.budget.usd_today()
@@ -312,7 +311,7 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     click.echo(f"Spent today: {spent:.2f}{of} USD.")
     server = "A server polls on schedule."
     click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
-    return not faults
+    return not faults and all(len(lines) == 1 for lines in statuses)
 
 
 def _try(desk: Desk, chosen: Sequence[Assistant]) -> bool:

@@ -8,6 +8,7 @@ answers neither yes nor no: nothing waits for it.
 
 from __future__ import annotations
 
+import errno
 import logging
 import queue
 import threading
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Record = Callable[[Sequence[Poll], str], Sequence[Poll]]
+
+SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE)
+RECORD_SECONDS = 10
+"""How long it is tried to record what was paid for while no file can be opened: other questions of
+the process, on their way, soon give theirs back."""
 
 MOST = 20
 """Questions to one assistant for which its lock is held at a time."""
@@ -397,4 +403,14 @@ def record(outcome: Outcome, desk: Desk) -> None:
     if outcome.pause is not None:
         until = rfc3339(now + timedelta(seconds=outcome.pause))
         poll = msgspec.structs.replace(poll, cooldown_until=until)
-    desk.record([poll], rfc3339(now))
+    end = time.monotonic() + RECORD_SECONDS
+    while True:
+        try:
+            desk.record([poll], rfc3339(now))
+        except HistoryError as error:
+            number = getattr(error.__cause__, "errno", None)
+            if number not in SHORT_OF_FILES or time.monotonic() > end:
+                raise
+            desk.stop.wait(0.1)
+        else:
+            return

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from store.records import Assistant
 
 
-def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> tuple[str, list[str]]:
-    """Return how an assistant stands, in a line for people, and in sentences what is wrong.
+def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
+    """Return how an assistant stands: a line for people, and one for each thing that is wrong.
 
     Raises:
         OSError: a lock or a batch cannot be read.
@@ -54,7 +54,7 @@ def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> tuple[str, 
     wrong += [f"{name} is paused {pause}"] if pause else []
     wrong += filter(None, [lack(assistant, desk.secret, desk.budget.daily_usd)])
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
-    return f"{name}: {', '.join(parts)}", wrong
+    return [f"{name}: {', '.join(parts)}", *wrong]
 
 
 def lack(
