@@ -48,7 +48,8 @@ CATEGORY_VERDICT = {
 CATEGORY_VERDICT_MORE = {"asOf": "date or null", "final": "boolean or null",
                          "nextQuestion": "string or null",
                          "missing": "array of string", "agreement": "object or null",
-                         "answers": "object", "certainty": "object", "quote": "string"}  # fmt: skip
+                         "answers": "object", "certainty": "object", "quote": "string",
+                         "rules": "object", "response": "object"}  # fmt: skip
 # An entry of its merged ranking
 RANKED_ENTRY = {
     "rank": "integer",
@@ -298,6 +299,8 @@ def test_every_inner_part_of_a_verdict_is_what_was_promised(verdicts: dict[str, 
         for stamp in verdict["answers"].values():
             hold(stamp, STAMP)
         hold(verdict["certainty"], CERTAINTY)
+        hold(verdict["rules"], {"agree": "integer", "of": "integer"})
+        hold(verdict["response"], {"answered": "integer", "of": "integer"})
         for entry in verdict["combined"]:
             hold(entry["presence"], SHARE)
             if entry["firsts"]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from store.rankings import assistants, experiments, products, topics
 from store.rankings.certainty import Level
-from store.rankings.mentions import Trends
+from store.rankings.mentions import WindowCounts
 from store.rankings.names import slugs
 from store.search import Document, Index
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from store.rankings.changes import Change
     from store.rankings.experiments import Experiment
     from store.rankings.leaderboards import Leaderboard
+    from store.rankings.mentions import Trend
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
     from store.rankings.topics import RankedPart, RankedTopic
@@ -71,7 +72,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
     successes: int
     tracked: int
     last_poll: str | None
-    trends: Trends
+    window_counts: WindowCounts
     mentioned: tuple[ProductProfile, ...]
     retired: tuple[str, ...]
     category_redirects: Mapping[str, str]
@@ -83,6 +84,13 @@ class SiteSummary(Struct, frozen=True, dict=True):
         """The computed experiments; the first time takes a millisecond a category."""
         made_by = {product.id: product.maker for product in self.mentioned if product.maker}
         return experiments.compute(self.ranked, self.living, self.makers, made_by)
+
+    @cached_property
+    def trends(self) -> dict[ProductId, Trend]:
+        """Whether each product is named more or less often than a week before."""
+        return self.window_counts.trends(
+            {p.id: dt.date.fromisoformat(p.first_mention[:10]) for p in self.mentioned}
+        )
 
     @cached_property
     def levels(self) -> dict[Level, tuple[Leaderboard, ...]]:
@@ -193,10 +201,10 @@ def summarise(
         successes=sum([aggregate.successes for aggregate in every]),
         tracked=sum([aggregate.successes > 0 for aggregate in living]),
         last_poll=last_poll,
-        trends=Trends(
+        window_counts=WindowCounts(
             {slug: aggregate.recent for slug, aggregate in current.items()},
             dt.date.fromisoformat((last_poll or _EPOCH)[:10]),
-            before.trends if before else None,
+            before.window_counts if before else None,
         ),
         mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
         retired=tuple(sorted(models.difference(curated.models))),

@@ -208,6 +208,31 @@ class Agreement(JsonObject, frozen=True, kw_only=True):
     ]
 
 
+class Rules(JsonObject, frozen=True, kw_only=True):
+    """How many usual rules of counting put nothing before the same #1."""
+
+    agree: Annotated[int, Meta(ge=1, description="Rules that do; one that has it level does.")]
+    of: Annotated[
+        int,
+        Meta(
+            ge=6,
+            le=7,
+            description="Rules tried on the same lists: 5-4-3-2-1 points (that of the ranking), "
+            "most #1s, most in the top three, most named at all, Dowdall (1, 1/2, … 1/5), Formula "
+            "1 (25, 18, 15, 12, 10), and Condorcet where a product beats every other one in pairs.",
+        ),
+    ]
+
+
+class Response(JsonObject, frozen=True, kw_only=True):
+    """How many polls of a category brought an answer, whatever its wording was."""
+
+    answered: Annotated[int, Meta(ge=1, description="Polls that did.")]
+    of: Annotated[
+        int, Meta(ge=1, description="All polls of the configured models, but for withheld ones.")
+    ]
+
+
 class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
     """One category's merged ranking and what each model said."""
 
@@ -241,6 +266,8 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
     disagreement: Annotated[str | None, Meta(description="Sentence that says who differs.")]
     agreement: Agreement | None
     certainty: Certainty
+    rules: Rules
+    response: Response
     combined: Annotated[list[RankedEntry], Meta(description="Merged ranking, best first.")]
     per_model: Annotated[
         dict[str, list[ModelPick]], Meta(description="Each model's own ranked list, by name.")

@@ -1,6 +1,5 @@
 """What one request sees: a snapshot at one base URL, and every wire shape that is made from it."""
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -96,6 +95,8 @@ class View:
             disagreement=sentences.disagreement(board.counted, board.entries, names),
             agreement=self._agreement(board),
             certainty=sure.summary(),
+            rules=wire.Rules(agree=sum(board.rules.values()), of=len(board.rules)),
+            response=wire.Response(answered=board.answered, of=board.asked),
             combined=[self._ranked(board, entry, sure) for entry in board.entries],
             per_model={a.model: self._picks(a) for a in board.counted},
             missed_by_model={
@@ -389,8 +390,7 @@ class View:
         )
 
     def _mention(self, rank: int, product: ProductProfile, leaderboards: int) -> wire.Mention:
-        first = dt.date.fromisoformat(sentences.dated(product.first_mention))
-        trend = self.snapshot.summary.trends.of(product.id, first)
+        trend = self.snapshot.summary.trends[product.id]
         return wire.Mention(
             rank=rank,
             slug=product.slug,
