@@ -434,7 +434,7 @@ class Recomputation:
         if not counted:
             return None
         lists = {model: self.list_of(slug, poll) for model, (poll, _) in counted.items()}
-        combined = self._combined(lists)
+        combined = self.combined(lists)
         firsts = {model: next(iter(rows)) for model, rows in lists.items()}
         of_counted = [poll["id"] for poll, _ in counted.values()]
         updated = [p["polledAt"] for p in self.polls[slug] if p["id"] in of_counted][-1][:10]
@@ -453,7 +453,10 @@ class Recomputation:
             "verdict": self._verdict(slug, updated, counted, firsts, combined),
             "quote": self._quoted(slug, updated, firsts, combined),
             "sentence": self.doubt(slug, combined).sentence(),
-            "rules": rules_of(lists, combined[0]["id"]),
+            "rules": {
+                "agree": sum(says := list(rules_of(lists, combined[0]["id"]).values())),
+                "of": len(says),
+            },
             "response": self._response(slug),
             "perModel": {
                 model: [
@@ -480,7 +483,8 @@ class Recomputation:
         own = [poll for poll in self.polls[slug] if poll["model"] in self.models]
         return {"answered": sum(poll["pick"] is not None for poll in own), "of": len(own)}
 
-    def _combined(self, lists: dict[str, dict[str, Json]]) -> list[Json]:
+    def combined(self, lists: dict[str, dict[str, Json]]) -> list[Json]:
+        """The merged ranking of some lists, best first."""
         entries = []
         for product in {product for rows in lists.values() for product in rows}:
             ranks = {
@@ -772,24 +776,24 @@ def _level(combined: list[Json]) -> list[Json]:
     return [entry for entry in combined if sorted(entry["modelRanks"].values()) == ranks]
 
 
-def rules_of(lists: dict[str, dict[str, Json]], first: str) -> dict[str, int]:
-    """Under how many of seven rules no product comes before the first."""
+def rules_of(lists: dict[str, dict[str, Json]], first: str) -> dict[str, bool]:
+    """By rule, whether no product comes before the first."""
     ranks = [{item: row["rank"] for item, row in rows.items()} for rows in lists.values()]
     items = {item for own in ranks for item in own}
-    rules: list[list[int] | list[Fraction]] = [
-        [5, 4, 3, 2, 1],
-        [1, 0, 0, 0, 0],
-        [1, 1, 1, 0, 0],
-        [1, 1, 1, 1, 1],
-        [Fraction(1, rank) for rank in (1, 2, 3, 4, 5)],
-        [25, 18, 15, 12, 10],
-    ]
-    says = []
-    for rule in rules:
+    rules: dict[str, list[int] | list[Fraction]] = {
+        "5-4-3-2-1": [5, 4, 3, 2, 1],
+        "plurality": [1, 0, 0, 0, 0],
+        "top three": [1, 1, 1, 0, 0],
+        "named at all": [1, 1, 1, 1, 1],
+        "Dowdall": [Fraction(1, rank) for rank in (1, 2, 3, 4, 5)],
+        "Formula 1": [25, 18, 15, 12, 10],
+    }
+    says = {}
+    for name, rule in rules.items():
         points = {
             x: sum((rule[own[x] - 1] for own in ranks if x in own), Fraction()) for x in items
         }
-        says.append(all(points[x] <= points[first] for x in items))
+        says[name] = all(points[x] <= points[first] for x in items)
     for x in items:
         wins = []
         for y in items - {x}:
@@ -797,8 +801,8 @@ def rules_of(lists: dict[str, dict[str, Json]], first: str) -> dict[str, int]:
             lower = [own for own in ranks if own.get(x, 9) > own.get(y, 9)]
             wins.append(len(higher) > len(lower))
         if all(wins):
-            says.append(x == first)
-    return {"agree": sum(says), "of": len(says)}
+            says["Condorcet"] = x == first
+    return says
 
 
 def two_sided(b: int, c: int) -> Fraction:

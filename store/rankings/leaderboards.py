@@ -115,7 +115,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     @cached_property
     def repeatability(self) -> Repeatability | None:
         """How alike answers are; made when first asked for, in about a millisecond."""
-        return repeatability.measure(self.windows, self.slugs)
+        return repeatability.measure(self.windows)
 
     @property
     def configured(self) -> int:

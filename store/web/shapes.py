@@ -417,6 +417,23 @@ class MentionList(JsonObject, frozen=True, kw_only=True):
     products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
 
 
+class LabsFigure(JsonObject, frozen=True, kw_only=True):
+    """A figure of an experiment."""
+
+    label: str
+    value: Annotated[float, Meta(description="A share from 0 to 1, or points.")]
+    interval: Interval
+    n: Annotated[int, Meta(ge=1, description="What it was counted in.")]
+
+
+class LabsChart(JsonObject, frozen=True, kw_only=True):
+    """The figures of an experiment."""
+
+    what: Annotated[str, Meta(description="What they say.")]
+    counted: Annotated[str, Meta(description="What every n counts.")]
+    figures: list[LabsFigure]
+
+
 class LabsExperiment(JsonObject, frozen=True, kw_only=True):
     """One of the service's own experiments."""
 
@@ -424,6 +441,7 @@ class LabsExperiment(JsonObject, frozen=True, kw_only=True):
     title: str
     method: str
     finding: str
+    chart: Annotated[LabsChart | None, Meta(description="Null where a sentence says all.")]
     date: Date
     url: Annotated[str, Meta(description="Address of the full write-up.", extra_json_schema=_URI)]
 

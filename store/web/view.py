@@ -222,6 +222,7 @@ class View:
                 title=experiment.title,
                 method=experiment.method,
                 finding=experiment.finding,
+                chart=_chart(experiment),
                 date=str(experiment.date),
                 url=self.at.experiment_page(slug),
             )
@@ -407,6 +408,22 @@ class View:
             page=self.at.product_page(product.slug),
             api=self.at.product(product.slug),
         )
+
+
+def _chart(experiment: Experiment | WrittenExperiment) -> wire.LabsChart | None:
+    chart = experiment.chart if isinstance(experiment, Experiment) else None
+    if chart is None:
+        return None
+    figures = [
+        wire.LabsFigure(
+            label=bar.label,
+            value=round(bar.value, PLACES),
+            interval=tuple(round(end, PLACES) for end in bar.interval),
+            n=bar.n,
+        )
+        for bar in chart.bars
+    ]
+    return wire.LabsChart(what=chart.what, counted=chart.counted, figures=figures)
 
 
 def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, int, str]:

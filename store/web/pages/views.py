@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from store.rankings import sentences
+from store.rankings.experiments import track_record_sentence
 from store.rankings.leaderboards import Leaderboard
 from store.web import api, as_of, descriptions, lookup
 from store.web.answers import FOR_GOOD, Body, Route, newest
@@ -130,6 +131,7 @@ def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
         "polls": sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
         "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
+        "record": track_record_sentence(snapshot.summary.track_record),
     }
 
 
