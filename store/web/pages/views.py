@@ -87,7 +87,13 @@ def changes(view: View, query: Since) -> dict[str, Any]:
     later = [c for c in summary.changes if since is None or c.current_at[:10] >= since]
     most = SHOWN_CHANGES if since is None else SHOWN_SINCE
     newest = list(contexts.pick_changes(later[:most], view.snapshot))
+    names = {id_: product.name for id_, product in view.snapshot.products.items()}
     return {
+        "leaders": [
+            (board, day.date, sentences.leader_change(day.leader, names))
+            for board, day in summary.leader_changes[:SHOWN_CHANGES]
+            if day.leader and (since is None or day.date >= since)
+        ],
         "summary": summary,
         "since": since,
         "of": len(later),
