@@ -6,12 +6,12 @@ import errno
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -433,18 +433,38 @@ def test_a_kept_root_over_all_lines_commits_to_those_that_are_not_closed(tmp_pat
     assert store.snapshot.present == Present(7, 7, head.root)
 
 
-def test_the_checker_of_the_readme_finds_what_we_find(tmp_path: Path) -> None:
-    """Its few lines verify the shipped data from the format's words alone, and miss no forgery."""
+def checker(cwd: Path) -> subprocess.CompletedProcess[str]:
+    """What the few lines of the README say in a data directory."""
     text = (ROOT / "data/README.md").read_text(encoding="utf-8")
     program = text.partition("<!-- ledger checker -->\n```python\n")[2].partition("```")[0]
     assert len(program.splitlines()) <= 20
-    run = partial(subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True)
-    shipped = run(cwd=ROOT / "data", check=True).stdout
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_the_checker_of_the_readme_finds_what_we_find(tmp_path: Path) -> None:
+    """Its few lines verify the shipped data from the format's words alone, and miss no forgery."""
+    shipped = checker(cwd=ROOT / "data").stdout
     root = Proof(ROOT / "data").load().chain.hex()
     assert shipped == f"verified: 11034 lines, root {root}\n"
     data = directory(tmp_path, VECTOR)
     Proof(data).close("2026-01-31")
-    assert run(cwd=data).returncode == 0
-    path = data / "history/drone.jsonl"
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[::-1]))
-    assert "AssertionError: drone" in run(cwd=data).stderr
+    assert checker(cwd=data).returncode == 0
+    forged = directory(tmp_path / "forged", VECTOR)
+    shutil.copytree(data / "proof", forged / "proof", dirs_exist_ok=True)
+    path = forged / "history/drone.jsonl"
+    for lines in (VECTOR["drone"].splitlines(keepends=True)[::-1], [VECTOR["vpn"]], []):
+        path.write_bytes(b"".join(lines))
+        assert "AssertionError: drone" in checker(cwd=forged).stderr
+    path.unlink()
+    assert "AssertionError: drone" in checker(cwd=forged).stderr
+
+
+def test_the_checker_of_the_readme_takes_what_a_person_accepted(tmp_path: Path) -> None:
+    """A file that is gone and counts as no lines, and a day that is open again."""
+    data, proof = directory(tmp_path, VECTOR), Proof(tmp_path)
+    proof.close("2026-01-31")
+    (data / "history/drone.jsonl").unlink()
+    proof.accept(["drone"], "the disk died", "2026-02-01")
+    proof.reopen("2026-01-02", "the clock was a day ahead")
+    assert checker(cwd=data).stdout == f"verified: 1 lines, root {proof.load().chain.hex()}\n"
