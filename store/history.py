@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.chains import FOLDER, HEADS, LEDGER, LedgerError
 from store.disk import (
     Signature,
     check_room,
@@ -29,7 +28,7 @@ from store.disk import (
     signature_of,
     sync_directory,
 )
-from store.ledger import Ledger, Proof
+from store.ledger import FOLDER, HEADS, LEDGER, Ledger, LedgerError, Proof
 from store.line_codec import decode_line, encode_line, has_valid_checksum, stamp, whole_lines
 from store.records import Problem
 from store.times import rfc3339
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from store.chains import Entry
+    from store.ledger import Entry
     from store.records import Poll
 
 _LONGEST = 200

@@ -31,7 +31,6 @@ from store.ledger import Proof
 from store.line_codec import encode_line
 from store.publishing import formats, manifest, metadata
 from store.publishing.digests import sums
-from store.publishing.verifying import Difference
 from store.records import Poll
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def test_whoever_verifies_needs_pictures_where_there_are_any(
     done = verify(tree)
     which = "with" if has_cards else "without"
     assert done.exit_code == 1
-    assert done.stderr.endswith(f"shows in its pages: verify it {which} them.\n")
+    assert done.stderr.endswith(f"shows in its pages: verify it {which} them\n")
 
 
 def close_anew(data: Path) -> None:
@@ -509,7 +508,7 @@ def test_a_bomb_is_not_unpacked(
     """No more is unpacked than the ledger says that lines have, and what open days may add."""
     dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     (dataset / EVIDENCE).write_bytes(gzip.compress(b"\n" * 1_000_000))
-    monkeypatch.setattr("store.publishing.verifying._OPEN", 1000)
+    monkeypatch.setattr("store.cli.verifying.OPEN", 1000)
     assert re.match(
         rf"{EVIDENCE}: it is cut short, or holds more than [\d,]+ bytes", refused(dataset)
     )
@@ -589,13 +588,13 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
 
     with running(lambda _: odd) as base:
         server = verifying.Server(base)
-        with pytest.raises(Difference, match="/moved answers 302"):
+        with pytest.raises(verifying.Difference, match="/moved answers 302"):
             server.read("moved", 100)
-        with pytest.raises(Difference, match="larger than 100,000 bytes"):
+        with pytest.raises(verifying.Difference, match="larger than 100,000 bytes"):
             server.read("file", 100_000)
         assert len(server.read("file", 1 << 20)) == 280_000
         monkeypatch.setattr(verifying, "MINUTES", -1)
-        with pytest.raises(Difference, match="minutes are over"):
+        with pytest.raises(verifying.Difference, match="minutes are over"):
             verifying.Server(base).read("file", 1 << 20)
-    with pytest.raises(Difference, match="cannot be read"):
+    with pytest.raises(verifying.Difference, match="cannot be read"):
         server.read("file", 100)

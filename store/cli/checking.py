@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from store.chains import LedgerError
 from store.cli import app_settings, checks, meaning, plural, with_data
 from store.disk import is_full
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
-from store.ledger import Proof
+from store.ledger import LedgerError, Proof
 from store.polls.assistant_checks import mistakes
 from store.polls.locks import FOLDER
 from store.polls.spending import SUM, DamagedSumError, stored_sum

@@ -31,9 +31,9 @@ def has_parquet() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def tools(*, parquet: bool) -> dict[str, str]:
-    """Return the versions of what decides the bytes of packed files, and of Parquet if written."""
-    arrow = {"pyarrow": version("pyarrow")} if parquet and has_parquet() else {}
+def tools() -> dict[str, str]:
+    """Return the versions of what decides the bytes of packed files, and of Parquet."""
+    arrow = {"pyarrow": version("pyarrow")} if has_parquet() else {}
     return {**arrow, "zlib": zlib.ZLIB_RUNTIME_VERSION}
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.chains import HEADS, LEDGER, Present
+from store.ledger import HEADS, LEDGER, Present
 from store.publishing.directories import CURRENT
-from store.records import Problem
+from store.records import Problem, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,6 +84,8 @@ def decode(data: bytes) -> Manifest:
     for name in (LEDGER, HEADS):
         if name not in manifest.files:
             raise msgspec.ValidationError(f"it lists no {name}")
+    if unknown := [file for file in manifest.evidence if not is_slug(file)]:
+        raise msgspec.ValidationError(f"it lists evidence of {unknown[0][:100]!r}")
     return manifest
 
 
