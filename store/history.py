@@ -29,7 +29,14 @@ from store.disk import (
     sync_directory,
 )
 from store.ledger import FOLDER, HEADS, LEDGER, Ledger, LedgerError, Proof
-from store.line_codec import decode_line, encode_line, has_valid_checksum, stamp, whole_lines
+from store.line_codec import (
+    decode_line,
+    encode_line,
+    has_valid_checksum,
+    redaction_of,
+    stamp,
+    whole_lines,
+)
 from store.records import Problem
 from store.times import rfc3339
 
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from store.ledger import Entry
+    from store.line_codec import Stamp
     from store.records import Poll
 
 _LONGEST = 200
@@ -87,15 +95,12 @@ class History:
     """The history files in one directory: read by anyone, appended to by one writer at a time.
 
     ``ledger`` is the one that proves them, as of the last look; ``fault`` says why it is not known,
-    or not any more.
+    or not any more. In what is ``published`` redacted lines stand for those that are withheld.
     """
 
-    decode = staticmethod(decode_line)
-    is_intact = staticmethod(has_valid_checksum)
-    stamp = staticmethod(stamp)
-
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, published: bool = False) -> None:
         self.ledger = Ledger()
+        self._published = published
         self.fault: Problem | None = None
         self._directory = directory
         self._proof = Proof(directory.parent)
@@ -148,7 +153,8 @@ class History:
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
             return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
-        if problem := self._loss(slug, data if found else None):
+        stamps = [stamp(line, published=self._published) for line in whole_lines(data)]
+        if problem := self._loss(slug, stamps if found else None):
             return Log(slug, problems=(problem,))
         if found is None:
             return Log(slug)
@@ -157,12 +163,13 @@ class History:
         for number, start, line in _lines(data):
             end = start + len(line)
             try:
-                polls.append(Stored(self.decode(line), slug, start, end, number))
+                poll = decode_line(line, published=self._published)
+                polls.append(Stored(poll, slug, start, end, number))
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
-        tail = whole_lines(data)[self.ledger.last(slug).lines :]
-        entries = tuple(self.ledger.open_entries(slug, map(self.stamp, tail)))
+        tail = stamps[self.ledger.last(slug).lines :]
+        entries = tuple(self.ledger.open_entries(slug, tail))
         return Log(slug, tuple(polls), tuple(problems), signature_of(found), entries)
 
     def remembered(self) -> list[str]:
@@ -200,17 +207,17 @@ class History:
         if self._proof_files is None:
             self._look_at_ledger()
 
-    def _loss(self, slug: str, data: bytes | None) -> Problem | None:
-        """That a file does not hold the lines of its closed days; ``data`` is None without a file.
+    def _loss(self, slug: str, stamps: Sequence[Stamp] | None) -> Problem | None:
+        """That a file lacks lines of its closed days; ``stamps``, of all, are None without a file.
 
         When all files are away, as with a disk that is not mounted, no other may be begun.
         """
-        if data is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
+        if stamps is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Problem("history", 1, 1, message + _accept("--all"))
-        if self.ledger.holds(slug, data or b""):
+        if self.ledger.holds(slug, stamps or ()):
             return None
-        what = "the file is gone" if data is None else "it was cut short or changed"
+        what = "the file is gone" if stamps is None else "it was cut short or changed"
         entry = self.ledger.newest[slug]
         message = (
             f"{what}: on {entry.day}, which is closed, it had {entry.lines:,} lines "
@@ -232,7 +239,7 @@ class History:
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be read: {error.strerror}") from error
         lines = [block[start - first : end - first] for start, end in spans]
-        if not all(map(self.is_intact, lines)):
+        if not all(has_valid_checksum(x) or (self._published and redaction_of(x)) for x in lines):
             raise HistoryError(f"{path.name} no longer holds all that was read from it")
         return lines
 

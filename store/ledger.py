@@ -104,9 +104,9 @@ def extend(entry: Entry, line: Stamp) -> Entry:
     return Entry(day or entry.day, entry.file, entry.lines + 1, end, chain)
 
 
-def reach(file: str, data: bytes) -> Entry:
-    """Return how far a file with these bytes reaches."""
-    return reduce(extend, map(stamp, whole_lines(data)), start(file))
+def reach(file: str, lines: Iterable[Stamp]) -> Entry:
+    """Return how far a file with these lines reaches."""
+    return reduce(extend, lines, start(file))
 
 
 def day_after(day: str) -> str:
@@ -140,10 +140,10 @@ class Ledger(Struct):
         """Return how many lines a file had when ``day``, a closed one, was closed."""
         return max((lines for closed, lines in self.ends.get(file, ()) if closed <= day), default=0)
 
-    def holds(self, file: str, data: bytes) -> bool:
+    def holds(self, file: str, lines: Sequence[Stamp]) -> bool:
         """Return whether a file begins with the lines to which its newest entry commits."""
         last = self.last(file)
-        return reach(file, data[: last.bytes]).reach == last.reach
+        return reach(file, lines[: last.lines]).reach == last.reach
 
     def open_entries(self, file: str, lines: Iterable[Stamp]) -> list[Entry]:
         """Return the entries by which a file's open lines would be closed, oldest day first.
@@ -306,8 +306,7 @@ class Proof:
         with self.locked(wait=wait):
             ledger, entries, heads = self.load(), list[Entry](), list[Head]()
             for file in self._files():
-                tail = whole_lines(self._tail(file, ledger.last(file).bytes))
-                entries += ledger.open_entries(file, map(stamp, tail))
+                entries += ledger.open_entries(file, self._lines(file, ledger.last(file).bytes))
             days = {entry.day for entry in (*entries, *ledger.pending)}
             for day in sorted(day for day in days if ledger.closed < day <= through):
                 self._add(ledger, [entry for entry in entries if entry.day == day])
@@ -335,7 +334,7 @@ class Proof:
             entries, day = list[Entry](), max(today, day_after(ledger.closed))
             for file in files:
                 was = ledger.newest[file].chain if file in ledger.newest else ""
-                found = reach(file, self._tail(file, 0))
+                found = reach(file, self._lines(file, 0))
                 entries.append(replace(found, day=day, accepted=True, was=was, reason=reason))
             self._add(ledger, entries)
             return entries
@@ -366,7 +365,9 @@ class Proof:
         paths = (path for path in self._history.glob("*.jsonl") if is_slug(path.stem))
         return sorted(path.stem for path in paths if path.is_file() and path.stat().st_size)
 
-    def _tail(self, file: str, start: int) -> bytes:
+    def _lines(self, file: str, start: int) -> Iterator[Stamp]:
+        """Yield the lines of a history file that begin at an offset."""
+        data = b""
         with suppress(FileNotFoundError), opened(self._history / f"{file}.jsonl") as handle:
-            return os.pread(handle, max(os.fstat(handle).st_size - start, 0), start)
-        return b""
+            data = os.pread(handle, max(os.fstat(handle).st_size - start, 0), start)
+        return map(stamp, whole_lines(data))

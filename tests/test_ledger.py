@@ -30,6 +30,8 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from conftest import Report
 
+    from store.line_codec import Stamp
+
 ROOT = Path(__file__).parent.parent
 
 SLUG = "crm-software"
@@ -63,6 +65,10 @@ def directory(path: Path, files: dict[str, bytes]) -> Path:
         (path / f"{name}.jsonl").parent.mkdir(parents=True, exist_ok=True)
         (path / f"{name}.jsonl").write_bytes(data)
     return path
+
+
+def stamps(data: bytes) -> list[Stamp]:
+    return [*map(stamp, whole_lines(data))]
 
 
 def written(path: Path) -> tuple[bytes, bytes]:
@@ -101,10 +107,10 @@ FORGERIES = {
 def test_what_is_closed_cannot_be_changed(forgery: str) -> None:
     """A file whose closed lines are others, fewer or in another order is not what was closed."""
     ledger = parse(VECTOR_LEDGER, VECTOR_HEADS)
-    assert ledger.holds("drone", VECTOR["drone"] + line("2026-01-03") + b"\n")
+    assert ledger.holds("drone", stamps(VECTOR["drone"] + line("2026-01-03") + b"\n"))
     before, after = FORGERIES[forgery]
-    assert not ledger.holds("drone", VECTOR["drone"].replace(before, after))
-    assert not ledger.holds("vpn", VECTOR["drone"].splitlines(keepends=True)[0])
+    assert not ledger.holds("drone", stamps(VECTOR["drone"].replace(before, after)))
+    assert not ledger.holds("vpn", stamps(VECTOR["drone"].splitlines(keepends=True)[0]))
 
 
 def test_a_day_closes_once_and_only_what_is_new_is_added(tmp_path: Path) -> None:
@@ -127,12 +133,12 @@ def test_no_order_of_times_leaves_a_day_open_or_a_line_unclosed(days: list[str],
     """Whatever times lines bear, closed sizes grow by day and end in lines of those days."""
     lines = [line(f"2026-01-{day}" if day else "") + b"\n" for day in days]
     ledger = Ledger()
-    for entry in ledger.open_entries("x", map(stamp, whole_lines(b"".join(lines[:cut])))):
+    for entry in ledger.open_entries("x", stamps(b"".join(lines[:cut]))):
         ledger.add(entry)
         ledger.close(ledger.head(entry.day))
     data = b"".join(lines)
     closed, size = ledger.closed, ledger.last("x").bytes
-    entries = ledger.open_entries("x", map(stamp, whole_lines(data[size:])))
+    entries = ledger.open_entries("x", stamps(data[size:]))
     assert [e.day for e in entries] == sorted({e.day for e in entries})
     assert all(e.day > closed for e in entries)
     ends = [size, *(e.bytes for e in entries)]
@@ -176,7 +182,7 @@ def test_what_is_not_a_line_is_not_closed(tmp_path: Path, text: str) -> None:
     """A torn tail and the empty lines that an editor left are no lines, and may go again."""
     data = directory(tmp_path, {"vpn": VECTOR["vpn"] + text.encode()})
     Proof(data).close("2026-01-02")
-    assert Proof(data).load().holds("vpn", VECTOR["vpn"])
+    assert Proof(data).load().holds("vpn", stamps(VECTOR["vpn"]))
 
 
 CALLS = [
@@ -336,7 +342,7 @@ def test_a_loss_that_a_person_accepts_is_in_the_ledger_for_good(tmp_path: Path) 
     proof.close("2026-01-02")
     first = VECTOR["drone"].splitlines(keepends=True)[0]
     (data / "history/drone.jsonl").write_bytes(first)
-    assert not proof.load().holds("drone", first)
+    assert not proof.load().holds("drone", stamps(first))
     (entry,) = proof.accept(["drone"], "the disk died", "2026-01-04")
     assert entry == Entry(
         "2026-01-04",
@@ -348,7 +354,7 @@ def test_a_loss_that_a_person_accepts_is_in_the_ledger_for_good(tmp_path: Path) 
         was="c6545c3ef24214b62228cf80259e70ae741702f63681c431f875749ad83e3605",
         reason="the disk died",
     )
-    assert proof.load().holds("drone", first)
+    assert proof.load().holds("drone", stamps(first))
     (head,) = proof.close("2026-01-04")
     assert head == Head("2026-01-04", 2, 2, head.root)
     assert proof.load().accepted["drone"] == entry

@@ -25,10 +25,11 @@ from store import ledger
 from store.cli import plural
 from store.disk import read_regular
 from store.files import DataDirectoryError
+from store.history import History
 from store.ledger import FOLDER, HEADS, LEDGER, Entry, Head, Ledger, LedgerError
 from store.line_codec import decode_line, id_of, redaction_of, stamp, whole
 from store.memory import Store
-from store.publishing import catalogue, evidence, formats, manifest
+from store.publishing import catalogue, formats, manifest
 from store.publishing.dataset import Draft, Source
 from store.publishing.digests import SUMS
 from store.publishing.directories import CURRENT
@@ -312,7 +313,7 @@ def _check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
             if number > excused:
                 raise Difference(f"{where}:{number}: {error}") from None
             journal.damaged += 1
-    stamps = [*map(evidence.published_stamp if is_evidence else stamp, lines)]
+    stamps = [stamp(line, published=is_evidence) for line in lines]
     reaches = [*accumulate(stamps, ledger.extend, initial=ledger.start(file))]
     heads, first = journal.ledger.heads, 0
     for entry in entries:
@@ -367,7 +368,7 @@ def _check_dataset(dataset: Folder, kept: Sequence[Head], work: Path) -> tuple[J
     except ValueError as error:
         raise Difference(f"{where}: {error}") from None
     store = Store(data)
-    store.history = evidence.PublishedHistory(data / "history")
+    store.history = History(data / "history", published=True)
     snapshot = store.snapshot
     if unknown := set(journal.redacted) - snapshot.catalogue.withheld.keys() - {""}:
         raise Difference(f"{catalogue.NAME}: the poll {min(unknown)} is redacted and not withheld")

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from store.disk import read_regular
 from store.ledger import HEADS, LEDGER, Head, Proof, parse
-from store.line_codec import POLL_DECODER
-from store.publishing import catalogue, evidence, formats, manifest, metadata, tables
+from store.line_codec import POLL_DECODER, publish
+from store.publishing import catalogue, formats, manifest, metadata, tables
 from store.publishing.digests import SUMS, digest, is_whole, sums
 from store.publishing.manifest import File, Manifest, Redaction
 from store.publishing.tables import Line
@@ -165,7 +165,7 @@ class Draft:
             return []
         data = read_regular(self._source.directory / "history" / f"{file}.jsonl")
         withheld = self._snapshot.catalogue.withheld
-        return [evidence.published(line, withheld) for line in data.split(b"\n", count)[:count]]
+        return [publish(line, withheld) for line in data.split(b"\n", count)[:count]]
 
     def _add(self, table: str, rows: Iterable[Row]) -> None:
         names = (f"{table}.csv", f"{table}.parquet")
