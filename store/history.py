@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from store.disk import (
     Signature,
+    append_lines,
     check_room,
     is_in_place,
     opened,
@@ -105,7 +106,7 @@ class History:
         self._directory = directory
         self._proof = Proof(directory.parent)
         self._proof_files: object = None
-        self._broken: set[str] = set()
+        self._broken: set[Path] = set()
         self._parent_synced = False
 
     def path(self, slug: str) -> Path:
@@ -175,18 +176,6 @@ class History:
     def remembered(self) -> list[str]:
         """The slug of every history file that the ledger says held something."""
         return [file for file, entry in self.ledger.newest.items() if entry.lines]
-
-    def accept(self, slugs: Sequence[str], reason: str, today: str) -> list[Entry]:
-        """Take files as they are for all that they should hold; return their entries.
-
-        Raises:
-            HistoryError: one cannot be read, or the ledger cannot be written.
-        """
-        try:
-            return self._proof.accept(slugs, reason, today)
-        except OSError as error:
-            name = os.path.basename(error.filename or FOLDER)  # noqa: PTH119 - of any kind
-            raise HistoryError(f"{name} cannot be used: {error.strerror}") from error
 
     def _look_at_ledger(self) -> None:
         """Read the ledger if it changed; the one that was known before stays if it is damaged."""
@@ -263,11 +252,9 @@ class History:
         """
         slug = polls[0].slug
         path = self.path(slug)
-        self._check_writer(slug)
-        try:
+        with self._writing(path):
             others = [self._bytes(file) for file in beside]
-            with self._proof.locked(shared=True), self._locked(path) as handle:
-                self._check_ledger()
+            with self._locked(path) as handle:
                 data, unfinished = _clean_end(handle, path)
                 if not data:
                     self._sync_names()
@@ -275,11 +262,7 @@ class History:
                 self._check_open(time)
                 sealed = _sealed_anew(polls, time, b"".join([*others, data]))
                 lines = unfinished + b"".join(line for _, line in sealed)
-                self._write(handle, len(data), lines, slug)
-        except OSError as error:
-            raise HistoryError(f"{path.name} cannot be written: {error.strerror}") from error
-        except ValueError as error:
-            raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
+                self._write(handle, len(data), lines, path)
         return tuple(poll for poll, _ in sealed)
 
     def check_appendable(self, slug: str, now: str) -> None:
@@ -289,34 +272,37 @@ class History:
             HistoryError: a poll could not be recorded, and the sentence says why.
         """
         path = self.path(slug)
-        self._check_writer(slug)
-        try:
+        with self._writing(path):
+            self._check_open(now)
             self._directory.mkdir(mode=0o750, exist_ok=True)
             check_room(self._directory)
-        except OSError as error:
-            raise HistoryError(f"the folder history cannot be written: {error.strerror}") from error
+            if os.path.lexists(path):  # nothing is begun that may stay empty
+                with self._locked(path) as handle:
+                    _clean_end(handle, path)
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[None]:
+        """A time in which no day is closed and the ledger is sound; what fails then is one error.
+
+        Raises:
+            HistoryError: what is done in it failed, or must not be begun.
+        """
+        if path in self._broken:
+            raise HistoryError(f"{path.name}: an earlier write failed; restart after a disk check")
         try:
             with self._proof.locked(shared=True):
-                self._check_ledger()
-                self._check_open(now)
-                if os.path.lexists(path):  # nothing is begun that may stay empty
-                    with self._locked(path) as handle:
-                        _clean_end(handle, path)
+                self._look_at_ledger()
+                if self.fault:
+                    raise HistoryError(str(self.fault))
+                yield
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be written: {error.strerror}") from error
-
-    def _check_ledger(self) -> None:
-        self._look_at_ledger()
-        if self.fault:
-            raise HistoryError(str(self.fault))
+        except ValueError as error:
+            raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
 
     def _check_open(self, time: str) -> None:
         if time[:10] <= self.ledger.closed:
             raise HistoryError(_too_late(time, self.ledger.closed))
-
-    def _check_writer(self, slug: str) -> None:
-        if slug in self._broken:
-            raise HistoryError(f"{slug}.jsonl: an earlier write failed; restart after a disk check")
 
     def _bytes(self, slug: str) -> bytes:
         """What a file holds; one that is not there holds nothing."""
@@ -346,7 +332,7 @@ class History:
             sync_directory(self._directory.parent)
             self._parent_synced = True
 
-    def _write(self, handle: int, end: int, data: bytes, slug: str) -> None:
+    def _write(self, handle: int, end: int, data: bytes, path: Path) -> None:
         """One write, one fsync; a write that fails leaves the file as it was.
 
         After a failed fsync the kernel may have dropped what it had not written, and says so only
@@ -359,16 +345,16 @@ class History:
                 raise OSError(errno.ENOSPC, why)  # noqa: TRY301
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                self._broken.add(slug)
+                self._broken.add(path)
             try:
                 os.ftruncate(handle, end)
             except OSError:
-                self._broken.add(slug)
+                self._broken.add(path)
             raise
         try:
             os.fsync(handle)
         except OSError:
-            self._broken.add(slug)
+            self._broken.add(path)
             with suppress(OSError):
                 os.ftruncate(handle, end)
             raise
@@ -403,7 +389,7 @@ def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
         return data, b""
     if not _is_torn(tail):
         return data, b"\n"
-    _set_aside(path, tail)
+    append_lines(path.with_suffix(".jsonl.torn"), tail + b"\n")  # safe there before it leaves
     os.ftruncate(handle, cut)
     return data[:cut], b""
 
@@ -411,18 +397,6 @@ def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
 def _is_torn(tail: bytes) -> bool:
     """Whether what stands after the last newline is no record, nor records with other line ends."""
     return not any(map(has_valid_checksum, tail.split(b"\r")))
-
-
-def _set_aside(path: Path, tail: bytes) -> None:
-    """Keep torn bytes beside the history, on disk before they leave it."""
-    handle = os.open(path.with_suffix(".jsonl.torn"), _APPENDING, 0o640)
-    try:
-        if os.write(handle, tail + b"\n") <= len(tail):
-            raise OSError(errno.ENOSPC, "no space to keep its unfinished last line")
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    sync_directory(path.parent)
 
 
 def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -> str:

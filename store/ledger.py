@@ -140,6 +140,12 @@ class Ledger(Struct):
         """Return how many lines a file had when ``day``, a closed one, was closed."""
         return max((lines for closed, lines in self.ends.get(file, ()) if closed <= day), default=0)
 
+    def day_closed(self, file: str, line: int) -> str | None:
+        """Return the day under which a file's line, by its number, was closed, if it was."""
+        ends = self.ends.get(file, ())
+        days = (day for day, lines in ends if line <= lines and day <= self.closed)
+        return min(days, default=None)
+
     def holds(self, file: str, lines: Sequence[Stamp]) -> bool:
         """Return whether a file begins with the lines to which its newest entry commits."""
         last = self.last(file)

@@ -504,7 +504,7 @@ class TestFaults:
         torn = written(log) + b"{"
         log.path(SLUG).write_bytes(torn)
         replace_os(monkeypatch, FailingCalls("write", 1, SHORT))
-        with pytest.raises(HistoryError, match=r": no space to keep its unfinished last line$"):
+        with pytest.raises(HistoryError, match=r": No space left on device$"):
             log.append(polls("B"), NOW)
         assert written(log) == torn
 

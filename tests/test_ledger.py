@@ -377,7 +377,7 @@ def test_a_ledger_that_is_gone_is_never_made_anew_silently(tmp_path: Path, name:
     assert "--accept-history --all" in problem.message
     with pytest.raises(HistoryError, match="--accept-history --all"):
         history.append([answered("A", ["X"])], "2026-01-09T10:00:00Z")
-    history.accept([SLUG], "the folder was not copied", "2026-01-09")
+    proof.accept([SLUG], "the folder was not copied", "2026-01-09")
     assert len(History(data / "history").read(SLUG).polls) == 1
     assert list((data / "proof").glob("heads.jsonl.*.damaged"))
 
@@ -398,7 +398,7 @@ def test_every_ledger_that_could_not_be_read_is_kept(tmp_path: Path) -> None:
     data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-01T10:00:00Z")])
     for text in (b"first\n", b"second\n"):
         (data / "proof/ledger.jsonl").write_bytes(text)
-        History(data / "history").accept([SLUG], "it is damaged", "2026-01-09")
+        Proof(data).accept([SLUG], "it is damaged", "2026-01-09")
     assert {path.read_bytes() for path in (data / "proof").glob("*.damaged")} == {
         b"first\n",
         b"second\n",

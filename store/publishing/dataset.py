@@ -149,10 +149,10 @@ class Draft:
             self._put(manifest.EVIDENCE.format(file), packed, len(lines))
             pairs = zip(index.file, index.line, strict=True)
             places = {line: place for place, (own, line) in enumerate(pairs) if own == number}
-            day_of = tables.closings(self._snapshot.ledger, file)
             for at, text in enumerate(lines, start=1):
                 if at in places:
-                    line = Line(POLL_DECODER.decode(text), file, at, day_of(at))
+                    day = self._snapshot.ledger.day_closed(file, at)
+                    line = Line(POLL_DECODER.decode(text), file, at, day)
                     for name, rows_of in tables.OF_LINES.items():
                         self._add(name, rows_of(line))
                     yield places[at], line.poll
