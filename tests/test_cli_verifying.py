@@ -140,6 +140,11 @@ def drop(data: Path) -> None:
     put(data, HELP, lines_in(data, HELP)[1:])
 
 
+def cut(data: Path) -> None:
+    """Leave the last answer of the last closed day out."""
+    put(data, HELP, lines_in(data, HELP)[:-1])
+
+
 def swap(data: Path) -> None:
     """Let two answers change places."""
     first, second, *others = lines_in(data, HELP)
@@ -176,9 +181,11 @@ def backdate(data: Path) -> None:
     put(data, HELP, [*lines_in(data, HELP), planted()])
 
 
-LINES: list[Callable[[Path], None]] = [edit, drop, swap, move, duplicate, insert, backdate]
+LINES: list[Callable[[Path], None]] = [edit, drop, cut, swap, move, duplicate, insert, backdate]
 PLACES: dict[Callable[[Path], None], str] = {
+    cut: ":7:",
     duplicate: ":1:",
+    insert: ":4:",
     backdate: ":10:",
     move: "crm-software",
 }
@@ -193,7 +200,7 @@ def test_a_forged_line_is_refused_by_file_and_line(
     forge(copy)
     for options in ((), ("--against", str(kept))):
         assert re.match(r"history/[a-z-]+\.jsonl:\d+: ", refused(copy, *options))
-        assert PLACES.get(forge, ":1:" if forge is not insert else ":4:") in refused(copy, *options)
+        assert PLACES.get(forge, ":1:") in refused(copy, *options)
 
 
 @pytest.mark.parametrize("forge", [edit, drop, insert])

@@ -315,14 +315,14 @@ def _check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
             journal.damaged += 1
     stamps = [stamp(line, published=is_evidence) for line in lines]
     reaches = [*accumulate(stamps, ledger.extend, initial=ledger.start(file))]
-    heads, first = journal.ledger.heads, 0
+    first = 0
     for entry in entries:
-        fits = entry.reach in (reach.reach for reach in reaches[entry.lines : entry.lines + 1])
-        if not entry.accepted:
-            closed = max((head.day for head in heads if head.day < entry.day), default="")
-            _check_times(stamps[first : entry.lines], first, closed, where)
-            fits &= max(reaches[entry.lines].day, ledger.day_after(closed)) == entry.day
-        if not fits:
+        heads = (head.day for head in journal.ledger.heads if head.day < entry.day)
+        closed = "" if entry.accepted else max(heads, default="")
+        _check_times(stamps[first : entry.lines], first, closed, where)
+        there = reaches[min(entry.lines, len(lines))]
+        day = entry.day if entry.accepted else max(there.day, ledger.day_after(closed))
+        if (there.reach, day) != (entry.reach, entry.day):
             which = f"lines {first + 1:,} to {entry.lines:,} are not those that the ledger lists"
             raise Difference(f"{where}:{first + 1}: {which} under {entry.day}")
         first = entry.lines
