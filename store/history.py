@@ -54,12 +54,6 @@ _LONGEST = 200
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 
 
-_RESTORE = (
-    "put the folder proof back from a copy, or accept what is there: "
-    'flask check --accept-history --all --reason "…"'
-)
-
-
 class HistoryError(Exception):
     """A history file cannot be read or written; no poll of it was acknowledged."""
 
@@ -107,7 +101,6 @@ class History:
         self._proof = Proof(directory.parent)
         self._proof_files: object = None
         self._broken: set[Path] = set()
-        self._parent_synced = False
 
     def path(self, slug: str) -> Path:
         """The file of a category; ``slug`` is a category's, never a request's text."""
@@ -133,16 +126,13 @@ class History:
             raise HistoryError(reason) from error
         return found
 
-    def signature(self, slug: str) -> Signature | None:
-        """What changes when a file does; ``None`` if there is none, or nobody may look."""
-        return signature_at(self.path(slug))
-
     def read(self, slug: str) -> Log:
         """Every readable poll of a file, oldest first; a file that is not there is empty.
 
         One that has lost what it once held is as one that cannot be read.
         """
-        self._ensure_ledger()
+        if self._proof_files is None:
+            self._look_at_ledger()
         if self.fault and self._proof_files is None:
             return Log(slug, problems=(self.fault,))
         try:
@@ -188,13 +178,10 @@ class History:
             self.ledger = self.ledger if ledger == self.ledger else ledger
             self.fault, self._proof_files = None, files
         except LedgerError as error:
-            self.fault = Problem(error.file, error.line, 1, f"{error.reason}; {_RESTORE}")
+            restore = f"put the folder proof back from a copy, or {_accept('--all')}"
+            self.fault = Problem(error.file, error.line, 1, f"{error.reason}; {restore}")
         except OSError as error:
             self.fault = Problem(f"{FOLDER}/{LEDGER}", 1, 1, f"cannot be read: {error.strerror}")
-
-    def _ensure_ledger(self) -> None:
-        if self._proof_files is None:
-            self._look_at_ledger()
 
     def _loss(self, slug: str, stamps: Sequence[Stamp] | None) -> Problem | None:
         """That a file lacks lines of its closed days; ``stamps``, of all, are None without a file.
@@ -253,11 +240,12 @@ class History:
         slug = polls[0].slug
         path = self.path(slug)
         with self._writing(path):
-            others = [self._bytes(file) for file in beside]
+            others = [read_regular(path) for path in map(self.path, beside) if path.exists()]
             with self._locked(path) as handle:
                 data, unfinished = _clean_end(handle, path)
-                if not data:
-                    self._sync_names()
+                if not data:  # the file's name, and its directory's, must last before a record does
+                    sync_directory(self._directory)
+                    sync_directory(self._directory.parent)
                 time = max(now, _last_time(data, (slug, *beside), withheld))
                 self._check_open(time)
                 sealed = _sealed_anew(polls, time, b"".join([*others, data]))
@@ -301,15 +289,12 @@ class History:
             raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
 
     def _check_open(self, time: str) -> None:
-        if time[:10] <= self.ledger.closed:
-            raise HistoryError(_too_late(time, self.ledger.closed))
-
-    def _bytes(self, slug: str) -> bytes:
-        """What a file holds; one that is not there holds nothing."""
-        try:
-            return read_regular(self.path(slug))
-        except FileNotFoundError:
-            return b""
+        if (day := time[:10]) <= (closed := self.ledger.closed):
+            raise HistoryError(
+                f"a poll of {time} cannot be added: {closed} and all days before are closed; mend "
+                "this machine's clock, or, if it was wrong then, flask check --reopen "
+                f'{day} --reason "…"'
+            )
 
     @contextmanager
     def _locked(self, path: Path) -> Iterator[int]:
@@ -325,50 +310,31 @@ class History:
             finally:
                 os.close(handle)
 
-    def _sync_names(self) -> None:
-        """Make a new file's name durable, and its directory's, before the first record is."""
-        sync_directory(self._directory)
-        if not self._parent_synced:
-            sync_directory(self._directory.parent)
-            self._parent_synced = True
-
     def _write(self, handle: int, end: int, data: bytes, path: Path) -> None:
         """One write, one fsync; a write that fails leaves the file as it was.
 
         After a failed fsync the kernel may have dropped what it had not written, and says so only
         once: this writer then refuses to go on with the file, as after all but a full disk.
         """
+        is_written = False
         try:
-            written = os.write(handle, data)
-            if written < len(data):
-                why = f"no space left, only {written} of {len(data)} bytes fit"
+            if (count := os.write(handle, data)) < len(data):
+                why = f"no space left, only {count} of {len(data)} bytes fit"
                 raise OSError(errno.ENOSPC, why)  # noqa: TRY301
+            is_written = True
+            os.fsync(handle)
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if is_written or error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 self._broken.add(path)
             try:
                 os.ftruncate(handle, end)
             except OSError:
                 self._broken.add(path)
             raise
-        try:
-            os.fsync(handle)
-        except OSError:
-            self._broken.add(path)
-            with suppress(OSError):
-                os.ftruncate(handle, end)
-            raise
 
 
 def _accept(which: str) -> str:
     return f'accept what is there: flask check --accept-history {which} --reason "…"'
-
-
-def _too_late(time: str, closed: str) -> str:
-    return (
-        f"a poll of {time} cannot be added: {closed} and all days before are closed; mend this "
-        f'machine\'s clock, or, if it was wrong then, flask check --reopen {time[:10]} --reason "…"'
-    )
 
 
 def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
@@ -420,18 +386,13 @@ def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Po
     sealed: list[tuple[Poll, bytes]] = []
     for poll in polls:
         record, line = encode_line(poll, time)
-        while _holds_id(record.id, held):
+        while b'"id":"%b"' % record.id.encode() in held:
             time = rfc3339(datetime.fromisoformat(time) + timedelta(seconds=1))
             record, line = encode_line(poll, time)
         decode_line(line[:-1])
         sealed.append((record, line))
         held += line
     return sealed
-
-
-def _holds_id(identity: str, data: bytes) -> bool:
-    """Whether a line of a file has this id."""
-    return b'"id":"%b"' % identity.encode() in data
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:

@@ -104,11 +104,6 @@ def extend(entry: Entry, line: Stamp) -> Entry:
     return Entry(day or entry.day, entry.file, entry.lines + 1, end, chain)
 
 
-def reach(file: str, lines: Iterable[Stamp]) -> Entry:
-    """Return how far a file with these lines reaches."""
-    return reduce(extend, lines, start(file))
-
-
 def day_after(day: str) -> str:
     """Return the next day; an empty string after an empty one, which precedes any day."""
     return (date.fromisoformat(day) + timedelta(days=1)).isoformat() if day else ""
@@ -149,7 +144,7 @@ class Ledger(Struct):
     def holds(self, file: str, lines: Sequence[Stamp]) -> bool:
         """Return whether a file begins with the lines to which its newest entry commits."""
         last = self.last(file)
-        return reach(file, lines[: last.lines]).reach == last.reach
+        return reduce(extend, lines[: last.lines], start(file)).reach == last.reach
 
     def open_entries(self, file: str, lines: Iterable[Stamp]) -> list[Entry]:
         """Return the entries by which a file's open lines would be closed, oldest day first.
@@ -340,8 +335,8 @@ class Proof:
             entries, day = list[Entry](), max(today, day_after(ledger.closed))
             for file in files:
                 was = ledger.newest[file].chain if file in ledger.newest else ""
-                found = reach(file, self._lines(file, 0))
-                entries.append(replace(found, day=day, accepted=True, was=was, reason=reason))
+                last = reduce(extend, self._lines(file, 0), start(file))
+                entries.append(replace(last, day=day, accepted=True, was=was, reason=reason))
             self._add(ledger, entries)
             return entries
 

@@ -359,7 +359,7 @@ def test_a_forgery_with_fitting_checksums_is_refused(
     ("member", "value"),
     [
         ("licence", "CC0-1.0"), ("sample", False), ("title", "Official Government Ranking"),
-        ("date", "2031-01-01"), ("version", "2031.1.1"), ("withheld", []),
+        ("date", "2031-01-01"), ("version", "2031.1.1"), ("withheld", {}),
         ("present", {"lines": 9, "closed": 9, "root": "0" * 64}), ("base_url", "https://evil.example"),
     ],
 )  # fmt: skip

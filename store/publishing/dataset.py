@@ -17,7 +17,7 @@ from store.ledger import HEADS, LEDGER, Head, Proof, parse
 from store.line_codec import POLL_DECODER, publish
 from store.publishing import catalogue, formats, manifest, metadata, tables
 from store.publishing.digests import SUMS, digest, is_whole, sums
-from store.publishing.manifest import File, Manifest, Redaction
+from store.publishing.manifest import File, Manifest
 from store.publishing.tables import Line
 
 if TYPE_CHECKING:
@@ -193,7 +193,6 @@ class Draft:
         date = (self._snapshot.summary.last_poll or "1970-01-01")[:10]
         day = ".".join(str(int(part)) for part in date.split("-"))
         content = digest(sums({name: file.sha256 for name, file in self._files.items()}))
-        redactions = (Redaction(id_, f"{each.date}", each.reason) for id_, each in withheld.items())
         return Manifest(
             version=f"{day}+{content[:8]}",
             date=date,
@@ -205,7 +204,7 @@ class Draft:
             tools=self._tools,
             present=self._snapshot.present,
             files=dict(self._files),
-            withheld=tuple(sorted(redactions)),
+            withheld=dict(withheld),
         )
 
     def _put(self, name: str, body: bytes | None, rows: int | None = None) -> None:
