@@ -23,6 +23,7 @@ from certainty_sentences import Doubt, in_words, quote_beginning, tied_names
 from slugify import slugify
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 Json = dict[str, Any]
@@ -685,6 +686,66 @@ class Recomputation:
                 "at": poll["polledAt"],
             }
         return found
+
+    def leaders(self) -> list[Json]:
+        """Every change of a ranking's leader, newest first, then by title."""
+        changes = [change for slug in self.categories for change in self._leaders_of(slug)]
+        changes.sort(key=lambda change: (change["title"].casefold(), change["slug"]))
+        return sorted(changes, key=lambda change: str(change["toDate"]), reverse=True)
+
+    def _leaders_of(self, slug: str) -> Iterator[Json]:
+        """The days on which another product than before led alone, each as it was then."""
+        whole = self.polls[slug]
+        last: dict[str | None, tuple[str, str, Figures, Json]] = {}
+        if self.wording(slug) is None:
+            return
+        for day in sorted({p["polledAt"][:10] for p in whole if p["pick"] is not None}):
+            self.polls[slug] = [poll for poll in whole if poll["polledAt"][:10] <= day]
+            wording, counted = self.wording(slug), self.counted(slug)
+            figures = Figures(self.runs(slug), self.slug) if counted else None
+            if figures is None or not figures.measured or len(figures.contenders) > 1:
+                continue
+            versions = {model: poll["servedModel"] for model, (poll, _) in counted.items()}
+            if wording in last and last[wording][1] != figures.leader:
+                yield self._leader(slug, day, last[wording], figures, versions)
+            last[wording] = (day, figures.leader, figures, versions)
+        self.polls[slug] = whole
+
+    def _leader(
+        self,
+        slug: str,
+        day: str,
+        then: tuple[str, str, Figures, Json],
+        now: Figures,
+        versions: Json,
+    ) -> Json:
+        since, former, before, served = then
+        shifts = {
+            model: now.lead_of(model, now.leader, former)
+            - before.lead_of(model, now.leader, former)
+            for model in {*now.sizes, *before.sizes}
+        }
+        movers = [m for m, shift in shifts.items() if 2 * shift > sum(shifts.values())]
+        version = [
+            (m, served[m], versions[m])
+            for m in movers
+            if served.get(m) and versions.get(m) and served[m] != versions[m]
+        ]
+        model, old, new = version[0] if version else (None, None, None)
+        return {
+            "slug": slug,
+            "title": self.categories[slug]["title"],
+            "from": self.name(former),
+            "to": self.name(now.leader),
+            "fromDate": since,
+            "toDate": day,
+            "answers": now.answers,
+            "model": model,
+            "servedModelFrom": old,
+            "servedModelTo": new,
+            "page": f"{self.base}/best/{slug}",
+            "api": f"{self.base}/api/v1/best/{slug}.json",
+        }
 
     def last_poll(self) -> str:
         """The time of the newest poll of the site: of each category the one appended last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections import Counter
 from copy import deepcopy
@@ -336,6 +337,57 @@ def test_every_change_is_as_recomputed(world: World) -> None:
         assert {**change, "at": expected[change["id"]]["at"]} == expected[change["id"]]
     assert body["lastChecked"] == recomputed.last_poll()
     assert body["tracked"] == len({slug for slug, _ in recomputed.successes})
+
+
+def test_every_change_of_a_leader_is_as_recomputed(world: World) -> None:
+    """Who led alone and who does, since when, and what it coincides with."""
+    body = world.client.get("/api/v1/changes.json").get_json()
+    assert body["leaders"] == world.recomputed.leaders()
+
+
+def _successions(seed: int, questions: dict[str, str]) -> Iterator[Poll]:
+    """Rounds in which X leads, then Y; of every other category the new version of A brought it."""
+    draw = Random(seed)
+    for number, (slug, question) in enumerate(questions.items()):
+        turn, gap = draw.randint(6, 12), draw.choice([1, 2])
+        for day in range(draw.randint(50, 60)):
+            date = dt.date(2026, 1, 1) + dt.timedelta(gap * day)
+            for model in "ABCD":
+                names, version = list("XYZ"), "v1"
+                if day > turn and model == "A":
+                    names, version = (["Y"], "v2") if number % 2 else (list("YXZ"), "v1")
+                elif day > turn and draw.random() < 0.6 + 0.4 * (number % 2 == 0):
+                    names = list("YXZ")
+                yield answered(
+                    model,
+                    names,
+                    f"{date}T06:00:00Z",
+                    slug=slug,
+                    question=question,
+                    served_model=version,
+                )
+
+
+def test_changes_of_leaders_are_as_recomputed_where_there_are_many(tmp_path: Path) -> None:
+    """Successions of leaders, with and without a version that brought them."""
+    questions = {f"c{i}": f"What is the best c{i}?" for i in range(4)}
+    made = {slug: {"title": f"Best {slug}", "question": q} for slug, q in questions.items()}
+    directory = write_data(tmp_path / "data", categories=made, models=list("ABCD"))
+    append(directory, list(_successions(3, questions)))
+    client = app_over(directory).test_client()
+    listed = client.get("/api/v1/changes.json").get_json()["leaders"]
+    assert listed == Recomputation(directory, BASE_URL).leaders()
+    assert len(listed) > 2
+    assert {change["model"] for change in listed} == {None, "A"}
+    day, slug = listed[1]["toDate"], listed[-1]["slug"]
+    for query, expected in (
+        (f"since={day}", [c for c in listed if c["toDate"] >= day]),
+        (f"slug={slug}", [c for c in listed if c["slug"] == slug]),
+        ("confirmed=true&limit=1", listed),
+    ):
+        assert client.get(f"/api/v1/changes.json?{query}").get_json()["leaders"] == expected
+    page = client.get(f"/changes?since={day}").text
+    assert page.count(" leads in place of ") == sum(c["toDate"] >= day for c in listed)
 
 
 def test_every_mention_is_as_recomputed(world: World) -> None:

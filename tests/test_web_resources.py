@@ -344,7 +344,7 @@ def test_a_product_record_agrees_with_the_verdicts_it_points_to(client: FlaskCli
 def test_changes_are_what_was_promised(client: FlaskClient) -> None:
     """Fields and types hold for every change, newest first."""
     changes = client.get("/api/v1/changes.json").get_json()
-    hold(changes, CHANGE_LIST, {"total": "integer"})
+    hold(changes, CHANGE_LIST, {"total": "integer", "leaders": "array of object"})
     assert changes["count"] == len(changes["changes"]) <= 1000
     assert changes["total"] >= changes["count"] > 0
     assert changes["tracked"] == len(ranked(client))

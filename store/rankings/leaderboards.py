@@ -105,6 +105,12 @@ class Leaderboard(Struct, frozen=True, dict=True):
         return tuple(rounds.follow(self.log, self.category.question, models, self.site, self.slugs))
 
     @cached_property
+    def leader_changes(self) -> tuple[Round, ...]:
+        """The rounds in which another product came to lead by more than chance, oldest first."""
+        is_measurable = len(set(self.log.days)) > certainty.FEWEST_DAYS
+        return tuple(day for day in self.rounds if day.leader) if is_measurable else ()
+
+    @cached_property
     def repeatability(self) -> Repeatability | None:
         """How alike answers are; made when first asked for, in about a millisecond."""
         return repeatability.measure(self.windows, self.slugs)

@@ -31,12 +31,13 @@ Means = dict["ProductId", Fraction]
 class LeaderChange(Struct, frozen=True):
     """Another product leads alone, over so many ``answers``.
 
-    ``cause`` is the change of version with which it coincides, of the assistant whose answers are
-    over half of the shift.
+    ``since`` is the UTC date on which the one before last led alone. ``cause`` is the change of
+    version with which it coincides, of the assistant whose answers are over half of the shift.
     """
 
     before: ProductId
     after: ProductId
+    since: str
     answers: int
     cause: VersionChange | None
 
@@ -80,7 +81,7 @@ def follow(
         current = {model: runs[stands.question, model] for model in places}
         comparison = Comparison(list(current.values()), slugs)
         level = comparison.level(first, tied=is_tied)
-        change = leaders.setdefault(stands.question, Leaders()).next(current, comparison)
+        change = leaders.setdefault(stands.question, Leaders()).next(date, current, comparison)
         yield Round(date, first, level, change)
 
 
@@ -89,16 +90,19 @@ class Leaders:
 
     def __init__(self) -> None:
         self._leader: ProductId | None = None
+        self._date = ""
         self._means: Mapping[str, Means] = {}
         self._versions: Mapping[str, str | None] = {}
 
-    def next(self, runs: Mapping[str, Run], comparison: Comparison) -> LeaderChange | None:
+    def next(
+        self, date: str, runs: Mapping[str, Run], comparison: Comparison
+    ) -> LeaderChange | None:
         """Return what changed since a leader last stood alone; ``None`` while none does."""
         if not comparison.is_measured or not comparison.stands_alone:
             return None
-        before, leader = self._leader, comparison.order[0]
+        before, since, leader = self._leader, self._date, comparison.order[0]
         means, versions = self._means, self._versions
-        self._leader = leader
+        self._leader, self._date = leader, date
         self._means = {m: {p: run.mean_points(p) for p in run.named} for m, run in runs.items()}
         self._versions = {model: run.asking.version for model, run in runs.items()}
         if before is None or before == leader:
@@ -107,7 +111,7 @@ class Leaders:
         known = model in means and model in self._means
         cause = VersionChange.of(model, versions[model], self._versions[model]) if known else None
         answers = sum(len(day) for run in runs.values() for day in run.days)
-        return LeaderChange(before, leader, answers, cause)
+        return LeaderChange(before, leader, since, answers, cause)
 
 
 def _mover(

@@ -13,6 +13,7 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import CountedAnswer, Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
+from store.rankings.rounds import LeaderChange, Round
 from store.records import Site, WrittenExperiment
 from store.search import Hits, Kind
 from store.search.meaning import Meaning
@@ -184,8 +185,10 @@ class View:
             for topic in self.snapshot.summary.topics
         ]
 
-    def change_list(self, shown: Sequence[Change], total: int) -> wire.ChangeList:
-        """Return changes of the models' #1 picks in current names, newest first, of so many."""
+    def change_list(
+        self, shown: Sequence[Change], total: int, leaders: Iterable[tuple[Leaderboard, Round]]
+    ) -> wire.ChangeList:
+        """Return changes of the models' #1 picks, of so many, and of leaders, newest first."""
         summary = self.snapshot.summary
         titles = {aggregate.slug: aggregate.category.title for aggregate in summary.aggregates}
         names = {product.id: product.name for product in summary.mentioned}
@@ -195,6 +198,11 @@ class View:
             count=len(shown),
             total=total,
             changes=[self._change(change, titles, names) for change in shown],
+            leaders=[
+                self._leader_change(board, day.date, day.leader)
+                for board, day in leaders
+                if day.leader
+            ],
         )
 
     def mention_list(self) -> wire.MentionList:
@@ -386,6 +394,25 @@ class View:
             served_model_to=change.version.after if change.version else None,
             page=self.at.category_page(change.slug),
             api=self.at.category(change.slug),
+        )
+
+    def _leader_change(
+        self, board: Leaderboard, date: str, change: LeaderChange
+    ) -> wire.LeaderChange:
+        products, cause = self.snapshot.products, change.cause
+        return wire.LeaderChange(
+            slug=board.slug,
+            title=board.category.title,
+            from_=products[change.before].name,
+            to=products[change.after].name,
+            from_date=change.since,
+            to_date=date,
+            answers=change.answers,
+            model=cause.model if cause else None,
+            served_model_from=cause.before if cause else None,
+            served_model_to=cause.after if cause else None,
+            page=self.at.category_page(board.slug),
+            api=self.at.category(board.slug),
         )
 
     def _mention(self, rank: int, product: ProductProfile, leaderboards: int) -> wire.Mention:
