@@ -73,15 +73,12 @@ class Folder:
         paths = (path for path in self._path.rglob("*") if path.is_symlink() or not path.is_dir())
         return {path.relative_to(self._path).as_posix() for path in paths}
 
-    def read(self, name: str, most: int = MOST) -> bytes:
-        """Return the bytes of a file; a :class:`Difference` if it has over ``most`` or is gone."""
+    def read(self, name: str, _: int = MOST) -> bytes:
+        """Return the bytes of a file: all, for they are on this disk already."""
         try:
-            if (size := (self._path / name).lstat().st_size) <= most:
-                return read_regular(self._path / name)
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise Difference(f"{name} cannot be read: {reason}") from None
-        raise Difference(f"{name} has {size:,} bytes, more than {most:,}, which it should have")
+            return read_regular(self._path / name)
+        except OSError as error:
+            raise Difference(f"{name} cannot be read: {error.strerror}") from None
 
 
 class Server(Folder):
@@ -98,7 +95,7 @@ class Server(Folder):
         return set()
 
     def read(self, name: str, most: int = MOST) -> bytes:
-        """Return what stands at a path; no redirect is followed."""
+        """Return what stands at a path, ``most`` bytes at most; no redirect is followed."""
         where, body = f"{self._address}/{name}", bytearray()
         try:
             with self._get(where, stream=True, allow_redirects=False, timeout=TIMEOUT) as answer:
