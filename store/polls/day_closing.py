@@ -7,8 +7,7 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from store.chains import FOLDER, LedgerError
-from store.ledger import Proof
+from store.ledger import FOLDER, LedgerError, Proof
 
 if TYPE_CHECKING:
     from datetime import datetime

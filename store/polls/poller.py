@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Struct, field
 
 from store.counting import history_files, latest_time, states_of
+from store.disk import signature_at
 from store.history import HistoryError
 from store.polls.asking import Outcome, ask, ask_sample, charge_for, given_up
 from store.polls.assistant_checks import key_of
@@ -146,7 +147,7 @@ class PollLog:
         """
         now = self._clock.now()
         files = history_files(slug, catalogue.categories)
-        signatures = tuple(map(self.history.signature, files))
+        signatures = tuple(signature_at(self.history.path(file)) for file in files)
         category = catalogue.categories[slug]
         basis = (signatures, category, catalogue.withheld, catalogue.former_names)
         known = self._states.get(slug)
