@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings import agreement, certainty, merging, repeatability, rounds, wordings
+from store.rankings import agreement, certainty, merging, repeatability, rounds, rules, wordings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
     """A ranked category. ``newest`` is the time of the newest counted poll.
 
     ``question`` is the wording that was answered, ``next_question`` the file's if that differs.
-    ``log`` are all answers of the category, ``slugs`` those of all products in them.
+    ``log`` are all answers of the category, ``slugs`` those of all products in them. Of ``asked``
+    polls of the configured models, whatever they asked, ``answered`` brought an answer.
     """
 
     slug: str
@@ -37,6 +38,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
     entries: tuple[merging.Entry, ...]
     agreement: agreement.Agreement | None
     newest: str
+    asked: int
+    answered: int
     log: AnswerLog
     slugs: Mapping[ProductId, str]
     site: Site
@@ -73,6 +76,11 @@ class Leaderboard(Struct, frozen=True, dict=True):
     def firsts(self) -> list[ProductId]:
         """The #1, and whatever is truly tied with it."""
         return merging.leaders(self.entries)
+
+    @cached_property
+    def rules(self) -> Mapping[str, bool]:
+        """Whether each usual rule of counting puts nothing before the #1; see :func:`rules.say`."""
+        return rules.say(self.entries)
 
     def runs(self) -> dict[str, Run]:
         """Return the run of each counted model; not kept, for its sums are large."""
@@ -116,7 +124,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     @cached_property
     def repeatability(self) -> Repeatability | None:
         """How alike answers are; made when first asked for, in about a millisecond."""
-        return repeatability.measure(self.windows, self.slugs)
+        return repeatability.measure(self.windows)
 
     @property
     def configured(self) -> int:
@@ -141,6 +149,7 @@ def board(
     counted = merging.count(stands.answers)
     entries = merging.merge(counted, slugs)
     models_counted = {answer.model for answer in counted}
+    tallies = [answers.tallies[model] for model in models if model in answers.tallies]
     return Leaderboard(
         slug=answers.slug,
         category=answers.category,
@@ -151,6 +160,8 @@ def board(
         entries=entries,
         agreement=agreement.measure(counted, entries),
         newest=stands.newest,
+        asked=sum([tally.asked for tally in tallies]),
+        answered=sum([tally.answers for tally in tallies]),
         log=answers.log,
         slugs=slugs,
         site=site,

@@ -9,6 +9,7 @@ import msgspec
 
 from store.rankings import sentences
 from store.rankings.certainty import Level
+from store.rankings.experiments import track_record_sentence
 from store.rankings.leaderboards import Leaderboard, leader_changes
 from store.web import api, as_of, descriptions, lookup
 from store.web.answers import FOR_GOOD, Body, Route, newest
@@ -138,6 +139,7 @@ def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
         "polls": sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
         "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
+        "record": track_record_sentence(snapshot.summary.track_record),
     }
 
 
