@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from store.polls.prompt import ANSWER_SCHEMA
 from store.polls.providers import Prompt, Request, Tokens
 from store.polls.providers import envelopes as wire
+from store.polls.providers.batches import Queue
 from store.polls.providers.batches.openai import OpenAIQueue
 from store.polls.providers.batches.xai import XAIQueue
 from store.polls.providers.provider import Provider
-
-if TYPE_CHECKING:
-    from store.polls.providers.batches import Queue
-    from store.records import Assistant, Failure
+from store.records import Assistant, Failure
 
 QUEUES = {"openai.com": OpenAIQueue, "x.ai": XAIQueue, "localhost": OpenAIQueue}
 """The queues of the hosts that are known to have one; others speak this format without one."""

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from store.cleaning import clean
-from store.polls.providers import Reply, Request, Tokens
-from store.records import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from store.polls.providers import Response
-    from store.records import Assistant, FailureKind
+from store.polls.providers import Reply, Request, Response, Tokens
+from store.records import Assistant, Failure, FailureKind
 
 Value = TypeVar("Value")
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from store.polls.prompt import ANSWER_SCHEMA
 from store.polls.providers import Prompt, Request, Response, Tokens
 from store.polls.providers import envelopes as wire
+from store.polls.providers.batches import Queue
 from store.polls.providers.batches.gemini import GeminiQueue
 from store.polls.providers.provider import Provider
-
-if TYPE_CHECKING:
-    from store.polls.providers.batches import Queue
-    from store.records import Assistant, Failure
+from store.records import Assistant, Failure
 
 FILTERED = frozenset(
     {"SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION", "LANGUAGE"}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from store.polls.prompt import ANSWER_SCHEMA
 from store.polls.providers import MAX_SEARCHES, Prompt, Request, Tokens
 from store.polls.providers import envelopes as wire
+from store.polls.providers.batches import Queue
 from store.polls.providers.batches.anthropic import AnthropicQueue
 from store.polls.providers.provider import Provider
-
-if TYPE_CHECKING:
-    from store.polls.providers.batches import Queue
-    from store.records import Assistant, Failure
+from store.records import Assistant, Failure
 
 
 class Messages(Provider):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from store.polls.providers import Reply, Tokens
+from store.polls.providers import Prompt, Reply, Request, Response, Tokens
 from store.polls.providers import envelopes as wire
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from store.polls.providers import Prompt, Request, Response
-    from store.polls.providers.batches import Queue
-    from store.records import Assistant, Failure
+from store.polls.providers.batches import Queue
+from store.records import Assistant, Failure
 
 
 class Provider:

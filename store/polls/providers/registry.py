@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from store.polls.providers import envelopes as wire
+from store.polls.providers.batches import Queue
 from store.polls.providers.chat import Chat
 from store.polls.providers.gemini import Gemini
 from store.polls.providers.messages import Messages
+from store.polls.providers.provider import Provider
 from store.polls.providers.responses import Responses
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from store.polls.providers.batches import Queue
-    from store.polls.providers.provider import Provider
-    from store.records import Assistant
+from store.records import Assistant
 
 PROVIDERS: Mapping[str, Provider] = {
     "responses": Responses(),

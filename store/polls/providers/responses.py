@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from store.polls.prompt import ANSWER_SCHEMA
 from store.polls.providers import MAX_SEARCHES, Prompt, Request, Tokens
 from store.polls.providers import envelopes as wire
+from store.polls.providers.batches import Queue
 from store.polls.providers.batches.openai import OpenAIQueue
 from store.polls.providers.provider import Provider
-from store.records import Failure
-
-if TYPE_CHECKING:
-    from store.polls.providers.batches import Queue
-    from store.records import Assistant
+from store.records import Assistant, Failure
 
 QUEUES = {"openai.com": OpenAIQueue, "localhost": OpenAIQueue}
 """The hosts that answer batches in this format; xAI's batches are Chat Completions alone."""

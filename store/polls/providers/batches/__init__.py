@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from store.polls.providers import Request, Response
 from store.polls.providers import envelopes as wire
-from store.records import Failure
+from store.records import Assistant, Failure
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from store.records import Assistant
-
-    Result = tuple[str, Response | Failure]
-    """An item's id and what came of it."""
+Result = tuple[str, Response | Failure]
+"""An item's id and what came of it."""
 
 UNASKED: Mapping[str, Failure] = {
     "expired": Failure("timeout", "The provider did not answer within the time of its batches."),

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from store.polls.providers import batches
+from store.polls.providers import Request, batches
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, Queue, Remote
+from store.polls.providers.batches import UNASKED, Item, Queue, Remote, Result
 from store.records import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from store.polls.providers import Request
-    from store.polls.providers.batches import Result
 
 STATUSES = {
     "invalid_request_error": 400,

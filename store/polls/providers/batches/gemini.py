@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from store.polls.providers import batches
+from store.polls.providers import Request, batches
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, Queue, Remote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from store.polls.providers import Request
-    from store.polls.providers.batches import Result
+from store.polls.providers.batches import UNASKED, Item, Queue, Remote, Result
 
 PREFIX = "batches/"
 """How the name of a batch begins; the rest is its id."""

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from store.polls.providers import batches
+from store.polls.providers import Request, batches
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, Remote
+from store.polls.providers.batches import UNASKED, Item, Remote, Result
 from store.polls.providers.batches.openai import OpenAIQueue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from store.polls.providers import Request
-    from store.polls.providers.batches import Result
 
 CANCELLED = "Batch cancelled"
 """What the result of an item says that was cancelled."""
