@@ -26,7 +26,8 @@ from store.polls.poller import Desk, Summary, record
 from store.polls.prices import at_reduced_price, micros
 from store.polls.providers import Reply, Response
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, Remote, Result, match, read_object
+from store.polls.providers.envelopes import read_object
+from store.polls.providers.provider import UNASKED, Item, Remote, Result, match
 from store.polls.providers.registry import queue_of
 from store.polls.sending import Lost
 from store.polls.spending import Reserve
