@@ -21,11 +21,10 @@ from store.records import Category
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from store.chains import Present
     from store.counting import LineIndex, Reading
     from store.disk import Signature
     from store.history import History, Log
-    from store.ledger import Ledger
+    from store.ledger import Ledger, Present
     from store.rankings.aggregates import CategoryAggregate, ProductStats
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import ProductId

@@ -393,6 +393,15 @@ def test_changes_of_leaders_are_as_recomputed_where_there_are_many(tmp_path: Pat
         ("confirmed=true&limit=1", listed),
     ):
         assert client.get(f"/api/v1/changes.json?{query}").get_json()["leaders"] == expected
+    for name, arguments, expected in (
+        ("search_best", {"q": "what changed?"}, listed),
+        ("get_best_in_category", {"slug": slug}, [c for c in listed if c["slug"] == slug]),
+    ):
+        params = {"name": name, "arguments": arguments}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        result = client.post("/mcp", json=call).get_json()["result"]
+        assert result["structuredContent"]["leaders"] == expected
+        assert result["content"][0]["text"].count(" in place of ") == len(expected)
     page = client.get(f"/changes?since={day}").text
     assert page.count(" leads in place of ") == sum(c["toDate"] >= day for c in listed)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
     from store.rankings.repeatability import Repeats
-    from store.rankings.rounds import Round, TrackRecord
+    from store.rankings.rounds import TrackRecord
     from store.rankings.topics import RankedPart, RankedTopic
     from store.records import Category, Topic
 
@@ -129,15 +129,6 @@ class SiteSummary(Struct, frozen=True, dict=True):
         for model in self.models:
             found[next(slug for slug in slugs(model) if slug not in found)] = model
         return found
-
-    @cached_property
-    def leader_changes(self) -> tuple[tuple[Leaderboard, Round], ...]:
-        """The rounds of any ranking in which another product came to lead, newest first.
-
-        The first time takes a tenth of a millisecond for each round of the history.
-        """
-        rounds = [(board, day) for board in self.ranked for day in board.leader_changes]
-        return tuple(sorted(rounds, key=lambda pair: pair[1].date, reverse=True))
 
     def topic(self, slug: str) -> RankedTopic | None:
         """A topic by its slug."""
