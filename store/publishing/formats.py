@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from store.publishing.tables import Column, Row, Table
 
-ROW_GROUP = 2_500
+ROW_GROUP = 4_000
 """Rows read together: enough that statistics are few, not so many that they fill the memory."""
 
 
