@@ -251,7 +251,9 @@ def derive(before: Snapshot | None, catalogue: Catalogue, histories: Histories) 
     return replace(
         snapshot,
         leaderboards=boards,
-        summary=site_summary.summarise(curated, snapshot.aggregates, boards, profiles, old.summary),
+        summary=site_summary.summarise(
+            curated, snapshot.aggregates, boards, profiles, snapshot.ledger.closed, old.summary
+        ),
         generations=_generations(old, snapshot, boards),
     )
 
@@ -268,7 +270,7 @@ def _blank(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
         products={},
         product_slugs={},
         leaderboards={},
-        summary=site_summary.summarise(nothing, {}, {}, {}, None),
+        summary=site_summary.summarise(nothing, {}, {}, {}, "", None),
         generations=Generations(0, {}, {}),
     )
 

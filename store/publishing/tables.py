@@ -157,7 +157,8 @@ def _categories(snapshot: Snapshot) -> Iterator[Row]:
             slug, board.category.title, board.question, topics.get(slug), board.updated,
             len(board.counted), board.certainty.level, agreement and agreement.label,
             agreement and agreement.overlap, snapshot.products[board.entries[0].product].slug,
-            board.entries[0].tied,
+            board.entries[0].tied, sum(board.rules.values()), len(board.rules), board.answered,
+            board.asked,
         )  # fmt: skip
 
 
@@ -175,6 +176,11 @@ def _changes(snapshot: Snapshot) -> Iterator[Row]:
         )  # fmt: skip
 
 
+def _track_record(snapshot: Snapshot) -> Iterator[Row]:
+    for level, agreed in sorted(snapshot.summary.track_record.agreed.items()):
+        yield level, sum(agreed), len(agreed)
+
+
 OF_LINES: dict[str, Callable[[Line], Iterator[Row]]] = {"polls": _polls, "picks": _picks}
 """The tables of lines, in Parquet alone, and their rows of one; lists are as the poll has them."""
 WHOLE: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
@@ -184,6 +190,7 @@ WHOLE: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     "names": _names,
     "products": _products,
     "rankings": _rankings,
+    "track_record": _track_record,
 }
 """The tables over the whole history, in Parquet and CSV, and their rows."""
 BY_DAY = "rankings_by_day"

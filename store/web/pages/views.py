@@ -9,7 +9,8 @@ import msgspec
 
 from store.rankings import sentences
 from store.rankings.certainty import Level
-from store.rankings.leaderboards import Leaderboard
+from store.rankings.experiments import track_record_sentence
+from store.rankings.leaderboards import Leaderboard, leader_changes
 from store.web import api, as_of, descriptions, lookup
 from store.web.answers import FOR_GOOD, Body, Route, newest
 from store.web.errors import CODES, ParameterError, Refused
@@ -93,8 +94,8 @@ def changes(view: View, query: Since) -> dict[str, Any]:
     return {
         "leaders": [
             (board, day.date, sentences.leader_change(day.leader, names))
-            for board, day in summary.leader_changes[:SHOWN_CHANGES]
-            if day.leader and (since is None or day.date >= since)
+            for board, day in leader_changes(summary.ranked)[:most]
+            if day.leader and day.date >= (since or "")
         ],
         "summary": summary,
         "since": since,
@@ -138,6 +139,7 @@ def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
         "polls": sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
         "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
+        "record": track_record_sentence(snapshot.summary.track_record),
     }
 
 
