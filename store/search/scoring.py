@@ -87,13 +87,18 @@ class Rating(NamedTuple):
         )
 
 
-def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting]]) -> Rating:
+def rate(
+    query: ParsedQuery,
+    title: Title,
+    weights: Sequence[float],
+    places: Sequence[tuple[Match, Posting]],
+) -> Rating:
     """Return how well a title answers a query: the better of two scores.
 
     Keywords: how much of the query the title covers. A sentence: how much of the title the query
     covers, since most words of a sentence are about the one who asks.
     """
-    asked, told = [0.0] * len(query.weights), [0.0] * len(title.weights)
+    asked, told = [0.0] * len(query.weights), [0.0] * len(weights)
     for match, place in places:
         for i in match.asked:
             asked[i] = max(asked[i], match.likeness)
@@ -101,7 +106,7 @@ def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting
             told[i] = max(told[i], match.likeness)
     matched: float = sum(map(mul, query.weights, asked))
     query_coverage = matched / sum(query.weights)
-    title_coverage: float = sum(map(mul, title.weights, told)) / title.weight
+    title_coverage: float = sum(map(mul, weights, told)) / sum(weights)
     begun = all(match.guessed and len(match.asked) == 1 for match, _ in places)
     reading = 1 if begun else _reading(title, told, places)
     share = _same_thing(query, title, told, places) if reading < WHOLE else 1
@@ -125,7 +130,7 @@ def _reading(title: Title, told: list[float], places: Sequence[tuple[Match, Post
 
     What other words make of words that the title has as they are does not name its head noun.
     """
-    words = zip(title.text.split(), told, strict=True)
+    words = zip(title.words, told, strict=True)
     least = min((likeness for word, likeness in words if word not in FUNCTION_WORDS), default=1)
     if least > LIKENESS["group"]:
         return WHOLE
@@ -181,6 +186,6 @@ def _is_guess(query: ParsedQuery, places: Sequence[tuple[Match, Posting]]) -> bo
 
 def _is_named(query: ParsedQuery, title: Title, asked: list[float]) -> bool:
     """Tell whether ordinary words are used as a name: several together, or one that stands bare."""
-    if len(title.weights) > 1:
+    if len(title.words) > 1:
         return title.text in query.text
     return any(asked[i] == 1 for i in query.bare)
