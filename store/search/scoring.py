@@ -108,7 +108,7 @@ def rate(
     query_coverage = matched / sum(query.weights)
     title_coverage: float = sum(map(mul, weights, told)) / sum(weights)
     begun = all(match.guessed and len(match.asked) == 1 for match, _ in places)
-    reading = 1 if begun else _reading(title, told, places)
+    reading = 1 if begun else _reading(title, places)
     share = _same_thing(query, title, told, places) if reading < WHOLE else 1
     if query.head is not None and not asked[query.head]:
         share = OTHER_HEAD
@@ -125,24 +125,25 @@ def rate(
     return Rating(title.slug, points, query_coverage, reading, query.head is not None)
 
 
-def _reading(title: Title, told: list[float], places: Sequence[tuple[Match, Posting]]) -> int:
+def _reading(title: Title, places: Sequence[tuple[Match, Posting]]) -> int:
     """Return how a query has the telling words of a title; see :class:`Rating`.
 
-    What other words make of words that the title has as they are does not name its head noun.
+    What other words make of words that the title has as they are says nothing more of it.
     """
-    words = zip(title.words, told, strict=True)
-    least = min((likeness for word, likeness in words if word not in FUNCTION_WORDS), default=1)
-    if least > LIKENESS["group"]:
+    group = LIKENESS["group"]
+    plain = {i for match, _ in places if match.likeness > group for i in match.asked}
+    told = [0.0] * len(title.words)
+    for match, place in places:
+        if match.likeness > group or not plain.issuperset(match.asked):
+            for i in place.words:
+                told[i] = max(told[i], match.likeness)
+    pairs = zip(title.words, told, strict=True)
+    is_name = title.head is None
+    least = min((alike for word, alike in pairs if is_name or word not in FUNCTION_WORDS), default=1)
+    if least > group:
         return WHOLE
-    if title.head is not None:
-        group = LIKENESS["group"]
-        plain = {i for match, _ in places if match.likeness > group for i in match.asked}
-        if not any(
-            title.head in place.words
-            and (match.likeness > group or not plain.issuperset(match.asked))
-            for match, place in places
-        ):
-            return QUALIFIER
+    if title.head is not None and not told[title.head]:
+        return QUALIFIER
     return 2 if least else 1
 
 
