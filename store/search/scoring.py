@@ -43,6 +43,12 @@ ACCESSORY, REVERSED = 0.75, 0.95
 
 A laptop bag is no laptop, and printer ink no ink printer.
 """
+UNASKED_PURPOSE = 0.9
+"""Share a score keeps if a title is for somebody or something of which the query says nothing.
+
+At 1, "headphones" finds those for kids first; at .8, accessories come before such titles.
+"""
+
 QUALIFIER, WHOLE = 0, 3
 """Readings of a title: a query has not its head noun, or all its telling words as they are."""
 SAME_COVERAGE = 0.1
@@ -113,6 +119,9 @@ def rate(
     if query.head is not None and not asked[query.head]:
         share = OTHER_HEAD
     keywords = _keywords(query, title, query_coverage, title_coverage) * share
+    purpose = told[title.purpose :] if title.head is not None else ()
+    if purpose and not any(purpose):
+        keywords *= UNASKED_PURPOSE
     keywords += QUALIFIED * sum([asked[i] > 0 for i in query.qualifiers])
     points = INEXACT if keywords > INEXACT and _is_guess(query, places) else keywords
     if title.doubtful and not _is_named(query, title, asked):
