@@ -11,7 +11,7 @@ from rapidfuzz import fuzz
 
 from store.search.inverted_index import Posting, Title
 from store.search.query import LIKENESS, Match, ParsedQuery
-from store.search.words import FUNCTION_WORDS
+from store.search.words import ARTICLES, PREPOSITIONS
 
 QUERY_SHARE, TITLE_SHARE, TEXT_SHARE = 0.55, 0.3, 0.15
 """Shares of a keyword score: the query covered, the title covered, the likeness of the texts.
@@ -51,6 +51,8 @@ At 1, "headphones" finds those for kids first; at .8, accessories come before su
 
 QUALIFIER, WHOLE = 0, 3
 """Readings of a title: a query has not its head noun, or all its telling words as they are."""
+LITTLE_WORDS = PREPOSITIONS | ARTICLES
+"""Words of a title that a query may leave out and be whole; without "down" no jacket is one."""
 SAME_COVERAGE = 0.1
 """How much less of a query another title may cover, and be meant as well."""
 
@@ -148,7 +150,7 @@ def _reading(title: Title, places: Sequence[tuple[Match, Posting]]) -> int:
                 told[i] = max(told[i], match.likeness)
     pairs = zip(title.words, told, strict=True)
     is_name = title.head is None
-    least = min((alike for word, alike in pairs if is_name or word not in FUNCTION_WORDS), default=1)
+    least = min((alike for word, alike in pairs if is_name or word not in LITTLE_WORDS), default=1)
     if least > group:
         return WHOLE
     if title.head is not None and not told[title.head]:
