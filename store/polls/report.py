@@ -8,9 +8,9 @@ from datetime import datetime
 from store.polls.assistant_checks import Unready, key_of
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, cost_of, late
-from store.polls.due import DuePolls, Pair, Rounds
+from store.polls.desk import Desk
+from store.polls.due import DuePolls, Rounds
 from store.polls.locks import is_held, path_of
-from store.polls.poller import Desk
 from store.polls.prices import missing_prices
 from store.rankings.poll_states import outage
 from store.rankings.sentences import listed
@@ -27,13 +27,11 @@ def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
     """
     name, now, files = assistant.name, desk.clock.now(), desk.files
     catalogue, rounds = desk.catalogue, Rounds.of(desk.catalogue.site)
-    pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
-    under_way = files.under_way(catalogue)
-    due = stands.due([pair for pair in pairs if pair.key not in under_way], rounds, now)
+    pairs = desk.pairs(assistant)
+    due = desk.due(pairs, stands, rounds)
     states = stands.of_model(name)
     answered = max((state.answered_at for state in states if state.answered_at), default=None)
-    today = rfc3339(now)[:10]
-    spent = sum(state.usd for state in states if state.polled_at[:10] == today)
+    spent = stands.usd_on(name, rfc3339(now)[:10])
     pause, batch_pause = stands.pause_of(name, now), files.pause_of(assistant, now)
     batches = files.open_of(name, catalogue)
     parts = [f"{len(due)} of {len(pairs)} due"]
@@ -47,7 +45,7 @@ def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
     wrong += [f"{name} is paused {pause}"] if pause else []
-    wrong += filter(None, [lack(assistant, desk.secret, desk.budget.daily_usd)])
+    wrong += filter(None, [lack(assistant, desk.settings.secret, desk.budget.daily_usd)])
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
     return [f"{name}: {', '.join(parts)}", *wrong]
 

@@ -45,22 +45,6 @@ FLEX_LIMITS = Limits(read=900, total=2700)
 """OpenAI advises to wait 15 minutes for an answer in this tier, Google says 1 to 15."""
 
 
-class Sent(Struct, frozen=True):
-    """What sending came to.
-
-    ``latency_ms`` is that of the last of ``attempts``, ``pause`` the seconds for which the
-    assistant should not be asked, ``deadline`` the end by the sender's clock, ``at`` the provider's
-    time where ours does not fit.
-    """
-
-    reply: Reply
-    latency_ms: int
-    attempts: int
-    pause: float | None = None
-    deadline: float = math.inf
-    at: datetime | None = None
-
-
 class Unsent(Struct, frozen=True):
     """Nothing was sent; a ``reason`` forbids it for all the assistant's questions."""
 
@@ -138,30 +122,31 @@ class Sender:
         request: Request,
         read: Callable[[Response], Reply],
         charge: Charge,
-        deadline: float = math.inf,
-    ) -> Sent | Unsent:
-        """Send a request, again where it may help, until ``deadline``.
+    ) -> Reply | Unsent:
+        """Send a request, again where it may help, as long as the limits allow for its question.
 
         ``charge`` has its first reserve, and is settled.
         """
-        sent: Sent | None = None
+        reply: Reply | None = None
         timeouts = 0
         for attempt in range(1, self.limits.attempts + 1):
             if attempt > 1 and not charge.reserve():
-                return sent or Unsent()
+                break
             barred = None if self._pace.wait(self._stop) else Unsent()
+            sent_at = self.elapsed() if charge.sent_at is None else charge.sent_at
+            deadline = sent_at + self.limits.total
             if barred := barred or self._barred(deadline):
                 charge.settle(0)
-                return self._stopped(sent) if self._stop.is_set() else sent or barred
-            deadline = min(deadline, self.elapsed() + self.limits.total)
-            sent, wait = self._attempt(request, read, charge, attempt, deadline)
-            timeouts += sent.reply.failure == "timeout"
+                return self._stopped(reply) if self._stop.is_set() else reply or barred
+            charge.sent_at = sent_at
+            reply, wait = self._attempt(request, read, charge, attempt, deadline)
+            timeouts += reply.failure == "timeout"
             is_last = attempt == self.limits.attempts or timeouts > 1
             if wait is None or is_last or self.elapsed() + wait > deadline:
-                return sent
+                break
             if self._stop.wait(wait):
-                return self._stopped(sent)
-        return sent or Unsent()
+                return self._stopped(reply)
+        return reply or Unsent()
 
     def call(self, request: Request) -> Response | Lost:
         """Send a request that asks no question, once; the clock compares its ``Date``.
@@ -204,10 +189,9 @@ class Sender:
         charge: Charge,
         attempt: int,
         deadline: float,
-    ) -> tuple[Sent, float | None]:
+    ) -> tuple[Reply, float | None]:
         """Send once and charge it; return also the wait to the next attempt."""
         began, start = self._clock.now(), self.elapsed()
-        charge.is_sent = True
         response = self._exchange(request, deadline)
         took = round(1000 * (self.elapsed() - start))
         date = at = None
@@ -227,14 +211,12 @@ class Sender:
         charge.settle(cost)
         wait, pause = (None, None) if misfit else self._verdict(response, reply, attempt)
         self._is_paused = self._is_paused or pause is not None
-        return Sent(reply, took, attempt, pause, deadline, at), wait
+        return replace(reply, latency_ms=took, attempts=attempt, pause=pause, at=at), wait
 
-    def _stopped(self, sent: Sent | None) -> Sent | Unsent:
+    def _stopped(self, reply: Reply | None) -> Reply | Unsent:
         """Return the end of a poll that was stopped while it waited."""
-        if sent is None:
-            return Unsent()
         failure = Failure("interrupted", "The poll was stopped while it waited to ask again.")
-        return Sent(replace(sent.reply, outcome=failure), sent.latency_ms, sent.attempts)
+        return replace(reply, outcome=failure, pause=None, at=None) if reply else Unsent()
 
     def _verdict(
         self, response: Response | Lost, reply: Reply, attempt: int

@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from store.polls.assistant_checks import Unready
-from store.polls.poller import Desk
+from store.polls.desk import Desk
 from store.polls.prices import at_most, micros, price_of, usd
 from store.polls.providers import Prompt
 from store.polls.providers.registry import PROVIDERS
-from store.polls.sending import Sent
+from store.polls.sending import Unsent
 from store.polls.spending import Charge
 from store.records import Assistant, Failure
 from store.settings import SettingsError
@@ -32,17 +32,16 @@ def attempt(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
         charge = Charge(desk.budget, micros(usd(plain, at_most(plain, request.body)) or 0))
         if not charge.reserve():
             return f"{name}: not asked, for {desk.budget.reached(charge.amount)}", False
-        sent = sender.send(request, PROVIDERS[plain.api].read_reply, charge)
+        reply = sender.send(request, PROVIDERS[plain.api].read_reply, charge)
     except (Unready, SettingsError, OSError) as error:
         return f"{error}.", False
-    if not isinstance(sent, Sent):
-        return f"{name}: not asked; {sent.reason or 'it was stopped'}", False
-    reply = sent.reply
+    if isinstance(reply, Unsent):
+        return f"{name}: not asked; {reply.reason or 'it was stopped'}", False
     if isinstance(reply.outcome, Failure):
         return f"{name}: {reply.outcome.error}", False
     cost = price_of(plain, reply)
     price = "at a price that models.json does not give" if cost is None else f"{cost:.6f} USD"
     tier = f" in tier {reply.tier}" if assistant.tier else ""
     model = reply.served_model or "a model without a name"
-    sentence = f"{name}: {model} answers{tier} after {sent.latency_ms} ms, {price}"
+    sentence = f"{name}: {model} answers{tier} after {reply.latency_ms} ms, {price}"
     return f"{sentence}, its clock as this machine's", True
