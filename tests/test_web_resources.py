@@ -48,7 +48,8 @@ CATEGORY_VERDICT = {
 CATEGORY_VERDICT_MORE = {"asOf": "date or null", "final": "boolean or null",
                          "nextQuestion": "string or null",
                          "missing": "array of string", "agreement": "object or null",
-                         "answers": "object", "certainty": "object", "quote": "string"}  # fmt: skip
+                         "answers": "object", "certainty": "object", "quote": "string",
+                         "rules": "object", "response": "object"}  # fmt: skip
 # An entry of its merged ranking
 RANKED_ENTRY = {
     "rank": "integer",
@@ -226,11 +227,18 @@ POLL_PICK = {
 POLL_MISS = {"product": "string", "reason": "string or null"}
 USAGE = {"inputTokens": "integer", "outputTokens": "integer", "usd": "number or null"}
 LABS = {"count": "integer", "experiments": "array of object"}
+LABS_FIGURE = {
+    "label": "string",
+    "value": "number",
+    "interval": "array of number",
+    "n": "integer",
+}
 EXPERIMENT = {
     "slug": "slug",
     "title": "string",
     "method": "string",
     "finding": "string",
+    "chart": "object or null",
     "date": "date",
     "url": "string",
 }
@@ -298,6 +306,8 @@ def test_every_inner_part_of_a_verdict_is_what_was_promised(verdicts: dict[str, 
         for stamp in verdict["answers"].values():
             hold(stamp, STAMP)
         hold(verdict["certainty"], CERTAINTY)
+        hold(verdict["rules"], {"agree": "integer", "of": "integer"})
+        hold(verdict["response"], {"answered": "integer", "of": "integer"})
         for entry in verdict["combined"]:
             hold(entry["presence"], SHARE)
             if entry["firsts"]:
@@ -473,4 +483,8 @@ def test_labs_are_what_was_promised(client: FlaskClient) -> None:
     assert labs["count"] == len(labs["experiments"]) > 0
     for experiment in labs["experiments"]:
         hold(experiment, EXPERIMENT)
+        if chart := experiment["chart"]:
+            hold(chart, {"what": "string", "counted": "string", "figures": "array of object"})
+            for figure in chart["figures"]:
+                hold(figure, LABS_FIGURE)
         assert experiment["url"] == f"{BASE}/labs/{experiment['slug']}"

@@ -7,8 +7,7 @@ import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from store.chains import FOLDER, LedgerError
-from store.ledger import Proof
+from store.ledger import FOLDER, LedgerError, Proof
 
 log = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from itertools import pairwise, takewhile
 from msgspec import Struct
 
 from store.counting import CLOCK_TOLERANCE, history_files, latest_time, states_of
+from store.disk import signature_at
 from store.files import Catalogue
 from store.history import History, HistoryError
 from store.polls.clocks import Clock
@@ -158,7 +159,7 @@ class PollLog:
         """
         now = self.clock.now()
         files = history_files(slug, catalogue.categories)
-        signatures = tuple(map(self.history.signature, files))
+        signatures = tuple(signature_at(self.history.path(file)) for file in files)
         category = catalogue.categories[slug]
         basis = (signatures, category, catalogue.withheld, catalogue.former_names)
         known = self._states.get(slug)

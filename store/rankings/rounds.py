@@ -7,7 +7,7 @@ stand alone, by more than chance, in 0.1 at most. It is slow: silence is not sta
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from store.rankings.runs import Run, VersionChange
 from store.rankings.wordings import Wordings, standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from store.rankings.names import ProductId
     from store.rankings.runs import AnswerLog, Asking, LoggedAnswer
@@ -43,9 +43,13 @@ class LeaderChange(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True):
-    """A UTC day with answers: the #1 of the ranking at its end, its level, and another leader."""
+    """A UTC day with answers: the #1 of the ranking at its end, its level, and another leader.
+
+    ``question`` is the wording that the ranking answers.
+    """
 
     date: str
+    question: str
     first: ProductId
     level: Level
     leader: LeaderChange | None
@@ -82,7 +86,33 @@ def follow(
         comparison = Comparison(list(current.values()), slugs)
         level = comparison.level(first, tied=is_tied)
         change = leaders.setdefault(stands.question, Leaders()).next(date, current, comparison)
-        yield Round(date, first, level, change)
+        yield Round(date, stands.question, first, level, change)
+
+
+class TrackRecord(Struct, frozen=True):
+    """How often the round after a round had the same #1.
+
+    By the level of the earlier one, whether the later one ``agreed``; ``until`` is the day of the
+    last round, empty without any.
+    """
+
+    agreed: Mapping[Level, Sequence[bool]]
+    until: str
+
+
+def track_record(categories: Iterable[Sequence[Round]], closed: str) -> TrackRecord:
+    """Compare the rounds of each category, up to the last ``closed`` day, with the next ones.
+
+    Rounds that answer different questions are not compared.
+    """
+    agreed: dict[Level, list[bool]] = {}
+    until = ""
+    for rounds in categories:
+        for one, following in pairwise(rounds):
+            if following.date <= closed and one.question == following.question:
+                agreed.setdefault(one.level, []).append(one.first == following.first)
+                until = max(until, following.date)
+    return TrackRecord(agreed, until)
 
 
 class Leaders:

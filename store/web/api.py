@@ -7,7 +7,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from store.history import HistoryError
-from store.rankings.leaderboards import Leaderboard
+from store.rankings.leaderboards import Leaderboard, leader_changes
 from store.web import as_of, lookup
 from store.web import shapes as wire
 from store.web.answers import QUICK
@@ -182,12 +182,13 @@ def get_changes(view: View, query: Changes) -> Result[wire.ChangeList]:
         change
         for change in view.snapshot.summary.changes
         if query.confirmed in (None, change.confirmed)
-        and _fits(query, slugs, change.slug, change.current_at[:10])
+        and (slugs is None or change.slug in slugs)
+        and change.current_at[:10] >= (query.since or "")
     ]
+    ranked = view.snapshot.summary.ranked
+    boards = [board for board in ranked if slugs is None or board.slug in slugs]
     leaders = [
-        (board, day)
-        for board, day in view.snapshot.summary.leader_changes
-        if _fits(query, slugs, board.slug, day.date)
+        (board, day) for board, day in leader_changes(boards) if day.date >= (query.since or "")
     ]
     start = 0
     if query.before is not None:
@@ -216,10 +217,6 @@ def _slugs(view: View, query: Changes) -> Collection[str] | None:
         lookup.board(view, query.slug, lambda slug: view.at.changes(slug=slug, **given))
         slugs = {query.slug} if slugs is None else slugs & {query.slug}
     return slugs
-
-
-def _fits(query: Changes, slugs: Collection[str] | None, slug: str, day: str) -> bool:
-    return (slugs is None or slug in slugs) and (query.since is None or day >= query.since)
 
 
 def _write_polls(polls: Polls, query: History) -> bytes:

@@ -1,6 +1,5 @@
 """What one request sees: a snapshot at one base URL, and every wire shape that is made from it."""
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -97,6 +96,8 @@ class View:
             disagreement=sentences.disagreement(board.counted, board.entries, names),
             agreement=self._agreement(board),
             certainty=sure.summary(),
+            rules=wire.Rules(agree=sum(board.rules.values()), of=len(board.rules)),
+            response=wire.Response(answered=board.answered, of=board.asked),
             combined=[self._ranked(board, entry, sure) for entry in board.entries],
             per_model={a.model: self._picks(a) for a in board.counted},
             missed_by_model={
@@ -229,6 +230,7 @@ class View:
                 title=experiment.title,
                 method=experiment.method,
                 finding=experiment.finding,
+                chart=_chart(experiment),
                 date=str(experiment.date),
                 url=self.at.experiment_page(slug),
             )
@@ -416,8 +418,7 @@ class View:
         )
 
     def _mention(self, rank: int, product: ProductProfile, leaderboards: int) -> wire.Mention:
-        first = dt.date.fromisoformat(sentences.dated(product.first_mention))
-        trend = self.snapshot.summary.trends.of(product.id, first)
+        trend = self.snapshot.summary.trends[product.id]
         return wire.Mention(
             rank=rank,
             slug=product.slug,
@@ -434,6 +435,22 @@ class View:
             page=self.at.product_page(product.slug),
             api=self.at.product(product.slug),
         )
+
+
+def _chart(experiment: Experiment | WrittenExperiment) -> wire.LabsChart | None:
+    chart = experiment.chart if isinstance(experiment, Experiment) else None
+    if chart is None:
+        return None
+    figures = [
+        wire.LabsFigure(
+            label=bar.label,
+            value=round(bar.value, PLACES),
+            interval=tuple(round(end, PLACES) for end in bar.interval),
+            n=bar.n,
+        )
+        for bar in chart.bars
+    ]
+    return wire.LabsChart(what=chart.what, counted=chart.counted, figures=figures)
 
 
 def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, int, str]:
