@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from secrets import token_hex
-from typing import TypeGuard
 
 from msgspec.structs import replace
 
@@ -29,7 +28,6 @@ from store.polls.providers import envelopes as wire
 from store.polls.providers.envelopes import read_object
 from store.polls.providers.provider import UNASKED, Item, Remote, Result, match
 from store.polls.providers.registry import queue_of
-from store.polls.sending import Lost
 from store.polls.spending import Reserve
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
@@ -369,22 +367,21 @@ def late(batch: Batch) -> str:
     return f"A batch of {name} is with its provider since {batch.intended_at} ({batch.key})."
 
 
-def is_well(response: Response | Lost) -> TypeGuard[Response]:
+def is_well(response: Response) -> bool:
     """Return whether a provider answered with a success."""
-    return isinstance(response, Response) and 200 <= response.status < 300  # noqa: PLR2004
+    return 200 <= response.status < 300  # noqa: PLR2004 - HTTP's own boundary
 
 
-def is_certain(response: Response | Lost) -> bool:
+def is_certain(response: Response) -> bool:
     """Return whether what was sent surely made no batch."""
-    if isinstance(response, Lost):
-        return response.is_free
-    return 300 <= response.status < 500 and response.status not in AMBIGUOUS  # noqa: PLR2004
+    is_refused = 300 <= response.status < 500  # noqa: PLR2004 - HTTP's own boundaries
+    return response.is_free or (is_refused and response.status not in AMBIGUOUS)
 
 
-def describe(response: Response | Lost) -> str:
+def describe(response: Response) -> str:
     """Return what a request came to that was of no use, in a sentence."""
-    if isinstance(response, Lost):
-        return response.sentence
+    if response.loss:
+        return response.loss.error
     reply = wire.opened(response)
     if isinstance(reply, Reply) and isinstance(reply.outcome, Failure):
         return clean(reply.outcome.error)[:SHOWN]

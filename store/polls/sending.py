@@ -51,14 +51,6 @@ class Unsent(Struct, frozen=True):
     reason: str | None = None
 
 
-class Lost(Struct, frozen=True):
-    """An attempt that brought no response: why, and whether it surely cost nothing."""
-
-    kind: FailureKind
-    sentence: str
-    is_free: bool = False
-
-
 class RateLimiter:
     """Spaces requests out evenly over time, whichever thread sends them."""
 
@@ -148,18 +140,18 @@ class Sender:
                 return self._stopped(reply)
         return reply or Unsent()
 
-    def call(self, request: Request) -> Response | Lost:
+    def call(self, request: Request) -> Response:
         """Send a request that asks no question, once; the clock compares its ``Date``.
 
         It runs on a daemon thread, which is left to itself when it takes too long.
         """
         deadline = self.elapsed() + self.limits.total
         if not self._pace.wait(self._stop):
-            return Lost("interrupted", "It was stopped before it was sent.", is_free=True)
+            return lost("interrupted", "It was stopped before it was sent.", is_free=True)
         if barred := self._barred(deadline):
-            return Lost("interrupted", barred.reason or "It was not sent.", is_free=True)
+            return lost("interrupted", barred.reason or "It was not sent.", is_free=True)
         began = self._clock.now()
-        box: queue.SimpleQueue[Response | Lost] = queue.SimpleQueue()
+        box: queue.SimpleQueue[Response] = queue.SimpleQueue()
 
         def exchange() -> None:
             box.put(self._exchange(request, deadline))
@@ -167,11 +159,11 @@ class Sender:
         threading.Thread(target=exchange, name="request", daemon=True).start()
         while box.empty():
             if self._stop.wait(0.05):
-                return Lost("interrupted", "It was stopped on its way.")
+                return lost("interrupted", "It was stopped on its way.")
             if self.elapsed() > deadline + 1:
                 return self._late()
         response = box.get()
-        if isinstance(response, Response) and (date := rate_limit_headers.date(response.headers)):
+        if date := rate_limit_headers.date(response.headers):
             self._clock.compare(date, began)
         return response
 
@@ -194,24 +186,24 @@ class Sender:
         began, start = self._clock.now(), self.elapsed()
         response = self._exchange(request, deadline)
         took = round(1000 * (self.elapsed() - start))
-        date = at = None
-        if isinstance(response, Response):
-            reply, date = read(response), rate_limit_headers.date(response.headers)
-            is_free = response.status >= 400  # noqa: PLR2004 - HTTP's own boundary
+        if response.loss:
+            may_pass = response.loss.kind in ("network", "timeout")
+            reply = Reply(outcome=response.loss, passing=may_pass)
         else:
-            reply = Reply(outcome=Failure(response.kind, response.sentence))
-            is_free = response.is_free
+            reply = read(response)
+        date = rate_limit_headers.date(response.headers)
         misfit = self._clock.compare(date, began) if date else None
         if misfit:
-            reply, at = replace(reply, outcome=Failure("http", misfit)), date
+            reply = replace(reply, outcome=Failure("http", misfit), at=date)
         reply = check_cost(self.assistant, charge.amount, reply)
+        is_free = response.is_free or response.status >= 400  # noqa: PLR2004 - HTTP's own boundary
         cost = 0 if is_free else None
         if reply.tokens:
             cost = micros(price_of(self.assistant, reply) or 0)
         charge.settle(cost)
         wait, pause = (None, None) if misfit else self._verdict(response, reply, attempt)
         self._is_paused = self._is_paused or pause is not None
-        return replace(reply, latency_ms=took, attempts=attempt, pause=pause, at=at), wait
+        return replace(reply, latency_ms=took, attempts=attempt, pause=pause), wait
 
     def _stopped(self, reply: Reply | None) -> Reply | Unsent:
         """Return the end of a poll that was stopped while it waited."""
@@ -219,15 +211,13 @@ class Sender:
         return replace(reply, outcome=failure, pause=None, at=None) if reply else Unsent()
 
     def _verdict(
-        self, response: Response | Lost, reply: Reply, attempt: int
+        self, response: Response, reply: Reply, attempt: int
     ) -> tuple[float | None, float | None]:
         """Return the seconds until another attempt, if one may help, or those of a pause.
 
         Rate limits and hints hold all the assistant's requests.
         """
         backoff = self._random.uniform(0, 2**attempt)
-        if isinstance(response, Lost):
-            return (backoff if response.kind in ("network", "timeout") else None), None
         if reply.lasting:
             return None, self.limits.pause
         advice = response.headers.get("x-should-retry")
@@ -243,7 +233,7 @@ class Sender:
             self._pace.hold(wait)
         return wait, None
 
-    def _exchange(self, request: Request, deadline: float) -> Response | Lost:
+    def _exchange(self, request: Request, deadline: float) -> Response:
         """Send once, on a connection of its own.
 
         On a shared one, whatever a provider sends late or twice would be taken for the answer to
@@ -258,18 +248,16 @@ class Sender:
                 return self._response(session, request, deadline)
             except requests.Timeout as error:
                 is_free = isinstance(error, requests.ConnectTimeout)
-                return Lost("timeout", "The provider did not answer in time.", is_free)
+                return lost("timeout", "The provider did not answer in time.", is_free=is_free)
             except requests.exceptions.ContentDecodingError:
                 sentence = "The provider's answer is not what its Content-Encoding says it is."
-                return Lost("http", sentence)
+                return lost("http", sentence)
             except (requests.RequestException, HTTPError, OSError, ValueError) as error:
                 cause = _innermost(error)
                 sentence = f"The provider could not be reached ({type(cause).__name__})."
-                return Lost("network", sentence, isinstance(cause, UNSENT))
+                return lost("network", sentence, is_free=isinstance(cause, UNSENT))
 
-    def _response(
-        self, session: requests.Session, request: Request, deadline: float
-    ) -> Response | Lost:
+    def _response(self, session: requests.Session, request: Request, deadline: float) -> Response:
         content: dict[str, Any] = {}
         if request.file is not None:
             # OpenAI wants the extension, whatever the type says
@@ -290,7 +278,7 @@ class Sender:
             for chunk in response.iter_content(1 << 16):
                 body += chunk
                 if len(body) > self.limits.size:
-                    return Lost("http", f"The reply is larger than {self.limits.size:,} bytes.")
+                    return lost("http", f"The reply is larger than {self.limits.size:,} bytes.")
                 if self.elapsed() > deadline:
                     return self._late()
             headers = {
@@ -300,8 +288,13 @@ class Sender:
             clean = secrets.body_without(self.secret, bytes(body))
             return Response(response.status_code, headers, clean)
 
-    def _late(self) -> Lost:
-        return Lost("timeout", f"The poll took over {self.limits.total:g} seconds.")
+    def _late(self) -> Response:
+        return lost("timeout", f"The poll took over {self.limits.total:g} seconds.")
+
+
+def lost(kind: FailureKind, sentence: str, *, is_free: bool = False) -> Response:
+    """Return what an attempt came to that brought no response."""
+    return Response(0, {}, b"", Failure(kind, sentence), is_free)
 
 
 UNSENT = (NewConnectionError, ConnectTimeoutError, ssl.SSLCertVerificationError)

@@ -39,11 +39,16 @@ class Request(Struct, frozen=True):
 
 
 class Response(Struct, frozen=True):
-    """What came back: ``headers`` have lower-case names, ``body`` is undecoded."""
+    """What came back: ``headers`` have lower-case names, ``body`` is undecoded.
+
+    Where nothing did, ``loss`` says why; ``is_free`` if that surely cost nothing.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    loss: Failure | None = None
+    is_free: bool = False
 
 
 class Tokens(Struct, frozen=True):
