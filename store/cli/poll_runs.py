@@ -18,8 +18,7 @@ from store.cli import plural
 from store.disk import check_room
 from store.history import HistoryError
 from store.polls.assistant_checks import Unready
-from store.polls.clocks import confirmed_time
-from store.polls.day_closing import DayClosing
+from store.polls.clocks import DayClosing, confirmed_time
 from store.polls.desk import ANSWERED, LEFT, NOT_ASKED, Desk, Summary
 from store.polls.due import Pair, Rounds
 from store.polls.poller import Plan, take_turn

@@ -20,14 +20,14 @@ from store.disk import is_full
 from store.files import Catalogue, Files
 from store.history import History
 from store.memory import append
-from store.polls import clarifying, trial
+from store.polls import clarifying
 from store.polls.assistant_checks import mistakes
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.desk import Desk
 from store.polls.due import DuePolls, Pair, PollLog
 from store.polls.locks import is_held
 from store.polls.quotes import quote
-from store.polls.report import status_of
+from store.polls.report import attempt, status_of
 from store.polls.schedule import LOCK
 from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
@@ -290,7 +290,7 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
 
 def _try(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     """Ask each assistant one tiny question and say who answers; return whether all do."""
-    answers = [trial.attempt(desk, assistant) for assistant in chosen]
+    answers = [attempt(desk, assistant) for assistant in chosen]
     for sentence, _ in answers:
         click.echo(sentence)
     return all(is_well for _, is_well in answers)

@@ -29,8 +29,7 @@ from store.history import HistoryError
 from store.memory import Store
 from store.polls.assistant_checks import Unready
 from store.polls.batch_files import BatchFiles
-from store.polls.clocks import Clock, confirmed_time
-from store.polls.day_closing import DayClosing
+from store.polls.clocks import Clock, DayClosing, confirmed_time
 from store.polls.desk import LEFT, Desk, Summary
 from store.polls.due import PollLog, Rounds
 from store.polls.locks import lock, locks_in
