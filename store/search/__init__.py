@@ -345,9 +345,7 @@ def _begin(prefix: str, index: InvertedIndex, cut: float) -> dict[str, float]:
 def _rate(words: Words, index: InvertedIndex) -> list[Rating]:
     """Return the ratings of the likeliest titles of one index."""
     query = parse_query(words, index)
-    return [
-        rate(query, title, index.weights(title), places) for title, places in _finalists(query)
-    ]
+    return [rate(query, title, index.weights(title), places) for title, places in _finalists(query)]
 
 
 def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> dict[str, float]:

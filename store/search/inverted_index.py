@@ -198,9 +198,7 @@ class InvertedIndex:
         edits = sum(len(word) >= length for length in EDITS_FROM_LENGTH)
         for letter in dict.fromkeys(word[:2]) if edits else ():
             words = self.words_beginning(letter)
-            near = process.extract(
-                word, words, scorer=OSA.distance, score_cutoff=edits, limit=None
-            )
+            near = process.extract(word, words, scorer=OSA.distance, score_cutoff=edits, limit=None)
             for other, distance, _ in near:
                 if _digits(other) == _digits(word):
                     yield other, 1 - distance / max(len(word), len(other))
