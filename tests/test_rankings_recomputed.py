@@ -443,7 +443,7 @@ def test_the_experiments_are_as_recomputed(world: World) -> None:
     changes = world.recomputed.changes()
     confirmed = sum(change["confirmed"] for change in changes.values()) / len(changes)
     said = shown["how-often-a-change-is-confirmed"]["finding"]
-    assert said.startswith(f"{confirmed:.1%} of changes")
+    assert said.startswith(f"Of changes of an assistant’s #1, {confirmed:.1%} have been")
     assert said.endswith(f"(n = {len(changes):,} changes).")
 
 

@@ -172,7 +172,7 @@ def _track_record(record: TrackRecord) -> Experiment:
     ]
     return Experiment(
         slug="track-record",
-        finding=(f"{track_record_sentence(record)} (n = {len(every):,} rounds with a next one)."),
+        finding=f"{track_record_sentence(record)} (n = {len(every):,} rounds with a next one).",
         date=record.until,
         chart=Chart("The next round had the same #1", tuple(bars), counted="rounds"),
     )
@@ -333,8 +333,8 @@ def _confirmed_changes(aggregates: Sequence[CategoryAggregate]) -> Iterator[Expe
     yield Experiment(
         slug="how-often-a-change-is-confirmed",
         finding=(
-            f"{_share(confirmed, len(changes))} of changes of an assistant’s #1 were confirmed by "
-            f"its next answer (n = {_number(len(changes), 'change')})."
+            f"Of changes of an assistant’s #1, {_share(confirmed, len(changes))} have been "
+            f"confirmed by its next answer (n = {_number(len(changes), 'change')})."
         ),
         date=max([change.current_at for change in changes])[:10],
     )
