@@ -17,7 +17,7 @@ from store.rankings import own_maker, repeatability, rules
 from store.rankings.changes import survival
 from store.rankings.intervals import student, wilson
 from store.rankings.repeatability import Noise
-from store.rankings.sentences import listed
+from store.rankings.sentences import listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -304,7 +304,7 @@ def _survival(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
     yield Experiment(
         slug="how-long-a-first-place-lasts",
         finding=(
-            f"Of first places, {standing} (n = {_number(len(followed), 'first place')}, "
+            f"Of first places, {standing} (n = {plural(len(followed), 'first place')}, "
             f"{lasting:,} of them not lost yet)."
         ),
         date=max([streak.end for streak in followed])[:10],
@@ -312,7 +312,7 @@ def _survival(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
             "First places that still stand",
             tuple(
                 Bar(
-                    f"after {_number(step.answers, 'more answer')}",
+                    f"after {plural(step.answers, 'more answer')}",
                     step.share,
                     step.interval,
                     step.streaks,
@@ -334,7 +334,7 @@ def _confirmed_changes(aggregates: Sequence[CategoryAggregate]) -> Iterator[Expe
         slug="how-often-a-change-is-confirmed",
         finding=(
             f"Of changes of an assistant’s #1, {_share(confirmed, len(changes))} have been "
-            f"confirmed by its next answer (n = {_number(len(changes), 'change')})."
+            f"confirmed by its next answer (n = {plural(len(changes), 'change')})."
         ),
         date=max([change.current_at for change in changes])[:10],
     )
@@ -346,7 +346,3 @@ def _newest(leaderboards: Sequence[Leaderboard]) -> str:
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%"
-
-
-def _number(number: float, what: str) -> str:
-    return f"{number:,g} {what}" if number == 1 else f"{number:,g} {what}s"
