@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.rankings import own_maker, repeatability, rules
+from store.rankings.agreement import by_pair
 from store.rankings.changes import survival
 from store.rankings.intervals import student, wilson
 from store.rankings.repeatability import Noise
@@ -244,10 +245,7 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
 
 
 def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
-    overlaps: dict[tuple[str, str], list[float]] = {}
-    for board in leaderboards:
-        for pair, overlap in board.agreement.overlaps.items() if board.agreement else ():
-            overlaps.setdefault(pair, []).append(overlap)
+    overlaps = by_pair(board.agreement for board in leaderboards)
     means = {pair: fmean(values) for pair, values in overlaps.items()}
     pairs = sorted(means, key=lambda pair: (-means[pair], pair))
     most, least = pairs[0], pairs[-1]
