@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 
 import click
-import msgspec
 from flask import current_app
 
 from store.cli import app_settings, refuse, unknown_slug, with_data
-from store.cli.poll_runs import Run, carry_out, check_ready, ready, summarise
+from store.cli.poll_runs import Run, carry_out, check_ready, summarise
 from store.counting import AheadError, doubt_clock, invented
 from store.disk import is_full
 from store.files import Catalogue, Files
@@ -27,7 +26,7 @@ from store.polls.desk import Desk
 from store.polls.due import DuePolls, Pair, PollLog
 from store.polls.locks import is_held
 from store.polls.quotes import quote
-from store.polls.report import attempt, status_of
+from store.polls.report import ask_whether_there, status_of
 from store.polls.schedule import LOCK
 from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
@@ -127,7 +126,9 @@ def poll(  # noqa: PLR0913 - a command's options
     if show:
         sys.exit(0 if _show(desk, chosen) else 1)
     if attempt:
-        sys.exit(0 if _try(desk, chosen) else 1)
+        answers = [ask_whether_there(desk, assistant) for assistant in chosen]
+        click.echo("\n".join(sentence for sentence, _ in answers))
+        sys.exit(0 if all(is_well for _, is_well in answers) else 1)
     run = Run(
         desk=desk,
         assistants=chosen,
@@ -154,21 +155,20 @@ def _carry_out(run: Run, *, dry_run: bool) -> bool:
     calls = [pair for asked in passes for pair in asked]
     if rounds and passes:
         calls = stands.rest_of_rounds(passes[0], rounds, desk.clock.now())
+    is_queue = run.due and not run.slugs
     if dry_run:
-        click.echo("\n".join(quote(calls, desk, is_due=run.due and not run.slugs)))
+        click.echo("\n".join(quote(calls, desk, is_due=is_queue)))
         return is_whole
     is_open = any(desk.files.open_of(each.name, desk.catalogue) for each in run.assistants)
     if not (calls or run.cancel or (is_open and run.due)):
         click.echo("Nothing is due." if run.due else "Nothing is to be asked.")
         return is_whole
     check_ready(desk, pretends=run.pretends)
-    able = ready(desk, run.assistants)
-    results = carry_out(msgspec.structs.replace(run, assistants=able), passes, len(calls))
-    is_well = summarise(results)
+    is_well = summarise(carry_out(run, [None] if run.cancel or is_queue else passes, len(calls)))
     if run.until_clear:
         current_app.extensions["store"].reload()
         click.echo(clarifying.levels(pairs, _standings()))
-    return is_well and is_whole and len(able) == len(run.assistants)
+    return is_well and is_whole
 
 
 def _passes(run: Run, pairs: Sequence[Pair], stands: DuePolls) -> list[list[Pair]]:
@@ -286,11 +286,3 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     server = "A server polls on schedule."
     click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
     return not faults and all(len(lines) == 1 for lines in statuses)
-
-
-def _try(desk: Desk, chosen: Sequence[Assistant]) -> bool:
-    """Ask each assistant one tiny question and say who answers; return whether all do."""
-    answers = [attempt(desk, assistant) for assistant in chosen]
-    for sentence, _ in answers:
-        click.echo(sentence)
-    return all(is_well for _, is_well in answers)

@@ -15,13 +15,15 @@ from msgspec import Struct, field
 from store.files import Catalogue
 from store.history import HistoryError
 from store.polls.asking import Outcome
-from store.polls.assistant_checks import key_of
+from store.polls.assistant_checks import Unready, key_of
 from store.polls.batch_files import BatchFiles
 from store.polls.due import DuePolls, Key, Pair, PollLog, Rounds
 from store.polls.locks import locks_in
+from store.polls.prices import missing_prices
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
 from store.polls.spending import Budget
 from store.rankings.poll_states import Pause, pause_reason
+from store.rankings.sentences import listed
 from store.records import Assistant, Poll
 from store.settings import Settings
 from store.times import rfc3339
@@ -128,6 +130,19 @@ class Desk:
             run_usd,
         )
         self._record = record
+
+    def check_ready(self, assistant: Assistant) -> str | None:
+        """Return an assistant's key, if it can be asked, and be paid under a limit of money.
+
+        Raises:
+            Unready: it lacks what models.json or the environment should give.
+            SettingsError: the file of its key cannot be read.
+        """
+        is_limited = (self.budget.daily_usd, self.budget.run_usd) != (None, None)
+        if is_limited and (missing := missing_prices(assistant)):
+            needed = f"a limit of money needs {listed(missing)} in models.json"
+            raise Unready(f"{assistant.name}: {needed}")
+        return key_of(assistant, self.settings.secret)
 
     def sender(self, assistant: Assistant, *, size: int = 0) -> Sender:
         """Return what sends an assistant's requests; ``size`` is that of long replies in bytes.

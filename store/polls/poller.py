@@ -88,6 +88,7 @@ def take_turn(
 
 def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> None:
     """Read what is paused and due, and ask it."""
+    desk.check_ready(assistant)
     summary = batching.summary
     stands, _ = desk.log.look(desk.catalogue)
     waiting = plan.waiting

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
 
-from store.polls.assistant_checks import Unready, key_of
+from store.polls.assistant_checks import Unready
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, cost_of, late
 from store.polls.desk import Desk
@@ -19,7 +19,6 @@ from store.polls.providers.registry import PROVIDERS
 from store.polls.sending import Unsent
 from store.polls.spending import Charge
 from store.rankings.poll_states import outage
-from store.rankings.sentences import listed
 from store.records import Assistant, Failure
 from store.settings import SettingsError
 from store.times import rfc3339
@@ -53,22 +52,12 @@ def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
     wrong += [f"{name} is paused {pause}"] if pause else []
-    wrong += filter(None, [lack(assistant, desk.settings.secret, desk.budget.daily_usd)])
+    try:
+        desk.check_ready(assistant)
+    except (Unready, SettingsError) as error:
+        wrong.append(f"{error}.")
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
     return [f"{name}: {', '.join(parts)}", *wrong]
-
-
-def lack(
-    assistant: Assistant, secret: Callable[[str], str | None], usd: float | None
-) -> str | None:
-    """Return what an assistant lacks to be asked, and to be paid under a limit of US dollars."""
-    try:
-        key_of(assistant, secret)
-    except (Unready, SettingsError) as error:
-        return f"{error}."
-    if usd is not None and (missing := missing_prices(assistant)):
-        return f"{assistant.name}: a limit of money needs {listed(missing)} in models.json."
-    return None
 
 
 def _in_words(batches: Sequence[Batch], now: datetime) -> str:
@@ -94,7 +83,7 @@ def _limit(assistant: Assistant, desk: Desk) -> str | None:
         return None
 
 
-def attempt(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
+def ask_whether_there(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
     """Ask an assistant whether it is there; return a sentence, and whether it answered.
 
     Nothing is recorded but what it cost.
