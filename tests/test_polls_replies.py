@@ -72,6 +72,7 @@ class Desk:
             log=PollLog(self.history, clock),
             files=BatchFiles(self.directory),
             catalogue=catalogue_of(slug, asked, who),
+            directory=self.directory,
             locks=self.directory / ".locks",
             secret=lambda _: CANARY,
             stop=threading.Event(),

@@ -31,6 +31,7 @@ from store.publishing.verifying import (
     Folder,
     Journal,
     check_dataset,
+    check_instruments,
     check_lines,
     compare,
     compare_all,
@@ -154,6 +155,7 @@ def _verify_data(source: Path, kept: Sequence[Head], work: Path) -> str:
     files = [path.stem for path in (source / "history").glob("*.jsonl")]
     proof = Folder(source / FOLDER)
     journal, texts = check_lines(proof, Folder(source), files, kept, "history/{}.jsonl")
+    check_instruments(journal, Folder(source))
     if not (path := source / manifest.FOLDER / CURRENT).is_dir():
         return _sentence(journal, "there is no dataset")
     found = read_manifest(dataset := Folder(path), VERSION)

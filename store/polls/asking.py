@@ -7,7 +7,7 @@ import math
 import traceback
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from store.cleaning import clean
@@ -189,7 +189,6 @@ def poll_of(
     error = _shown(failure.error, key) if failure else None
     if failure and failure.said:
         error = f'{error} It begins: "{_shown(failure.said, key)}"'
-    tokens = reply.tokens
     return Poll(
         slug=slug,
         model=assistant.name,
@@ -205,8 +204,15 @@ def poll_of(
         served_model=reply.served_model,
         request_id=reply.request_id,
         web_search=assistant.web_search,
-        usage=Usage(tokens.input, tokens.output, price_of(assistant, reply)) if tokens else None,
+        usage=_usage(assistant, reply),
     )
+
+
+def _usage(assistant: Assistant, reply: Reply) -> Usage | None:
+    if (tokens := reply.tokens) is None:
+        return None
+    searches = UNSET if tokens.searches is None else tokens.searches
+    return Usage(tokens.input, tokens.output, price_of(assistant, reply), searches)
 
 
 def _shown(text: str, key: str | None) -> str:

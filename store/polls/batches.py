@@ -80,7 +80,8 @@ class Batching:
         """Send the first of these pairs as one batch that may cost so many US dollars.
 
         Raises:
-            OSError: the batch cannot be written down, or the day's sum; nothing was sent.
+            OSError: the batch cannot be written down, what it asks with, or the day's sum; nothing
+                was sent.
             Unready: the assistant's key is missing.
         """
         desk, assistant = self._desk, pairs[0].assistant
@@ -88,6 +89,7 @@ class Batching:
         if fault := desk.clock.fault():
             self.summary.fault = fault
             return
+        instrument = desk.keep_instrument(assistant)
         most = min(MOST_ITEMS, queue_of(assistant).MAX_REQUESTS)
         items, reserved = self._affordable(pairs[:most], usd)
         reserve = desk.budget.reserve(reserved) if items else None
@@ -103,6 +105,7 @@ class Batching:
             intended_at=rfc3339(now),
             reserved=reserved,
             items=tuple(items),
+            instrument=instrument,
         )
         try:
             self._files.write(batch)
@@ -297,7 +300,7 @@ class Batching:
                 outcome = _outcome(batch, number, result)
                 if self.summary.paused is not None:
                     outcome = Outcome(outcome.poll)
-                record(outcome, self._desk)
+                record(outcome, self._desk, batch.instrument)
                 self.summary.take_in(outcome)
             except (HistoryError, OSError) as error:
                 refusals.append(f"{error}.")

@@ -27,6 +27,7 @@ from store.history import HistoryError
 from store.polls.asking import Outcome, ask, ask_sample, charge_for, given_up
 from store.polls.assistant_checks import key_of
 from store.polls.due import DuePolls, Pair, Rounds
+from store.polls.instruments import keep_instrument
 from store.polls.sending import FLEX_LIMITS, Limits, Sender, Unsent
 from store.rankings.poll_states import PollStates, pause_reason, usd_on
 from store.records import Failure, Poll
@@ -185,6 +186,7 @@ class Desk(Struct, frozen=True, kw_only=True):
     log: PollLog
     files: BatchFiles
     catalogue: Catalogue
+    directory: Path
     locks: Path
     secret: Callable[[str], str | None]
     stop: threading.Event
@@ -211,6 +213,15 @@ class Desk(Struct, frozen=True, kw_only=True):
             limits=msgspec.structs.replace(limits, size=max(limits.size, size)),
             clock=self.clock,
         )
+
+    def keep_instrument(self, assistant: Assistant) -> str | None:
+        """Return the id of what an assistant is asked with; see :mod:`store.polls.instruments`.
+
+        Raises:
+            OSError: its text could not be written.
+            Unready, SettingsError: as :meth:`sender`.
+        """
+        return keep_instrument(self.directory, assistant, key_of(assistant, self.secret))
 
 
 class Turn:
@@ -242,6 +253,7 @@ class Turn:
         self._left = most
         self._flights: dict[int, _Flight] = {}
         self._landed: queue.SimpleQueue[tuple[int, Outcome | Unsent]] = queue.SimpleQueue()
+        self._instrument: str | None = None
         self._out_of_reach = unreached(stands, sender.assistant.name)
 
     def take(self) -> None:
@@ -283,15 +295,9 @@ class Turn:
             self._conclude(pair, ask_sample(pair, now, states.asked_on(rfc3339(now)[:10], name)))
             return
         charge = charge_for(pair.assistant, pair.category.question, self._desk.budget)
-        try:
-            if not charge.reserve():
-                self._wait_for_money(charge)
-                return
-        except OSError as error:
-            self.summary.fault = f"the day's spending cannot be kept: {error.strerror}"
-            return
-        self._drop_first()
-        self._fly(pair, charge)
+        if self._is_prepared(pair.assistant, charge):
+            self._drop_first()
+            self._fly(pair, charge)
 
     def _is_due(self, pair: Pair) -> bool:
         states = self._desk.log.states_of(pair.slug, self._desk.catalogue)
@@ -299,6 +305,19 @@ class Turn:
             return True
         state = states.present.get(pair.assistant.name)
         return self._rounds.due_at(state) <= self._desk.clock.now()
+
+    def _is_prepared(self, assistant: Assistant, charge: Charge) -> bool:
+        """Return whether a question may be sent: its instrument is kept, its money reserved."""
+        what = "what it is asked with"
+        try:
+            self._instrument = self._instrument or self._desk.keep_instrument(assistant)
+            what = "the day's spending"
+            if charge.reserve():
+                return True
+            self._wait_for_money(charge)
+        except OSError as error:
+            self.summary.fault = f"{what} cannot be kept: {error.strerror}"
+        return False
 
     def _wait_for_money(self, charge: Charge) -> None:
         """Wait for a question on its way, most of which cost less than their reserve; or end."""
@@ -348,7 +367,7 @@ class Turn:
         else:
             outcome = self._with_pause(outcome)
             try:
-                record(outcome, self._desk)
+                record(outcome, self._desk, self._instrument)
             except (HistoryError, OSError) as error:
                 log.error("%s about %s: %s", pair.assistant.name, pair.slug, error)  # noqa: TRY400
                 self.summary.fault = f"an answer could not be recorded: {error}"
@@ -391,13 +410,14 @@ def unreached(stands: DuePolls, model: str) -> int:
     return sum(s.failure in OUT_OF_REACH and s.polled_at > answered for s in states)
 
 
-def record(outcome: Outcome, desk: Desk) -> None:
-    """Append a poll to history, with the end of the pause that it calls for.
+def record(outcome: Outcome, desk: Desk, instrument: str | None) -> None:
+    """Append a poll to history, with what it was asked with and the pause that it calls for.
 
     Where the clocks differ its time is the provider's, unless that is over a day beyond ours: one
     wrong reply would then keep a category from being asked.
     """
     poll, now = outcome.poll, desk.clock.now()
+    poll = msgspec.structs.replace(poll, instrument=instrument or msgspec.UNSET)
     if outcome.at and outcome.at <= now + timedelta(days=1):
         now = outcome.at
     if outcome.pause is not None:

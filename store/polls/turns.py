@@ -147,6 +147,7 @@ def desk_of(  # noqa: PLR0913 - what differs between a server, a command and tes
         log=poll_log,
         files=files,
         catalogue=catalogue,
+        directory=settings.data_dir,
         locks=locks,
         secret=settings.secret,
         stop=stop,

@@ -20,7 +20,7 @@ from store.memory import Store
 from store.publishing import catalogue, evidence, formats, manifest
 from store.publishing.dataset import Draft, Source
 from store.publishing.digests import SUMS
-from store.records import is_slug
+from store.records import instrument_id, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -68,7 +68,8 @@ class Journal(Ledger):
 
     ``entries`` has those of each file with the newest day that was closed before, since its newest
     acceptance; ``records`` are the lines of the heads. ``open`` are the entries by which open lines
-    would be closed, ``redacted`` the ids of withheld polls, ``counts`` how many lines are odd.
+    would be closed, ``redacted`` the ids of withheld polls, ``counts`` how many lines are odd;
+    ``instruments`` has the first line that names each instrument.
     """
 
     entries: dict[str, list[tuple[Entry, str]]] = field(default_factory=dict)
@@ -76,6 +77,7 @@ class Journal(Ledger):
     open: list[Entry] = field(default_factory=list)
     redacted: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
+    instruments: dict[str, str] = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
         """Take in the next line of the ledger."""
@@ -137,7 +139,8 @@ def _check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
             journal.redacted |= {id_of(line)} if b'"id":"' in line else set()
             continue
         try:
-            decode_line(line)
+            if instrument := decode_line(line).instrument:
+                journal.instruments.setdefault(instrument, f"{where}:{number}")
         except ValueError as error:
             if number > excused:
                 there = _shown(line[: 2 * _AROUND])
@@ -170,6 +173,21 @@ def _check_times(stamps: Sequence[Stamp], first: int, closed: str, where: str) -
             f"{where}:{early[0]}: {len(early):,} lines bear a time before the day they were "
             f"listed under: {closed} was closed before they came"
         )
+
+
+def check_instruments(journal: Journal, files: Folder) -> None:
+    """See that a data directory has the text of every instrument that a line names.
+
+    Raises:
+        Difference: it has not.
+    """
+    for id_, line in journal.instruments.items():
+        try:
+            data = files.read(f"instruments/{id_}.json")
+        except Difference as error:
+            raise Difference(f"{line} names the instrument {id_}: {error}") from None
+        if (found := instrument_id(data)) != id_:
+            raise Difference(f"{line}: instruments/{id_}.json is not that text: its id is {found}")
 
 
 def _check_kept(kept: Iterable[Head], heads: Iterable[Head | Reopening]) -> None:
@@ -232,6 +250,7 @@ def check_dataset(
         catalogue.restore(dataset.read(catalogue.NAME), data)
     except ValueError as error:
         raise Difference(f"{catalogue.NAME}: {error}") from None
+    check_instruments(journal, Folder(data))
     store = Store(data)
     store.history = evidence.PublishedHistory(data / "history")
     if unknown := journal.redacted - store.snapshot.catalogue.withheld.keys():
