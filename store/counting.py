@@ -36,19 +36,6 @@ CLOCK_TOLERANCE = timedelta(minutes=10)
 """How far two clocks may differ before one of them is taken to be wrong."""
 
 
-class InstrumentUse(Struct, frozen=True):
-    """An assistant's polls with one instrument in a category: how many, their first and last times.
-
-    ``model`` is the assistant's present name.
-    """
-
-    model: str
-    instrument: str
-    polls: int
-    first: str
-    last: str
-
-
 class LineIndex(Struct, frozen=True):
     """Where a category's polls stand in its history files, oldest first.
 
@@ -56,8 +43,7 @@ class LineIndex(Struct, frozen=True):
     ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets, ``line`` counts from 1.
     ``withheld`` says, by position, why lines are withheld; ``outcomes`` counts by model and
     outcome.
-    ``open`` are the entries by which lines of open days would be closed, ``uses`` the instruments
-    that lines name.
+    ``open`` are the entries by which lines of open days would be closed.
     """
 
     files: tuple[str, ...]
@@ -70,7 +56,6 @@ class LineIndex(Struct, frozen=True):
     withheld: Mapping[int, Withholding]
     outcomes: Mapping[tuple[str, str], int]
     open: tuple[Entry, ...] = ()
-    uses: tuple[InstrumentUse, ...] = ()
 
     def newest(self, model: str | None, limit: int, before: int | None = None) -> list[int]:
         """Positions of the newest polls, newest first: of one model, ``before`` one, if given."""
@@ -166,17 +151,7 @@ def _line_index(
         withheld={i: withheld[poll.id] for i, poll in enumerate(polls) if poll.id in withheld},
         outcomes=Counter((poll.model, poll.failure or "answered") for poll in polls),
         open=tuple(entry for log in logs for entry in log.open),
-        uses=tuple(_uses(polls)),
     )
-
-
-def _uses(polls: Iterable[Poll]) -> Iterator[InstrumentUse]:
-    times: dict[tuple[str, str], list[str]] = {}
-    for poll in polls:
-        if poll.instrument:
-            times.setdefault((poll.model, poll.instrument), []).append(poll.polled_at)
-    for (model, instrument), at in times.items():
-        yield InstrumentUse(model, instrument, len(at), min(at), max(at))
 
 
 def history_files(slug: str, categories: Mapping[str, Category]) -> list[str]:

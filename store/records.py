@@ -444,6 +444,11 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
         return self.pick is not None
 
     @property
+    def may_search(self) -> bool:
+        """Whether the answer may rest on a search of the web: some assistants search unbidden."""
+        return self.web_search or bool(self.usage and self.usage.searches)
+
+    @property
     def is_invented(self) -> bool:
         """Whether a sample assistant answered, which only the id of its request tells for good."""
         return self.request_id is not None and self.request_id.startswith(SAMPLE)

@@ -48,7 +48,8 @@ CATEGORY_VERDICT = {
 CATEGORY_VERDICT_MORE = {"asOf": "date or null", "final": "boolean or null",
                          "nextQuestion": "string or null",
                          "missing": "array of string", "agreement": "object or null",
-                         "answers": "object", "certainty": "object", "quote": "string"}  # fmt: skip
+                         "answers": "object", "certainty": "object", "quote": "string",
+                         "asked": "string"}  # fmt: skip
 # An entry of its merged ranking
 RANKED_ENTRY = {
     "rank": "integer",

@@ -42,7 +42,7 @@ class Mind(Struct, frozen=True):
 
 
 class Differences(Struct, frozen=True):
-    """Two days of a category; ``comparable`` if both rank answers to the same question."""
+    """Two days of a category; ``comparable`` if both were asked alike."""
 
     start: str
     end: str
@@ -53,8 +53,13 @@ class Differences(Struct, frozen=True):
 
     @property
     def comparable(self) -> bool:
-        """Whether both days answer the same question; else nobody changed its mind."""
-        return self.before.question == self.after.question
+        """Whether question and instruments were the same; else nobody changed its mind."""
+        old = {answer.model: answer.answered.poll.instrument for answer in self.before.counted}
+        return self.before.question == self.after.question and all(
+            answer.answered.poll.instrument
+            == old.get(answer.model, answer.answered.poll.instrument)
+            for answer in self.after.counted
+        )
 
 
 def between(

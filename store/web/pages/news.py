@@ -9,7 +9,7 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import listed
-from store.rankings.timelines import Day
+from store.rankings.timelines import Day, DayPick
 
 
 class ChangedChoice(Struct, frozen=True):
@@ -36,34 +36,45 @@ class News(Struct, frozen=True):
 def news(
     board: Leaderboard, days: Sequence[Day], products: Mapping[ProductId, ProductProfile]
 ) -> News | None:
-    """Return what changed between the last two days with answers; ``None`` after only one."""
+    """Return what changed between the last two days with answers; ``None`` after only one.
+
+    Answers asked for with different instruments say nothing of a change.
+    """
     answered = [day for day in days if day.answered]
     if len(answered) < 2 or not answered[-2].places:  # noqa: PLR2004 - it takes two to compare
         return None
     before = answered[-2]
-    earlier: dict[str, ProductId] = {}
+    earlier: dict[str, DayPick] = {}
     for day in answered[:-1]:
-        earlier |= {m: mark.product for m, mark in day.marks.items() if mark.product}
-    changed, same = [], dict[str, list[str]]()
+        earlier |= {m: mark for m, mark in day.marks.items() if mark.product}
+    changed, same, is_comparable = [], dict[str, list[str]](), True
     for answer in board.counted:
-        was, now = earlier.get(answer.model, ""), answer.answered.first
-        if was == now:
+        if (mark := earlier.get(answer.model)) is None:
+            continue
+        was, now = str(mark.product), answer.answered.first
+        if mark.poll.instrument != answer.answered.poll.instrument:
+            is_comparable = False
+        elif was == now:
             same.setdefault(now, []).append(answer.model)
         elif was in products:
             support = _support(board, answer.model, products[now], products[was])
             changed.append(ChangedChoice(answer.model, products[now], products[was], support))
     return News(
         since=before.date,
-        leader=_leader(board, before, products),
+        leader=_leader(board, before if is_comparable else None, products),
         changed=changed,
         unchanged=[(listed(models), products[product]) for product, models in same.items()],
     )
 
 
-def _leader(board: Leaderboard, before: Day, products: Mapping[ProductId, ProductProfile]) -> str:
-    """Return whether another product leads the merged ranking than before."""
-    was = [product for product, place in before.places.items() if place == 1]
+def _leader(
+    board: Leaderboard, before: Day | None, products: Mapping[ProductId, ProductProfile]
+) -> str:
+    """Return whether another product leads the merged ranking than before, if comparable."""
     names = listed([products[product].name for product in board.firsts])
+    if before is None:
+        return f"{names} {'leads' if len(board.firsts) == 1 else 'lead'}."
+    was = [product for product, place in before.places.items() if place == 1]
     if set(was) == set(board.firsts):
         return f"{names} still {'leads' if len(was) == 1 else 'lead'}."
     old = listed([products[product].name for product in was if product in products])
