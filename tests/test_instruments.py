@@ -90,7 +90,7 @@ def test_a_switch_is_a_new_run_and_no_change(tmp_path: Path, switch: str) -> Non
     """No flip, no other leader, no trend; a run from that day on, and one line that says so."""
     client = client_over(world(tmp_path / "data", SWITCHES[switch]))
     changes = read(client, "changes.json")
-    assert (changes["total"], changes["changes"]) == (0, [])
+    assert (changes["total"], changes["changes"], changes["leaders"]) == (0, [], [])
     verdict = read(client, "best/crm-software.json")
     assert verdict["combined"][0]["product"] == "Y"
     assert verdict["certainty"]["runs"] == dict.fromkeys(MODELS, 7)
@@ -124,12 +124,12 @@ def test_the_day_of_a_switch_brings_no_news(tmp_path: Path) -> None:
     (data / "history/crm-software.jsonl").write_bytes(b"".join(lines[: 9 * len(MODELS)]))
     client = client_over(data)
     page = client.get("/best/crm-software").text
-    assert "<p>Y leads.</p>" in page
+    assert "The first ranking since the way of asking changed: Y leads." in page
     assert "now says" not in page
     assert "since the way of asking changed" in page
     compared = client.get("/best/crm-software/changes?from=2026-09-08&to=2026-09-09").text
     assert "names another first" not in compared
-    assert "Between the two days an assistant came to be asked in another way" in compared
+    assert "Between the two days the way of asking changed" in compared
 
 
 def test_answers_from_before_the_record_are_an_instrument_of_their_own(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from store.polls.asking import request_for
 from store.polls.batches import Batching as Work
 from store.polls.poller import Summary
 from store.polls.providers import Response
-from store.polls.providers.batches import Item, Remote, read_object
+from store.polls.providers.envelopes import read_object
+from store.polls.providers.provider import Item, Remote
 from store.polls.providers.registry import PROVIDERS, queue_of
 from store.records import Assistant
 

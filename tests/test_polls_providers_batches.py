@@ -8,18 +8,12 @@ from typing import Any
 import pytest
 
 from store.polls.providers import Response
-from store.polls.providers.batches import (
-    UNASKED,
-    Item,
-    grpc_error,
-    match,
-    number,
-    read_object,
-)
-from store.polls.providers.batches.anthropic import AnthropicQueue
-from store.polls.providers.batches.gemini import GeminiQueue
-from store.polls.providers.batches.openai import OpenAIQueue
-from store.polls.providers.batches.xai import XAIQueue
+from store.polls.providers.anthropic import AnthropicQueue
+from store.polls.providers.chat import XAIQueue
+from store.polls.providers.envelopes import number, read_object
+from store.polls.providers.gemini import GeminiQueue
+from store.polls.providers.openai import OpenAIQueue
+from store.polls.providers.provider import UNASKED, Item, grpc_error, match
 from store.polls.providers.registry import queue_of, why_no_batches
 from store.records import Assistant, Failure
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
@@ -378,3 +378,18 @@ def test_the_docs_describe_every_object_and_every_code(reader: FlaskClient) -> N
     for target in re.findall(r'href="#([^"]+)"', text):
         assert f'id="{target}"' in text
     assert "unknown-parameter" in text
+
+
+def test_the_rankings_of_a_level_are_listed(
+    client: FlaskClient, verdicts: dict[str, dict[str, Any]]
+) -> None:
+    """Those that its figures call so, all of them; home leads to the clear and the close ones."""
+    home = client.get("/").text
+    for level in ("clear", "open", "contradicted", "unmeasured"):
+        main = client.get(f"/search?level={level}").text.partition("<main")[2]
+        expected = {s for s, body in verdicts.items() if body["certainty"]["level"] == level}
+        assert set(re.findall(r'<li><a href="/best/([^"]+)"', main)) == expected
+        linked = f'/search?level={level}">' in home
+        assert linked == (level in ("clear", "open"))
+    assert client.get("/search?level=sure").status_code == 400
+    assert client.get("/search?q=tea&level=clear").status_code == 400

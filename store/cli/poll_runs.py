@@ -6,10 +6,10 @@ import signal
 import sys
 import threading
 from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -20,19 +20,13 @@ from store.history import HistoryError
 from store.polls.assistant_checks import Unready
 from store.polls.clocks import confirmed_time
 from store.polls.day_closing import DayClosing
-from store.polls.poller import ANSWERED, LEFT, NOT_ASKED, Summary
+from store.polls.due import Pair, Rounds
+from store.polls.poller import ANSWERED, LEFT, NOT_ASKED, Desk, Summary
 from store.polls.report import lack
 from store.polls.schedule import other_owner
 from store.polls.turns import Plan, take_turn
-from store.settings import NOT_THE_SAMPLE, SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from store.polls.due import Pair, Rounds
-    from store.polls.poller import Desk
-    from store.records import Assistant
-    from store.settings import Settings
+from store.records import Assistant
+from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 
 NO_USE = ("auth", "quota", LEFT)
 """Outcomes for which to wait is of no use: a key, the provider's account or a history is wrong."""

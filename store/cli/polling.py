@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 from flask import current_app
@@ -32,10 +33,6 @@ from store.polls.schedule import LOCK
 from store.polls.turns import desk_of
 from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 
 def instant(value: str) -> datetime:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import idna
 import msgspec
@@ -17,9 +18,6 @@ from msgspec import Struct
 from store.cleaning import clean
 from store.rankings.merging import PLACES
 from store.records import DOMAIN_PATTERN, MAX_NAME, Answer, Failure, NearMiss, Pick
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MAX_PROSE = 2000
 MAX_FIX = 500

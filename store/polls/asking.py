@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import traceback
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -13,22 +13,14 @@ from msgspec.structs import replace
 from store.cleaning import clean
 from store.line_codec import decode_line, encode_line
 from store.polls import answer_parsing, sample, secrets
+from store.polls.due import Pair
 from store.polls.prices import at_most, at_reduced_price, check_cost, micros, price_of, usd
 from store.polls.prompt import prompt
-from store.polls.providers import Reply
+from store.polls.providers import Reply, Request, Response
 from store.polls.providers.registry import PROVIDERS
-from store.polls.sending import Limits, Sent, Unsent
-from store.polls.spending import Charge
-from store.records import Answer, Failure, Poll, Usage
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from store.polls.due import Pair
-    from store.polls.providers import Request, Response
-    from store.polls.sending import Sender
-    from store.polls.spending import Budget
-    from store.records import Assistant
+from store.polls.sending import Limits, Sender, Sent, Unsent
+from store.polls.spending import Budget, Charge
+from store.records import Answer, Assistant, Failure, Poll, Usage
 
 log = logging.getLogger(__name__)
 

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import errno
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from store.disk import atomic_write, sync_directory
+from store.files import Catalogue
 from store.history import HistoryError
+from store.polls.due import Key
 from store.rankings.poll_states import Pause
 from store.records import Assistant, Natural
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store.files import Catalogue
-    from store.polls.due import Key
 
 FOLDER = "batches"
 FIRST_PAUSE = timedelta(hours=6)

@@ -7,39 +7,33 @@ and its pairs are asked directly.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from secrets import token_hex
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from msgspec.structs import replace
 
 from store.cleaning import clean
-from store.history import HistoryError
+from store.history import History, HistoryError
 from store.polls.asking import SHOWN, Outcome, cost_at_most, outcome_of_result, request_for
 from store.polls.assistant_checks import Unready
 from store.polls.batch_files import FORGET_AFTER, Asking, Batch
-from store.polls.poller import record
+from store.polls.due import Pair
+from store.polls.poller import Desk, Summary, record
 from store.polls.prices import at_reduced_price, micros
 from store.polls.providers import Reply, Response
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, match, read_object
+from store.polls.providers.envelopes import read_object
+from store.polls.providers.provider import UNASKED, Item, Remote, Result, match
 from store.polls.providers.registry import queue_of
 from store.polls.sending import Lost
 from store.polls.spending import Reserve
-from store.records import Failure
+from store.records import Assistant, Failure
 from store.settings import SettingsError
 from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from store.history import History
-    from store.polls.due import Pair
-    from store.polls.poller import Desk, Summary
-    from store.polls.providers.batches import Remote, Result
-    from store.records import Assistant
 
 MOST_ITEMS = 200
 """Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds

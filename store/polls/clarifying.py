@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from store.polls.due import DuePolls, Pair
-    from store.rankings.certainty import Level
-    from store.rankings.leaderboards import Leaderboard
+from store.polls.due import DuePolls, Pair
+from store.rankings.certainty import Level
+from store.rankings.leaderboards import Leaderboard
 
 CLEAR: Level = "clear"
 URGENCY: tuple[Level, ...] = ("open", "contradicted", "unmeasured")

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from store.counting import CLOCK_TOLERANCE
+from store.files import Catalogue
 from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from store.files import Catalogue
 
 ASKED_ANEW = 3600.0
 """Seconds after which a misfit is put to the test: it may have been that provider's clock."""

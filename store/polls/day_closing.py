@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from pathlib import Path
 
-from store.chains import FOLDER, LedgerError
-from store.ledger import Proof
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from pathlib import Path
+from store.ledger import FOLDER, LedgerError, Proof
 
 log = logging.getLogger(__name__)
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from store.counting import CLOCK_TOLERANCE
-from store.rankings.poll_states import recorded_pause
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.rankings.poll_states import Pause, PollState, PollStates
-    from store.records import Assistant, Category, Site
+from store.rankings.poll_states import Pause, PollState, PollStates, recorded_pause
+from store.records import Assistant, Category, Site
 
 RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota", "auth"})
 FIRST_RETRY = timedelta(hours=6)

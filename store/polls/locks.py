@@ -5,15 +5,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from store.settings import Settings
+from store.settings import Settings
 
 FOLDER = ".locks"
 LOOK = 0.1

@@ -17,33 +17,26 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct, field
 
 from store.counting import history_files, latest_time, states_of
-from store.history import HistoryError
+from store.disk import signature_at
+from store.files import Catalogue
+from store.history import History, HistoryError
 from store.polls.asking import Outcome, ask, ask_sample, charge_for, given_up
 from store.polls.assistant_checks import key_of
-from store.polls.due import DuePolls, Pair, Rounds
+from store.polls.batch_files import BatchFiles
+from store.polls.clocks import Clock
+from store.polls.due import DuePolls, Key, Pair, Rounds
 from store.polls.instruments import keep_instrument
 from store.polls.sending import FLEX_LIMITS, Limits, Sender, Unsent
-from store.rankings.poll_states import PollStates, pause_reason, usd_on
-from store.records import Failure, Poll
+from store.polls.spending import Budget, Charge
+from store.rankings.poll_states import Pause, PollStates, pause_reason, usd_on
+from store.records import Assistant, Failure, Poll
 from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store.files import Catalogue
-    from store.history import History
-    from store.polls.batch_files import BatchFiles
-    from store.polls.clocks import Clock
-    from store.polls.due import Key
-    from store.polls.spending import Budget, Charge
-    from store.rankings.poll_states import Pause
-    from store.records import Assistant
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +140,7 @@ class PollLog:
         """
         now = self._clock.now()
         files = history_files(slug, catalogue.categories)
-        signatures = tuple(map(self.history.signature, files))
+        signatures = tuple(signature_at(self.history.path(file)) for file in files)
         category = catalogue.categories[slug]
         basis = (signatures, category, catalogue.withheld, catalogue.former_names)
         known = self._states.get(slug)

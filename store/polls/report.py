@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from store.polls.assistant_checks import Unready, key_of
+from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, cost_of, late
-from store.polls.due import Pair, Rounds
+from store.polls.due import DuePolls, Pair, Rounds
 from store.polls.locks import is_held, path_of
+from store.polls.poller import Desk
 from store.polls.prices import missing_prices
 from store.rankings.poll_states import outage
 from store.rankings.sentences import listed
+from store.records import Assistant
 from store.settings import SettingsError
 from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
-    from store.polls.batch_files import Batch
-    from store.polls.due import DuePolls
-    from store.polls.poller import Desk
-    from store.records import Assistant
 
 
 def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:

@@ -6,21 +6,16 @@ invented, and every domain ends in ``.example``, a name that nobody can own (RFC
 
 from __future__ import annotations
 
-from datetime import UTC
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from store.polls.providers import Reply, Tokens
-from store.records import SAMPLE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from store.records import Category
+from store.records import SAMPLE, Category
 
 SERVED_MODEL = "sample-1"
 

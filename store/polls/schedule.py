@@ -14,16 +14,19 @@ import pwd
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from msgspec import Struct
 
 from store.history import HistoryError
+from store.memory import Store
 from store.polls.assistant_checks import Unready
 from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock, confirmed_time
@@ -33,16 +36,9 @@ from store.polls.locks import lock, locks_in
 from store.polls.poller import LEFT, MOST, PollLog, Summary
 from store.polls.turns import Plan, desk_of, take_turn
 from store.rankings.poll_states import Pause, ScheduleState
-from store.settings import SettingsError
+from store.records import Problem
+from store.settings import Settings, SettingsError
 from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import FrameType
-
-    from store.memory import Store
-    from store.records import Problem
-    from store.settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,10 @@ import queue
 import ssl
 import threading
 import time
+from collections.abc import Callable
+from datetime import datetime
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests
 from msgspec import Struct
@@ -23,14 +25,8 @@ from store.polls import rate_limit_headers, secrets
 from store.polls.clocks import Clock
 from store.polls.prices import check_cost, micros, price_of
 from store.polls.providers import Reply, Request, Response
-from store.records import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from store.polls.spending import Charge
-    from store.records import Assistant, FailureKind
+from store.polls.spending import Charge
+from store.records import Assistant, Failure, FailureKind
 
 
 class Limits(Struct, frozen=True):

@@ -10,19 +10,16 @@ import errno
 import math
 import os
 import threading
-from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
 from store.disk import atomic_write, locked
 from store.polls.prices import micros
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-    from pathlib import Path
 
 SUM = "spent.json"
 

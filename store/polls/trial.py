@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from store.polls.assistant_checks import Unready
+from store.polls.poller import Desk
 from store.polls.prices import at_most, micros, price_of, usd
 from store.polls.providers import Prompt
 from store.polls.providers.registry import PROVIDERS
 from store.polls.sending import Sent
 from store.polls.spending import Charge
-from store.records import Failure
+from store.records import Assistant, Failure
 from store.settings import SettingsError
-
-if TYPE_CHECKING:
-    from store.polls.poller import Desk
-    from store.records import Assistant
 
 PROMPT = Prompt("You are asked whether you can be reached.", "Answer with the word OK.")
 

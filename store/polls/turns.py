@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from threading import Event
 
 from msgspec import Struct, field
 
+from store.files import Catalogue
+from store.polls.batch_files import BatchFiles
 from store.polls.batches import WORTH_IT, Batching, cost_of
-from store.polls.due import Key, Pair, Rounds
+from store.polls.clocks import Clock
+from store.polls.due import DuePolls, Key, Pair, Rounds
 from store.polls.locks import locks_in, turn
-from store.polls.poller import MOST, Desk, Summary, Turn
+from store.polls.poller import MOST, Desk, PollLog, Record, Summary, Turn
 from store.polls.prices import missing_prices
 from store.polls.spending import Budget
+from store.records import Assistant
+from store.settings import Settings
 from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from threading import Event
-
-    from store.files import Catalogue
-    from store.polls.batch_files import BatchFiles
-    from store.polls.clocks import Clock
-    from store.polls.due import DuePolls
-    from store.polls.poller import PollLog, Record
-    from store.records import Assistant
-    from store.settings import Settings
 
 
 class Plan(Struct, kw_only=True):

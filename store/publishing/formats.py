@@ -22,8 +22,6 @@ ROW_GROUP = 20_000
 """Rows read together: 0.5 MB of polls, so that one category costs little and statistics are few."""
 _BATCH = 2_000
 """Rows that are turned at a time: as Python objects they take ten times their room in Arrow."""
-_WORDS = {True: "true", False: "false"}
-"""What a CSV has for these; no value is an empty field."""
 
 
 def has_parquet() -> bool:
@@ -31,9 +29,9 @@ def has_parquet() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def tools(*, parquet: bool) -> dict[str, str]:
-    """Return the versions of what decides the bytes of packed files, and of Parquet if written."""
-    arrow = {"pyarrow": version("pyarrow")} if parquet and has_parquet() else {}
+def tools() -> dict[str, str]:
+    """Return the versions of what decides the bytes of packed files, and of Parquet."""
+    arrow = {"pyarrow": version("pyarrow")} if has_parquet() else {}
     return {**arrow, "zlib": zlib.ZLIB_RUNTIME_VERSION}
 
 
@@ -42,14 +40,12 @@ class Csv:
 
     def __init__(self, table: Table, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", newline="")
-        self._flags = [column.type == "boolean" for column in table.columns.values()]
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(table.columns)
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        pairs = zip(row, self._flags, strict=True)
-        self._writer.writerow([_WORDS.get(value) if flag else value for value, flag in pairs])
+        self._writer.writerow([f"{x}".lower() if isinstance(x, bool) else x for x in row])
 
     def close(self) -> None:
         """End the file."""

@@ -8,8 +8,6 @@ follow from the evidence and the ledger, all others also from the catalogue as i
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,7 +22,6 @@ from store.rankings.wordings import Wordings, standing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from store.ledger import Ledger
     from store.records import Poll
     from store.snapshot import Snapshot
 
@@ -79,19 +76,6 @@ def _picks(line: Line) -> Iterator[Row]:
             PLACES + 1 - pick.rank, pick.product, pick.domain, pick.reason, pick.fixes,
             line.file, line.number, line.day_closed,
         )  # fmt: skip
-
-
-def closings(ledger: Ledger, file: str) -> Callable[[int], str | None]:
-    """Return what gives the day under which a file's line, by its number, was closed."""
-    ends = sorted((end, day) for day, end in ledger.ends.get(file, ()) if day <= ledger.closed)
-    days = list(accumulate((day for _, day in reversed(ends)), min))[::-1]
-    numbers = [end for end, _ in ends]
-
-    def day_of(line: int) -> str | None:
-        at = bisect_left(numbers, line)
-        return days[at] if at < len(days) else None
-
-    return day_of
 
 
 def rankings_by_day(
@@ -175,7 +159,8 @@ def _categories(snapshot: Snapshot) -> Iterator[Row]:
             slug, board.category.title, board.question, topics.get(slug), board.updated,
             len(board.counted), board.certainty.level, agreement and agreement.label,
             agreement and agreement.overlap, snapshot.products[board.entries[0].product].slug,
-            board.entries[0].tied,
+            board.entries[0].tied, sum(board.rules.values()), len(board.rules), board.answered,
+            board.asked,
         )  # fmt: skip
 
 
@@ -208,6 +193,11 @@ def _changes(snapshot: Snapshot) -> Iterator[Row]:
         )  # fmt: skip
 
 
+def _track_record(snapshot: Snapshot) -> Iterator[Row]:
+    for level, agreed in sorted(snapshot.summary.track_record.agreed.items()):
+        yield level, sum(agreed), len(agreed)
+
+
 OF_LINES: dict[str, Callable[[Line], Iterator[Row]]] = {"polls": _polls, "picks": _picks}
 """The tables of lines, in Parquet alone, and their rows of one; lists are as the poll has them."""
 WHOLE: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
@@ -218,6 +208,7 @@ WHOLE: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     "names": _names,
     "products": _products,
     "rankings": _rankings,
+    "track_record": _track_record,
 }
 """The tables over the whole history, in Parquet and CSV, and their rows."""
 BY_DAY = "rankings_by_day"

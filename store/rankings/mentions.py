@@ -3,13 +3,16 @@
 A trend compares like with like. The windows are the 7 days that end with the newest poll's day
 and the 7 before. Only cells (one category, one model, one wording, one instrument) with a
 successful poll in both count, each by its newest poll in either window; raw counts would "move"
-whenever polling gets denser.
+whenever polling gets denser. So many products are tried at once that some would move by chance
+alone: of those called up or down one in twenty may be (Benjamini and Hochberg).
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from fractions import Fraction
+from math import comb
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -29,8 +32,8 @@ MIN_CELLS = 8
 """Cells under which a trend is ``insufficient``; a published rule (store/README.md, Figures)."""
 MIN_DISCORDANT = 6
 """Changed cells under which it is, too; the least for a two-sided sign test at 5 % (2 / 2⁶)."""
-CHI_SQUARE_95 = 3.84
-"""The 95 % point of χ² with one degree of freedom, for McNemar's test."""
+FALSE_DISCOVERIES = Fraction(1, 20)
+"""The share of false ones, at most, that is expected among the products called up or down."""
 
 
 class CellPoll(Struct, frozen=True, gc=False):
@@ -75,11 +78,11 @@ def recent(answers: Sequence[ResolvedAnswer]) -> Cells:
     return tuple(map(tuple, cells.values()))
 
 
-class Trends:
-    """The trend of every product, from all cells' recent polls and the newest poll's day."""
+class WindowCounts:
+    """How many cells list each product in either window, as of the newest poll's day."""
 
     def __init__(
-        self, cells: Mapping[str, Cells], today: dt.date, before: Trends | None = None
+        self, cells: Mapping[str, Cells], today: dt.date, before: WindowCounts | None = None
     ) -> None:
         """Count the cells of each category; of ``before``, of the same day, those that differ."""
         self._today, self._cells = today, cells
@@ -106,16 +109,61 @@ class Trends:
                     for product in found:
                         counter[product] += by
 
-    def of(self, product: ProductId, first_mention: dt.date) -> Trend:
-        """The trend of one product; it is ``new`` if ``first_mention`` is in the current window."""
-        now, before, both = self._now[product], self._before[product], self._both[product]
-        cells = now + before - both
-        delta = round(100 * (now - before) / cells, 1) if cells else None
-        if first_mention >= self._window_start:
-            direction: Direction = "new"
-        else:
-            direction = _direction(cells, now - both, before - both)
-        return Trend(now, before, cells, delta, direction)
+    def trends(self, first_mentions: Mapping[ProductId, dt.date]) -> dict[ProductId, Trend]:
+        """Return the trend of each product, by when it was first named.
+
+        It is ``new`` if that is in the current window; all others with enough cells are tried.
+        """
+        tried = {
+            product: p
+            for product, first in first_mentions.items()
+            if first < self._window_start and (p := self._chance(product)) is not None
+        }
+        beyond_chance = discoveries(tried)
+        trends = {}
+        for product, first in first_mentions.items():
+            now, before = self._now[product], self._before[product]
+            cells = now + before - self._both[product]
+            direction: Direction = "up" if now > before else "down"
+            if first >= self._window_start:
+                direction = "new"
+            elif product not in beyond_chance:
+                direction = "flat" if product in tried else "insufficient"
+            delta = round(100 * (now - before) / cells, 1) if cells else None
+            trends[product] = Trend(now, before, cells, delta, direction)
+        return trends
+
+    def _chance(self, product: ProductId) -> Fraction | None:
+        """Return how often cells would change as unevenly by chance; ``None`` if they are few."""
+        both = self._both[product]
+        only_now, only_before = self._now[product] - both, self._before[product] - both
+        discordant = only_now + only_before
+        if both + discordant < MIN_CELLS or discordant < MIN_DISCORDANT:
+            return None
+        return sign_test(only_now, only_before)
+
+
+def sign_test(ups: int, downs: int) -> Fraction:
+    """Return the exact two-sided p of so many moves up and down, were both equally likely.
+
+    >>> sign_test(6, 0), sign_test(3, 4)
+    (Fraction(1, 32), Fraction(1, 1))
+    """
+    n = ups + downs
+    tail = sum(comb(n, k) for k in range(min(ups, downs) + 1))
+    return min(Fraction(1), Fraction(2 * tail, 2**n))
+
+
+def discoveries(tried: Mapping[ProductId, Fraction]) -> set[ProductId]:
+    """Return the products whose p is beyond chance among all that were tried.
+
+    By Benjamini and Hochberg: of m the k with the smallest p, for the largest k whose p is at
+    most k/m of :data:`FALSE_DISCOVERIES`.
+    """
+    order = sorted(tried, key=tried.__getitem__)
+    step = FALSE_DISCOVERIES / max(len(order), 1)
+    most = max((k for k, product in enumerate(order, 1) if tried[product] <= k * step), default=0)
+    return set(order[:most])
 
 
 def _compared(
@@ -128,12 +176,3 @@ def _compared(
     now = next((poll for poll in cell if start <= poll.day <= today), None)
     before = next((poll for poll in cell if start - WINDOW <= poll.day < start), None)
     return (set(now.products), set(before.products)) if now and before else None
-
-
-def _direction(cells: int, only_now: int, only_before: int) -> Direction:
-    discordant = only_now + only_before
-    if cells < MIN_CELLS or discordant < MIN_DISCORDANT:
-        return "insufficient"
-    if (only_now - only_before) ** 2 / discordant < CHI_SQUARE_95:
-        return "flat"
-    return "up" if only_now > only_before else "down"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from store.rankings.merging import Places, ResolvedAnswer
     from store.rankings.names import ProductId
 
+DAY = 86_400
+"""Seconds of a day."""
+
 MAX_DAYS = 260
 """Days of a run that count, the newest: five years of weeks, or a year of working days."""
 
@@ -119,6 +122,11 @@ class AnswerLog(Struct, frozen=True, gc=False):
     def __iter__(self) -> Iterator[LoggedAnswer]:
         """Iterate over the answers, oldest first."""
         return map(self._answer, range(len(self.asking)))
+
+    @property
+    def days(self) -> list[int]:
+        """The UTC days of the answers, counted from 1970."""
+        return [time // DAY for time in self.times]
 
     def _answer(self, at: int) -> LoggedAnswer:
         row = self.places[PLACES * at : PLACES * (at + 1)]

@@ -208,6 +208,31 @@ class Agreement(JsonObject, frozen=True, kw_only=True):
     ]
 
 
+class Rules(JsonObject, frozen=True, kw_only=True):
+    """How many usual rules of counting put nothing before the same #1."""
+
+    agree: Annotated[int, Meta(ge=1, description="Rules that do; one that has it level does.")]
+    of: Annotated[
+        int,
+        Meta(
+            ge=6,
+            le=7,
+            description="Rules tried on the same lists: 5-4-3-2-1 points (that of the ranking), "
+            "most #1s, most in the top three, most named at all, Dowdall (1, 1/2, … 1/5), Formula "
+            "1 (25, 18, 15, 12, 10), and Condorcet where a product beats every other one in pairs.",
+        ),
+    ]
+
+
+class Response(JsonObject, frozen=True, kw_only=True):
+    """How many polls of a category brought an answer, whatever its wording was."""
+
+    answered: Annotated[int, Meta(ge=1, description="Polls that did.")]
+    of: Annotated[
+        int, Meta(ge=1, description="All polls of the configured models, but for withheld ones.")
+    ]
+
+
 class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
     """One category's merged ranking and what each model said."""
 
@@ -244,6 +269,8 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
     disagreement: Annotated[str | None, Meta(description="Sentence that says who differs.")]
     agreement: Agreement | None
     certainty: Certainty
+    rules: Rules
+    response: Response
     combined: Annotated[list[RankedEntry], Meta(description="Merged ranking, best first.")]
     per_model: Annotated[
         dict[str, list[ModelPick]], Meta(description="Each model's own ranked list, by name.")
@@ -318,14 +345,47 @@ class Change(JsonObject, frozen=True, kw_only=True):
     api: Api
 
 
+class LeaderChange(JsonObject, frozen=True, kw_only=True):
+    """Another product came to lead a merged ranking, alone and by more than chance."""
+
+    slug: Annotated[str, Meta(description="Category slug.")]
+    title: str
+    from_: Annotated[str, Meta(description="The product that led alone before.")] = field(
+        name="from"
+    )
+    to: Annotated[str, Meta(description="The product that leads alone now.")]
+    from_date: Annotated[Date, Meta(description="The last day on which the one before did.")]
+    to_date: Annotated[Date, Meta(description="The first day on which the new one did.")]
+    answers: Annotated[int, Meta(ge=1, description="Answers that show it.")]
+    model: Annotated[
+        str | None,
+        Meta(
+            description="The model that brought over half of it and whose served version changed "
+            "meanwhile, if one did; that is no proof of a cause."
+        ),
+    ]
+    served_model_from: Annotated[str | None, Meta(description="Its served version before.")]
+    served_model_to: Annotated[str | None, Meta(description="Its served version since then.")]
+    page: Page
+    api: Api
+
+
 class ChangeList(JsonObject, frozen=True, kw_only=True):
-    """The newest changes of the models' #1 picks."""
+    """The newest changes of the models' #1 picks, and of the merged rankings' leaders."""
 
     last_checked: Time | None
     tracked: Annotated[int, Meta(ge=0, description="Categories with a successful poll.")]
     count: Annotated[int, Meta(ge=0, description="Changes listed here, 1,000 at most.")]
     total: Annotated[int, Meta(ge=0, description="Changes ever seen.")]
     changes: Annotated[list[Change], Meta(description="Newest first.")]
+    leaders: Annotated[
+        list[LeaderChange],
+        Meta(
+            description="Changes of a merged ranking's leader, newest first, 1,000 at most. "
+            "`since`, `topic` and `slug` narrow them; the rest is about `changes` alone. They are "
+            "found late, or never: an empty list does not say that nothing changed."
+        ),
+    ]
 
 
 class CategoryItem(JsonObject, frozen=True, kw_only=True):
@@ -423,6 +483,23 @@ class InstrumentList(JsonObject, frozen=True, kw_only=True):
     instruments: list[Instrument]
 
 
+class LabsFigure(JsonObject, frozen=True, kw_only=True):
+    """A figure of an experiment."""
+
+    label: str
+    value: Annotated[float, Meta(description="A share from 0 to 1, or points.")]
+    interval: Interval
+    n: Annotated[int, Meta(ge=1, description="What it was counted in.")]
+
+
+class LabsChart(JsonObject, frozen=True, kw_only=True):
+    """The figures of an experiment."""
+
+    what: Annotated[str, Meta(description="What they say.")]
+    counted: Annotated[str, Meta(description="What every n counts.")]
+    figures: list[LabsFigure]
+
+
 class LabsExperiment(JsonObject, frozen=True, kw_only=True):
     """One of the service's own experiments."""
 
@@ -430,6 +507,7 @@ class LabsExperiment(JsonObject, frozen=True, kw_only=True):
     title: str
     method: str
     finding: str
+    chart: Annotated[LabsChart | None, Meta(description="Null where a sentence says all.")]
     date: Date
     url: Annotated[str, Meta(description="Address of the full write-up.", extra_json_schema=_URI)]
 

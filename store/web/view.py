@@ -1,6 +1,5 @@
 """What one request sees: a snapshot at one base URL, and every wire shape that is made from it."""
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -13,6 +12,7 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import CountedAnswer, Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
+from store.rankings.rounds import LeaderChange, Round
 from store.records import Site, WrittenExperiment
 from store.search import Hits, Kind
 from store.search.meaning import Meaning
@@ -97,6 +97,8 @@ class View:
             disagreement=sentences.disagreement(board.counted, board.entries, names),
             agreement=self._agreement(board),
             certainty=sure.summary(),
+            rules=wire.Rules(agree=sum(board.rules.values()), of=len(board.rules)),
+            response=wire.Response(answered=board.answered, of=board.asked),
             combined=[self._ranked(board, entry, sure) for entry in board.entries],
             per_model={a.model: self._picks(a) for a in board.counted},
             missed_by_model={
@@ -185,8 +187,10 @@ class View:
             for topic in self.snapshot.summary.topics
         ]
 
-    def change_list(self, shown: Sequence[Change], total: int) -> wire.ChangeList:
-        """Return changes of the models' #1 picks in current names, newest first, of so many."""
+    def change_list(
+        self, shown: Sequence[Change], total: int, leaders: Iterable[tuple[Leaderboard, Round]]
+    ) -> wire.ChangeList:
+        """Return changes of the models' #1 picks, of so many, and of leaders, newest first."""
         summary = self.snapshot.summary
         titles = {aggregate.slug: aggregate.category.title for aggregate in summary.aggregates}
         names = {product.id: product.name for product in summary.mentioned}
@@ -196,6 +200,11 @@ class View:
             count=len(shown),
             total=total,
             changes=[self._change(change, titles, names) for change in shown],
+            leaders=[
+                self._leader_change(board, day.date, day.leader)
+                for board, day in leaders
+                if day.leader
+            ],
         )
 
     def mention_list(self) -> wire.MentionList:
@@ -222,6 +231,7 @@ class View:
                 title=experiment.title,
                 method=experiment.method,
                 finding=experiment.finding,
+                chart=_chart(experiment),
                 date=str(experiment.date),
                 url=self.at.experiment_page(slug),
             )
@@ -419,9 +429,27 @@ class View:
             api=self.at.category(change.slug),
         )
 
+    def _leader_change(
+        self, board: Leaderboard, date: str, change: LeaderChange
+    ) -> wire.LeaderChange:
+        products, cause = self.snapshot.products, change.cause
+        return wire.LeaderChange(
+            slug=board.slug,
+            title=board.category.title,
+            from_=products[change.before].name,
+            to=products[change.after].name,
+            from_date=change.since,
+            to_date=date,
+            answers=change.answers,
+            model=cause.model if cause else None,
+            served_model_from=cause.before if cause else None,
+            served_model_to=cause.after if cause else None,
+            page=self.at.category_page(board.slug),
+            api=self.at.category(board.slug),
+        )
+
     def _mention(self, rank: int, product: ProductProfile, leaderboards: int) -> wire.Mention:
-        first = dt.date.fromisoformat(sentences.dated(product.first_mention))
-        trend = self.snapshot.summary.trends.of(product.id, first)
+        trend = self.snapshot.summary.trends[product.id]
         return wire.Mention(
             rank=rank,
             slug=product.slug,
@@ -438,6 +466,22 @@ class View:
             page=self.at.product_page(product.slug),
             api=self.at.product(product.slug),
         )
+
+
+def _chart(experiment: Experiment | WrittenExperiment) -> wire.LabsChart | None:
+    chart = experiment.chart if isinstance(experiment, Experiment) else None
+    if chart is None:
+        return None
+    figures = [
+        wire.LabsFigure(
+            label=bar.label,
+            value=round(bar.value, PLACES),
+            interval=tuple(round(end, PLACES) for end in bar.interval),
+            n=bar.n,
+        )
+        for bar in chart.bars
+    ]
+    return wire.LabsChart(what=chart.what, counted=chart.counted, figures=figures)
 
 
 def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, int, str]:

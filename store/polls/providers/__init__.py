@@ -6,14 +6,12 @@ A provider turns a :class:`Prompt` into a :class:`Request` and a :class:`Respons
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from store.records import Failure, FailureKind
+from store.records import Failure, FailureKind
 
 MAX_SEARCHES = 5
 """How many web searches one poll may make, where a provider lets us say so."""

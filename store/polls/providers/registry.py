@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from store.polls.providers import envelopes as wire
+from store.polls.providers.anthropic import Messages
 from store.polls.providers.chat import Chat
 from store.polls.providers.gemini import Gemini
-from store.polls.providers.messages import Messages
-from store.polls.providers.responses import Responses
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from store.polls.providers.batches import Queue
-    from store.polls.providers.provider import Provider
-    from store.records import Assistant
+from store.polls.providers.openai import Responses
+from store.polls.providers.provider import Provider, Queue
+from store.records import Assistant
 
 PROVIDERS: Mapping[str, Provider] = {
     "responses": Responses(),
@@ -31,8 +26,7 @@ def queue_of(assistant: Assistant) -> type[Queue]:
     Raises:
         KeyError: it has none; see :func:`why_no_batches`.
     """
-    provider = PROVIDERS[assistant.api]
-    if queue := provider.queue(assistant):
+    if queue := wire.of_host(PROVIDERS[assistant.api].QUEUES, assistant):
         return queue
     raise KeyError(assistant.api)
 
@@ -40,7 +34,7 @@ def queue_of(assistant: Assistant) -> type[Queue]:
 def why_no_batches(assistant: Assistant) -> str | None:
     """Return why an assistant cannot be asked in batches, as far as models.json tells."""
     provider = PROVIDERS.get(assistant.api)
-    if provider is None or provider.queue(assistant) is None:
+    if provider is None or wire.of_host(provider.QUEUES, assistant) is None:
         return "no queue for batches is known here of this api at the host of base_url"
     if assistant.web_search:
         return "batches are asked without web_search; set one of the two to false"

@@ -160,25 +160,31 @@ def search_best(view: View, query: SearchCall) -> dict[str, Any]:
     results = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
-    changes = None
+    changes = leaders = None
     if _CHANGE.search(query.q):
         listed = api.get_changes(view, Changes(limit=NEWEST_CHANGES)).value
         changes = to_builtins(listed.changes)
+        leaders = to_builtins(listed.leaders[:NEWEST_CHANGES])
     pair = comparisons.products_in(query.q, view)
     comparison = comparisons.summary(*pair, view) if pair else None
-    return {**results, "comparison": comparison, "changes": changes}
+    return {**results, "comparison": comparison, "changes": changes, "leaders": leaders}
 
 
 def get_best_in_category(view: View, query: CategoryCall) -> dict[str, Any]:
-    """Return the verdict of a category, and the newest changes of a #1 in it."""
+    """Return the verdict of a category, and the newest changes of a #1 and of its leader."""
     slug = _category(view, query.slug)
-    verdict = to_builtins(api.get_best_in_category(view, AsOf(slug=slug, as_of=query.as_of)))
-    listed = api.get_changes(view, Changes(slug=slug)).value.changes
-    changes = [c for c in listed if query.as_of is None or c.to_date <= query.as_of]
+    verdict: dict[str, Any] = to_builtins(
+        api.get_best_in_category(view, AsOf(slug=slug, as_of=query.as_of))
+    )
+    listed = api.get_changes(view, Changes(slug=slug)).value
+    news: dict[str, list[Any]] = {"changes": listed.changes, "leaders": listed.leaders}
+    for name, entries in news.items():
+        known = [c for c in entries if query.as_of is None or c.to_date <= query.as_of]
+        verdict[name] = to_builtins(known[: NEWEST_CHANGES // 2])
     if query.detail == "summary":
         for name in LEFT_OUT:
             del verdict[name]
-    return {**verdict, "changes": to_builtins(changes[: NEWEST_CHANGES // 2])}
+    return verdict
 
 
 def get_product(view: View, query: ProductCall) -> dict[str, Any]:
@@ -239,11 +245,12 @@ TOOLS = {
     "search_best": Tool(
         "Search rankings and brands", SearchCall, SearchResults, search_best,
         {"comparison": {"anyOf": [_OBJECT, {"type": "null"}]},
-         "changes": {"anyOf": [_LIST, {"type": "null"}]}},
+         "changes": {"anyOf": [_LIST, {"type": "null"}]},
+         "leaders": {"anyOf": [_LIST, {"type": "null"}]}},
     ),
     "get_best_in_category": Tool(
         "Best in a category", CategoryCall, wire.CategoryVerdict, get_best_in_category,
-        {"changes": _LIST}, LEFT_OUT,
+        {"changes": _LIST, "leaders": _LIST}, LEFT_OUT,
     ),
     "get_product": Tool(
         "A product's rankings", ProductCall, wire.ProductRecord, get_product,

@@ -124,15 +124,8 @@ def _findings(snapshot: Snapshot) -> Iterable[Finding]:
             "name the same product first.",
             "labs/agreement-on-first",
         )
-    repeats = [
-        repeats
-        for board in summary.ranked
-        if (known := board.repeatability)
-        for repeats in known.repeats.values()
-    ]
-    if len(repeats) >= MIN_CATEGORIES:
-        pairs = sum(r.pairs for r in repeats)
-        share = 1 - sum(r.same_first for r in repeats) / pairs
+    if summary.noise and summary.noise.n >= MIN_CATEGORIES:
+        share = 1 - summary.noise.same_first
         yield Finding(
             _one_in(share),
             "Ask an assistant the same question twice, and it names another product first "
