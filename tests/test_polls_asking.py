@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from builders import category
+from msgspec import UNSET
 from replaying import Replaying, answer_text, envelope, serving
 
 from store.polls.asking import Outcome, ask, ask_sample, charge_for, outcome_of_result
@@ -79,7 +80,7 @@ def test_an_answer_becomes_a_poll(provider: Replaying, api: str) -> None:
     assert (got.error, got.failure, got.notes) == (None, None, ())
     assert got.served_model == "m-served"
     assert got.request_id
-    assert got.usage == Usage(700, 300, 0.0044)
+    assert got.usage == Usage(700, 300, 0.0044, UNSET if api == "chat" else 0)
     assert got.latency_ms is not None
     assert got.web_search is False
     assert provider.seen[0]["api"] == api

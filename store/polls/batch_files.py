@@ -38,6 +38,7 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     ``intended``: it may have been sent. ``sent``: its provider has it as ``remote``. ``failed``:
     over since ``failed_at``, for the reason ``why``; what is ``reserved`` then counts as spent.
+    ``instrument`` is the id of what it asks with.
     """
 
     key: str
@@ -46,6 +47,7 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     intended_at: str
     reserved: Natural
     items: tuple[Asking, ...]
+    instrument: str | None = None
     remote: str | None = None
     done: Natural = 0
     cancelled_at: str | None = None

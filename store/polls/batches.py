@@ -72,7 +72,8 @@ class Batching:
         """Send the first of these pairs as one batch that may cost so many US dollars.
 
         Raises:
-            OSError: the batch cannot be written down, or the day's sum; nothing was sent.
+            OSError: the batch cannot be written down, what it asks with, or the day's sum; nothing
+                was sent.
             Unready: the assistant's key is missing.
         """
         desk, assistant = self._desk, pairs[0].assistant
@@ -80,6 +81,7 @@ class Batching:
         if fault := desk.clock.fault():
             self.summary.fault = fault
             return
+        instrument = desk.keep_instrument(assistant)
         most = min(MOST_ITEMS, queue_of(assistant).MAX_REQUESTS)
         items, reserved = self._affordable(pairs[:most], usd)
         reserve = desk.budget.reserve(reserved) if items else None
@@ -95,6 +97,7 @@ class Batching:
             intended_at=rfc3339(now),
             reserved=reserved,
             items=tuple(items),
+            instrument=instrument,
         )
         try:
             self._files.write(batch)
@@ -288,7 +291,8 @@ class Batching:
             try:
                 if note not in notes(item.slug):
                     pause = None if self.summary.pause else outcome.pause
-                    self._desk.append(replace(outcome, pause=pause), self.summary)
+                    outcome = replace(outcome, pause=pause)
+                    self._desk.append(outcome, self.summary, batch.instrument)
             except (HistoryError, OSError) as error:
                 refusals.append(f"{error}.")
         return refusals, cost

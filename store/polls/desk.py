@@ -18,6 +18,7 @@ from store.polls.asking import Outcome
 from store.polls.assistant_checks import Unready, key_of
 from store.polls.batch_files import BatchFiles
 from store.polls.due import DuePolls, Key, Pair, PollLog, Rounds
+from store.polls.instruments import keep_instrument
 from store.polls.locks import locks_in
 from store.polls.prices import missing_prices
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
@@ -173,8 +174,17 @@ class Desk:
         free = [pair for pair in pairs if pair.key not in under_way]
         return stands.due(free, rounds, self.clock.now())
 
-    def append(self, outcome: Outcome, summary: Summary) -> None:
-        """Append a poll to history, with the end of the pause that it calls for; then count it.
+    def keep_instrument(self, assistant: Assistant) -> str | None:
+        """Return the id of what an assistant is asked with; see :mod:`store.polls.instruments`.
+
+        Raises:
+            OSError: its text could not be written.
+            Unready, SettingsError: as :meth:`check_ready`.
+        """
+        return keep_instrument(self.settings.data_dir, assistant, self.check_ready(assistant))
+
+    def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
+        """Append a poll to history with its instrument and the end of its pause; then count it.
 
         Where the clocks differ its time is the provider's, unless that is over a day beyond ours:
         one wrong reply would then keep a category from being asked.
@@ -183,6 +193,7 @@ class Desk:
             HistoryError, OSError: it is not recorded.
         """
         poll, now, pause = outcome.poll, self.clock.now(), None
+        poll = msgspec.structs.replace(poll, instrument=instrument or msgspec.UNSET)
         if outcome.at and outcome.at <= now + timedelta(days=1):
             now = outcome.at
         if outcome.pause is not None:

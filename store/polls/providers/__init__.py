@@ -52,17 +52,17 @@ class Response(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """What a provider says it counted."""
+    """What a provider says it counted; ``searches`` are ``None`` where it says nothing of them."""
 
     input: int
     output: int
-    searches: int = 0
+    searches: int | None = None
 
     def __add__(self, other: Tokens) -> Tokens:
         """What two requests came to."""
-        return Tokens(
-            self.input + other.input, self.output + other.output, self.searches + other.searches
-        )
+        known = [n for n in (self.searches, other.searches) if n is not None]
+        searches = sum(known) if known else None
+        return Tokens(self.input + other.input, self.output + other.output, searches)
 
 
 class Reply(Struct, frozen=True, kw_only=True):

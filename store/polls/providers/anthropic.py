@@ -109,7 +109,7 @@ class Messages(Provider):
         usage = wire.members(envelope.get("usage"))
         kinds = ("", "cache_creation_", "cache_read_")
         given = [usage.get(f"{kind}input_tokens") for kind in kinds]
-        searches = wire.members(usage.get("server_tool_use")).get("web_search_requests")
+        searches = wire.members(usage.get("server_tool_use")).get("web_search_requests", 0)
         return wire.counted(given, usage.get("output_tokens"), searches)
 
     # https://docs.claude.com/en/api/messages#response

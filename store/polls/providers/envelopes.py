@@ -123,12 +123,12 @@ def identity(*candidates: Any) -> str | None:
     return None
 
 
-def counted(given: Any, produced: Any, searches: Any = 0) -> Tokens | None:
+def counted(given: Any, produced: Any, searches: Any) -> Tokens | None:
     """What was used, if the provider counted tokens; lists are added up without their gaps."""
     totals = [_total(given), _total(produced)]
     if None in totals:
         return None
-    return Tokens(totals[0] or 0, totals[1] or 0, _total(searches) or 0)
+    return Tokens(totals[0] or 0, totals[1] or 0, _total(searches))
 
 
 def request(
