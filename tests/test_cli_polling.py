@@ -21,7 +21,7 @@ from processes import write_real
 from store.history import History
 from store.polls import sample as sample_assistant
 from store.polls.locks import lock, path_of
-from store.polls.providers import Reply
+from store.polls.providers.envelopes import Reply
 from store.records import Failure
 
 if TYPE_CHECKING:

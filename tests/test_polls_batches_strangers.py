@@ -25,10 +25,9 @@ from processes import free_port, reached, until
 from store.polls.asking import request_for
 from store.polls.batches import Batching as Work
 from store.polls.desk import Summary
-from store.polls.providers import Response
-from store.polls.providers.envelopes import read_object
+from store.polls.providers import PROVIDERS, queue_of
+from store.polls.providers.envelopes import Response, read_object
 from store.polls.providers.provider import Item, Remote
-from store.polls.providers.registry import PROVIDERS, queue_of
 from store.records import Assistant
 
 if TYPE_CHECKING:

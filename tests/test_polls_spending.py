@@ -15,7 +15,7 @@ from processes import ROOT
 
 from store.disk import DamagedFileError
 from store.polls.prices import UNCOUNTED, at_most, check_cost, missing_prices, price_of, usd
-from store.polls.providers import Reply, Tokens
+from store.polls.providers.envelopes import Reply, Tokens
 from store.polls.spending import Budget, Charge
 from store.records import MOST_USD, Assistant
 

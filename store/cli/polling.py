@@ -28,6 +28,7 @@ from store.polls.locks import is_held
 from store.polls.quotes import quote
 from store.polls.report import ask_whether_there, status_of
 from store.polls.schedule import LOCK
+from store.rankings.certainty import Certainty
 from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
 
@@ -167,7 +168,7 @@ def _carry_out(run: Run, *, dry_run: bool) -> bool:
     is_well = summarise(carry_out(run, [None] if run.cancel or is_queue else passes, len(calls)))
     if run.until_clear:
         current_app.extensions["store"].reload()
-        click.echo(clarifying.levels(pairs, _standings()))
+        click.echo(clarifying.levels(pairs, _certainties()))
     return is_well and is_whole
 
 
@@ -175,16 +176,15 @@ def _passes(run: Run, pairs: Sequence[Pair], stands: DuePolls) -> list[list[Pair
     """Return what to ask, pass by pass; of rounds, as often as they take answers."""
     if most := run.until_clear:
         today = rfc3339(run.desk.clock.now())[:10]
-        return [clarifying.to_ask(pairs, most, _standings(), stands, today)]
+        return [clarifying.to_ask(pairs, most, _certainties(), stands, today)]
     if rounds := run.rounds:
         return [run.desk.due(pairs, stands, rounds)] * rounds.most
     waiting = list(pairs) if run.pretends else stands.longest_waiting_first(pairs)
     return [waiting] * (run.samples or 1)
 
 
-def _standings() -> Mapping[str, clarifying.Standing]:
-    boards = current_app.extensions["store"].snapshot.leaderboards
-    return {slug: clarifying.Standing.of(board) for slug, board in boards.items()}
+def _certainties() -> Mapping[str, Certainty]:
+    return clarifying.certainties(current_app.extensions["store"].snapshot.leaderboards)
 
 
 def _look(desk: Desk, *, pretends: bool) -> tuple[DuePolls, bool]:

@@ -23,11 +23,10 @@ from store.polls.batch_files import FORGET_AFTER, Asking, Batch
 from store.polls.desk import Desk, Summary
 from store.polls.due import DuePolls, Pair
 from store.polls.prices import at_reduced_price, micros, missing_prices
-from store.polls.providers import Reply, Response
 from store.polls.providers import envelopes as wire
-from store.polls.providers.envelopes import read_object
+from store.polls.providers import queue_of
+from store.polls.providers.envelopes import Reply, Response, read_object
 from store.polls.providers.provider import UNASKED, Item, Remote, Result, match
-from store.polls.providers.registry import queue_of
 from store.polls.spending import Reserve
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError

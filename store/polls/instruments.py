@@ -13,9 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from store.disk import atomic_write, sync_directory
-from store.polls.prompt import prompt
-from store.polls.providers import Prompt
-from store.polls.providers.registry import PROVIDERS
+from store.polls.prompt import Prompt, prompt
+from store.polls.providers import PROVIDERS
 from store.polls.secrets import REDACTED, body_without
 from store.records import Assistant, Instrument, instrument_id
 

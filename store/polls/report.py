@@ -14,8 +14,8 @@ from store.polls.desk import Desk
 from store.polls.due import DuePolls, Rounds
 from store.polls.locks import is_held, path_of
 from store.polls.prices import at_most, micros, missing_prices, price_of, usd
-from store.polls.providers import Prompt
-from store.polls.providers.registry import PROVIDERS
+from store.polls.prompt import Prompt
+from store.polls.providers import PROVIDERS
 from store.polls.sending import Unsent
 from store.polls.spending import Charge
 from store.rankings.poll_states import outage

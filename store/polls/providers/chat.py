@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import Prompt, Request, Tokens
+from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
+from store.polls.providers.envelopes import Request, Tokens
 from store.polls.providers.openai import OpenAIQueue
 from store.polls.providers.provider import UNASKED, Item, Provider, Remote, Result, grpc_error
 from store.records import Assistant, Failure

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import Prompt, Request, Response, Tokens
+from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
+from store.polls.providers.envelopes import Request, Response, Tokens
 from store.polls.providers.provider import (
     UNASKED,
     Item,

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import MAX_SEARCHES, Prompt, Request, Tokens
+from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
+from store.polls.providers.envelopes import MAX_SEARCHES, Request, Tokens
 from store.polls.providers.provider import UNASKED, Item, Provider, Queue, Remote, Result
 from store.records import Assistant, Failure
 

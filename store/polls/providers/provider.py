@@ -12,8 +12,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from store.polls.providers import Prompt, Reply, Request, Response, Tokens
+from store.polls.prompt import Prompt
 from store.polls.providers import envelopes as wire
+from store.polls.providers.envelopes import Reply, Request, Response, Tokens
 from store.records import Assistant, Failure
 
 Result = tuple[str, Response | Failure]
