@@ -49,7 +49,6 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     items: tuple[Asking, ...]
     instrument: str | None = None
     remote: str | None = None
-    done: Natural = 0
     cancelled_at: str | None = None
     failed_at: str | None = None
     why: str | None = None

@@ -26,7 +26,7 @@ from store.polls.prices import at_reduced_price, micros, missing_prices
 from store.polls.providers import envelopes as wire
 from store.polls.providers import queue_of
 from store.polls.providers.envelopes import Reply, Response, read_object
-from store.polls.providers.provider import UNASKED, Item, Remote, Result, match
+from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.spending import Reserve
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
@@ -153,10 +153,10 @@ class Batching:
     def _create(self, batch: Batch) -> str | None:
         """Upload and create it; return why it was not made, or nobody knows."""
         line = _Line(self._desk, batch.assistant)
-        items = [
-            Item(batch.identity(n), request_for(batch.assistant, item.question).body)
+        items = {
+            batch.identity(n): request_for(batch.assistant, item.question).body
             for n, item in enumerate(batch.items)
-        ]
+        }
         file = None
         if upload := line.queue.build_upload(items):
             response = line.call(upload)
@@ -223,17 +223,16 @@ class Batching:
         return not lists_none or batch.age(now) > CANCEL_AFTER
 
     def _wait(self, batch: Batch, remote: Remote, line: _Line) -> None:
-        """Note how far it is; cancel it when it is late, and give it up when that is of no use."""
+        """Cancel it when it is late, and give it up when that is of no use."""
         now = self._desk.clock.now()
-        cancelled_at = batch.cancelled_at or (rfc3339(now) if remote.is_settling else None)
-        noted = replace(batch, done=remote.done, cancelled_at=cancelled_at)
-        if noted != batch:
-            self._files.write(noted)
+        if remote.is_settling and not batch.cancelled_at:
+            batch = replace(batch, cancelled_at=rfc3339(now))
+            self._files.write(batch)
         if batch.age(now) > GIVE_UP_AFTER:
-            self._fail(noted, "It neither ended nor could be cancelled.", batch.reserved)
+            self._fail(batch, "It neither ended nor could be cancelled.", batch.reserved)
         elif batch.age(now) > CANCEL_AFTER:
             self.summary.wrong.append(late(batch))
-            self._cancel(noted, line)
+            self._cancel(batch, line)
 
     def _cancel(self, batch: Batch, line: _Line) -> None:
         """Ask the provider to end a batch; say why it would not."""

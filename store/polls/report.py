@@ -67,7 +67,6 @@ def _in_words(batches: Sequence[Batch], now: datetime) -> str:
     return (
         f"{len(batches)} {'batch' if len(batches) == 1 else 'batches'}: "
         f"{sum(len(batch.items) for batch in batches)} asked {passed} ago, "
-        f"{sum(batch.done for batch in batches)} done, "
         f"at most {sum(batch.reserved for batch in batches) / 1e6:.2f} USD"
     )
 
