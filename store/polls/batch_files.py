@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from store.disk import DamagedFileError, atomic_write, sync_directory
+from store.disk import DamagedFileError, atomic_write, make_folder, sync_directory
 from store.files import Catalogue
 from store.polls.due import Key
 from store.rankings.poll_states import Pause
@@ -22,8 +22,6 @@ from store.records import Assistant, Natural
 FOLDER = "batches"
 FIRST_PAUSE = timedelta(hours=6)
 LONGEST_PAUSE = timedelta(days=7)
-FORGET_AFTER = timedelta(days=31)
-"""How long a failed batch is remembered; providers keep results for 30 days."""
 
 
 class Asking(Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,9 +112,8 @@ class BatchFiles:
             OSError: it could not be written.
         """
         data = msgspec.json.format(msgspec.json.encode(batch)) + b"\n"
-        if not self._home.is_dir():
-            self._home.mkdir(mode=0o750, exist_ok=True)
-            sync_directory(self._home.parent)
+        make_folder(self._home)
+        sync_directory(self._home.parent)
         atomic_write(self._home / f"{batch.key}.json", data, 0o640)
         sync_directory(self._home)
 

@@ -19,7 +19,7 @@ from store.cleaning import clean
 from store.history import History, HistoryError
 from store.polls.asking import SHOWN, cost_at_most, outcome_of_result, request_for
 from store.polls.assistant_checks import Unready
-from store.polls.batch_files import FORGET_AFTER, Asking, Batch
+from store.polls.batch_files import Asking, Batch
 from store.polls.desk import Desk, Summary
 from store.polls.due import DuePolls, Pair
 from store.polls.prices import at_reduced_price, micros, missing_prices
@@ -115,10 +115,6 @@ class Batching:
         Raises:
             OSError: a batch cannot be read or written.
         """
-        now = self._desk.clock.now()
-        for batch in self._files.all():
-            if batch.failed_at and datetime.fromisoformat(batch.failed_at) < now - FORGET_AFTER:
-                self._files.forget(batch)
         for batch in self._files.open_of(self._name, self._desk.catalogue):
             if fault := self._desk.clock.fault():
                 self.summary.wrong.append(fault)
