@@ -148,7 +148,11 @@ def _carry_out(run: Run, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
     desk, rounds = run.desk, run.rounds
     categories = _categories(desk.catalogue, run.slugs)
-    stands, is_whole = _look(desk, pretends=run.pretends)
+    stands = desk.log.look(desk.catalogue)
+    for sentence in _unread(desk, stands, pretends=run.pretends):
+        click.echo(sentence, err=True)
+    fault = invented(sum(s.invented for s in stands.states.values()), desk.catalogue.site)
+    refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
     pairs = stands.known(
         Pair(slug, each, a) for slug, each in categories.items() for a in run.assistants
     )
@@ -159,17 +163,17 @@ def _carry_out(run: Run, *, dry_run: bool) -> bool:
     is_queue = run.due and not run.slugs
     if dry_run:
         click.echo("\n".join(quote(calls, desk, is_due=is_queue)))
-        return is_whole
+        return not stands.unread
     is_open = any(desk.files.open_of(each.name, desk.catalogue) for each in run.assistants)
     if not (calls or run.cancel or (is_open and run.due)):
         click.echo("Nothing is due." if run.due else "Nothing is to be asked.")
-        return is_whole
+        return not stands.unread
     check_ready(desk, pretends=run.pretends)
     is_well = summarise(carry_out(run, [None] if run.cancel or is_queue else passes, len(calls)))
     if run.until_clear:
         current_app.extensions["store"].reload()
         click.echo(clarifying.levels(pairs, _certainties()))
-    return is_well and is_whole
+    return is_well and not stands.unread
 
 
 def _passes(run: Run, pairs: Sequence[Pair], stands: DuePolls) -> list[list[Pair]]:
@@ -179,30 +183,16 @@ def _passes(run: Run, pairs: Sequence[Pair], stands: DuePolls) -> list[list[Pair
         return [clarifying.to_ask(pairs, most, _certainties(), stands, today)]
     if rounds := run.rounds:
         return [run.desk.due(pairs, stands, rounds)] * rounds.most
-    waiting = list(pairs) if run.pretends else stands.longest_waiting_first(pairs)
-    return [waiting] * (run.samples or 1)
+    return [stands.longest_waiting_first(pairs)] * (run.samples or 1)
 
 
 def _certainties() -> Mapping[str, Certainty]:
     return clarifying.certainties(current_app.extensions["store"].snapshot.leaderboards)
 
 
-def _look(desk: Desk, *, pretends: bool) -> tuple[DuePolls, bool]:
-    """Return how polling stands, and whether it is known of all; say of which it is not."""
-    stands, unread = desk.log.look(desk.catalogue)
-    for sentence in _unread(desk, stands, unread, pretends=pretends):
-        click.echo(sentence, err=True)
-    count = sum(states.invented for states in stands.states.values())
-    fault = invented(count, desk.catalogue.site)
-    refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
-    return stands, not unread
-
-
-def _unread(
-    desk: Desk, stands: DuePolls, unread: Sequence[Exception], *, pretends: bool
-) -> list[str]:
+def _unread(desk: Desk, stands: DuePolls, *, pretends: bool) -> list[str]:
     """Return in sentences what of history cannot be read and so is not polled."""
-    ahead = {error.slug: error.time for error in unread if isinstance(error, AheadError)}
+    ahead = {error.slug: error.time for error in stands.unread if isinstance(error, AheadError)}
     polled = len(ahead) + sum(bool(states.latest_time) for states in stands.states.values())
     now = desk.clock.now()
     doubt = doubt_clock(ahead, polled, now)
@@ -210,8 +200,8 @@ def _unread(
         doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
     sentences = [str(desk.log.history.fault)] if desk.log.history.fault else []
     sentences += [f"{doubt}."] if doubt else []
-    others = dict.fromkeys(str(e) for e in unread if not (doubt and isinstance(e, AheadError)))
-    return sentences + [f"{reason}; its category is left alone" for reason in others]
+    others = [e for e in stands.unread if not (doubt and isinstance(e, AheadError))]
+    return sentences + [f"{e}; its category is left alone" for e in dict.fromkeys(map(str, others))]
 
 
 def _desk(at: datetime | None, max_usd: float | None) -> Desk:
@@ -265,8 +255,8 @@ def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> Mapping[str, Cate
 
 def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
-    stands, unread = desk.log.look(desk.catalogue)
-    faults = [*_unread(desk, stands, unread, pretends=False)]
+    stands = desk.log.look(desk.catalogue)
+    faults = _unread(desk, stands, pretends=False)
     faults += [fault for fault in (desk.clock.fault(), desk.budget.fault()) if fault]
     if is_full(desk.settings.data_dir):
         faults.append("The disk is full, so that nothing is polled: make room.")

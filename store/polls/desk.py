@@ -19,7 +19,7 @@ from store.polls.assistant_checks import Unready, key_of
 from store.polls.batch_files import BatchFiles
 from store.polls.due import DuePolls, Key, Pair, PollLog, Rounds
 from store.polls.instruments import keep_instrument
-from store.polls.locks import locks_in
+from store.polls.locks import FOLDER
 from store.polls.prices import missing_prices
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
 from store.polls.spending import Budget
@@ -121,7 +121,7 @@ class Desk:
         self.clock = log.clock
         self.stop = stop
         self.limits = Limits()
-        self.locks = locks_in(settings)
+        self.locks = settings.data_dir / FOLDER
         self.files = BatchFiles(settings.data_dir)
         self.budget = Budget(
             self.locks,

@@ -90,7 +90,7 @@ def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> No
     """Read what is paused and due, and ask it."""
     desk.check_ready(assistant)
     summary = batching.summary
-    stands, _ = desk.log.look(desk.catalogue)
+    stands = desk.log.look(desk.catalogue)
     waiting = plan.waiting
     if waiting is None:
         rounds = plan.rounds or Rounds.of(desk.catalogue.site)
