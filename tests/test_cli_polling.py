@@ -611,9 +611,9 @@ def test_failures_give_their_reason(sample: Path, monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def failing(*_: object) -> tuple[Reply, int]:
+def failing(*_: object) -> Reply:
     """A sample assistant that refuses."""
-    return Reply(outcome=Failure("refusal", "The model refused.")), 1
+    return Reply(outcome=Failure("refusal", "The model refused."), latency_ms=1)
 
 
 def test_a_record_from_the_future_keeps_its_category_from_being_asked(

@@ -34,7 +34,7 @@ from store.history import History, HistoryError
 from store.ledger import Proof
 from store.memory import Store
 from store.polls.clocks import Clock
-from store.polls.poller import PollLog
+from store.polls.due import PollLog
 
 if TYPE_CHECKING:
     from store.records import Poll

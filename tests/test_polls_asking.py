@@ -52,7 +52,7 @@ def asked(
     purse = account or budget()
     pair = Pair("crm-software", category(), who)
     charge = charge_for(who, pair.category.question, purse)
-    return ask(pair, sender, purse, charge) if charge.reserve() else Unsent("too little")
+    return ask(pair, sender, charge) if charge.reserve() else Unsent("too little")
 
 
 def budget(run_usd: float | None = None) -> Budget:

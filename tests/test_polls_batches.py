@@ -15,7 +15,7 @@ from polling_desk import CANARY, NOW, PollingDesk
 
 from store.history import History
 from store.polls.batches import Batching as Work
-from store.polls.poller import Summary
+from store.polls.desk import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from processes import free_port, reached, until
 
 from store.polls.asking import request_for
 from store.polls.batches import Batching as Work
-from store.polls.poller import Summary
+from store.polls.desk import Summary
 from store.polls.providers import Response
 from store.polls.providers.envelopes import read_object
 from store.polls.providers.provider import Item, Remote

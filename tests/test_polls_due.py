@@ -16,8 +16,7 @@ from store.files import Files
 from store.history import History, HistoryError
 from store.line_codec import encode_line
 from store.polls.clocks import Clock
-from store.polls.due import ALWAYS, DuePolls, Pair, Rounds
-from store.polls.poller import PollLog
+from store.polls.due import ALWAYS, DuePolls, Pair, PollLog, Rounds
 from store.rankings.poll_states import poll_states
 from store.records import Assistant, FailureKind, Poll, Site, Usage
 

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import click
+import msgspec
 from flask import current_app
-from msgspec import Struct
 
 from store.cli import app_settings, refuse, unknown_slug, with_data
 from store.cli.poll_runs import Run, carry_out, check_ready, ready, summarise
@@ -20,17 +20,15 @@ from store.disk import is_full
 from store.files import Catalogue, Files
 from store.history import History
 from store.memory import append
-from store.polls import clarifying, trial
+from store.polls import clarifying
 from store.polls.assistant_checks import mistakes
-from store.polls.batch_files import BatchFiles
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.due import DuePolls, Pair, Rounds
+from store.polls.desk import Desk
+from store.polls.due import DuePolls, Pair, PollLog
 from store.polls.locks import is_held
-from store.polls.poller import Desk, PollLog
 from store.polls.quotes import quote
-from store.polls.report import status_of
+from store.polls.report import attempt, status_of
 from store.polls.schedule import LOCK
-from store.polls.turns import desk_of
 from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
 
@@ -130,71 +128,58 @@ def poll(  # noqa: PLR0913 - a command's options
         sys.exit(0 if _show(desk, chosen) else 1)
     if attempt:
         sys.exit(0 if _try(desk, chosen) else 1)
-    wanted = Wanted(slugs, samples, until_clear, bool(slugs or models), due, cancel, at is not None)
-    sys.exit(0 if _carry_out(desk, chosen, wanted, dry_run=dry_run) else 1)
+    run = Run(
+        desk=desk,
+        assistants=chosen,
+        slugs=slugs,
+        samples=samples,
+        until_clear=until_clear,
+        due=due,
+        through=bool(slugs or models),
+        cancel=cancel,
+        pretends=at is not None,
+    )
+    sys.exit(0 if _carry_out(run, dry_run=dry_run) else 1)
 
 
-class Wanted(Struct, frozen=True):
-    """What a call of the command names to be asked; ``pretends`` if at a time of --at."""
-
-    slugs: tuple[str, ...]
-    samples: int | None
-    until_clear: int | None
-    through: bool
-    due: bool
-    cancel: bool
-    pretends: bool
-
-
-def _carry_out(desk: Desk, chosen: Sequence[Assistant], wanted: Wanted, *, dry_run: bool) -> bool:
+def _carry_out(run: Run, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
-    categories = _categories(desk.catalogue, wanted.slugs)
-    stands, is_whole = _look(desk, pretends=wanted.pretends)
-    pairs = stands.known(Pair(slug, each, a) for slug, each in categories.items() for a in chosen)
-    rounds = Rounds.of(desk.catalogue.site, wanted.samples) if wanted.due else None
-    passes = [] if wanted.cancel else _passes(desk, pairs, stands, wanted, rounds)
+    desk, rounds = run.desk, run.rounds
+    categories = _categories(desk.catalogue, run.slugs)
+    stands, is_whole = _look(desk, pretends=run.pretends)
+    pairs = stands.known(
+        Pair(slug, each, a) for slug, each in categories.items() for a in run.assistants
+    )
+    passes = [] if run.cancel else _passes(run, pairs, stands)
     calls = [pair for asked in passes for pair in asked]
     if rounds and passes:
         calls = stands.rest_of_rounds(passes[0], rounds, desk.clock.now())
-    is_queue = wanted.due and not wanted.slugs
     if dry_run:
-        click.echo("\n".join(quote(calls, desk, is_due=is_queue)))
+        click.echo("\n".join(quote(calls, desk, is_due=run.due and not run.slugs)))
         return is_whole
-    is_open = any(desk.files.open_of(assistant.name, desk.catalogue) for assistant in chosen)
-    if not (calls or wanted.cancel or (is_open and wanted.due)):
-        click.echo("Nothing is due." if wanted.due else "Nothing is to be asked.")
+    is_open = any(desk.files.open_of(each.name, desk.catalogue) for each in run.assistants)
+    if not (calls or run.cancel or (is_open and run.due)):
+        click.echo("Nothing is due." if run.due else "Nothing is to be asked.")
         return is_whole
-    check_ready(desk, app_settings(), pretends=wanted.pretends)
-    run = Run(
-        desk=desk,
-        assistants=ready(desk, chosen),
-        length=len(calls),
-        rounds=rounds,
-        passes=(None,) if wanted.cancel or is_queue else passes,
-        through=wanted.through,
-        pretends=wanted.pretends,
-        cancel=wanted.cancel,
-    )
-    is_well = summarise(carry_out(run))
-    if wanted.until_clear:
+    check_ready(desk, pretends=run.pretends)
+    able = ready(desk, run.assistants)
+    results = carry_out(msgspec.structs.replace(run, assistants=able), passes, len(calls))
+    is_well = summarise(results)
+    if run.until_clear:
         current_app.extensions["store"].reload()
         click.echo(clarifying.levels(pairs, _standings()))
-    return is_well and is_whole and len(run.assistants) == len(chosen)
+    return is_well and is_whole and len(able) == len(run.assistants)
 
 
-def _passes(
-    desk: Desk, pairs: Sequence[Pair], stands: DuePolls, wanted: Wanted, rounds: Rounds | None
-) -> list[list[Pair]]:
+def _passes(run: Run, pairs: Sequence[Pair], stands: DuePolls) -> list[list[Pair]]:
     """Return what to ask, pass by pass; of rounds, as often as they take answers."""
-    now = desk.clock.now()
-    if most := wanted.until_clear:
-        return [clarifying.to_ask(pairs, most, _standings(), stands, f"{now:%Y-%m-%d}")]
-    if rounds:
-        under_way = desk.files.under_way(desk.catalogue)
-        due = stands.due([pair for pair in pairs if pair.key not in under_way], rounds, now)
-        return [due] * rounds.most
-    waiting = list(pairs) if wanted.pretends else stands.longest_waiting_first(pairs)
-    return [waiting] * (wanted.samples or 1)
+    if most := run.until_clear:
+        today = rfc3339(run.desk.clock.now())[:10]
+        return [clarifying.to_ask(pairs, most, _standings(), stands, today)]
+    if rounds := run.rounds:
+        return [run.desk.due(pairs, stands, rounds)] * rounds.most
+    waiting = list(pairs) if run.pretends else stands.longest_waiting_first(pairs)
+    return [waiting] * (run.samples or 1)
 
 
 def _standings() -> Mapping[str, clarifying.Standing]:
@@ -234,17 +219,9 @@ def _desk(at: datetime | None, max_usd: float | None) -> Desk:
     settings = app_settings()
     catalogue = _catalogue(settings.data_dir)
     history = History(settings.data_dir / "history")
-    clock = Clock((lambda: at) if at else utc_now)
-    return desk_of(
-        settings,
-        catalogue,
-        PollLog(history, clock),
-        BatchFiles(settings.data_dir),
-        record=partial(append, history, catalogue),
-        clock=clock,
-        stop=threading.Event(),
-        run_usd=max_usd,
-    )
+    log = PollLog(history, Clock((lambda: at) if at else utc_now))
+    record = partial(append, history, catalogue)
+    return Desk(settings, catalogue, log, record, threading.Event(), max_usd)
 
 
 def _catalogue(directory: Path) -> Catalogue:
@@ -291,7 +268,7 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     stands, unread = desk.log.look(desk.catalogue)
     faults = [*_unread(desk, stands, unread, pretends=False)]
     faults += [fault for fault in (desk.clock.fault(), desk.budget.fault()) if fault]
-    if is_full(app_settings().data_dir):
+    if is_full(desk.settings.data_dir):
         faults.append("The disk is full, so that nothing is polled: make room.")
     is_scheduled = False
     statuses = []
@@ -313,7 +290,7 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
 
 def _try(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     """Ask each assistant one tiny question and say who answers; return whether all do."""
-    answers = [trial.attempt(desk, assistant) for assistant in chosen]
+    answers = [attempt(desk, assistant) for assistant in chosen]
     for sentence, _ in answers:
         click.echo(sentence)
     return all(is_well for _, is_well in answers)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from store.polls.asking import request_for
 from store.polls.batches import WORTH_IT
+from store.polls.desk import Desk
 from store.polls.due import Pair
-from store.polls.poller import Desk
 from store.polls.prices import at_most, at_reduced_price, usd
 from store.polls.providers import Tokens
 from store.records import Assistant

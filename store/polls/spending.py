@@ -177,22 +177,22 @@ class Budget:
 class Charge:
     """What one question may cost and costs: a reserve for each attempt, settled after it.
 
-    ``is_sent`` once a request may have left.
+    ``sent_at`` is when a request may first have left, by its sender's clock.
     """
 
     def __init__(self, budget: Budget, amount: int) -> None:
         self.amount = amount
-        self.is_sent = False
-        self._budget = budget
+        self.sent_at: float | None = None
+        self.budget = budget
         self._reserve: Reserve | None = None
 
     def reserve(self) -> bool:
         """Take an attempt's highest cost; return whether it fits, or raise ``OSError``."""
-        self._reserve = self._budget.reserve(self.amount)
+        self._reserve = self.budget.reserve(self.amount)
         return self._reserve is not None
 
     def settle(self, cost: int | None) -> None:
         """Charge the cost in micro-dollars; unknown, what was reserved stays taken."""
         reserve, self._reserve = self._reserve, None
         if reserve and cost is not None:
-            self._budget.settle(reserve, cost)
+            self.budget.settle(reserve, cost)

@@ -7,6 +7,7 @@ A provider turns a :class:`Prompt` into a :class:`Request` and a :class:`Respons
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -38,11 +39,16 @@ class Request(Struct, frozen=True):
 
 
 class Response(Struct, frozen=True):
-    """What came back: ``headers`` have lower-case names, ``body`` is undecoded."""
+    """What came back: ``headers`` have lower-case names, ``body`` is undecoded.
+
+    Where nothing did, ``loss`` says why; ``is_free`` if that surely cost nothing.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    loss: Failure | None = None
+    is_free: bool = False
 
 
 class Tokens(Struct, frozen=True):
@@ -66,6 +72,9 @@ class Reply(Struct, frozen=True, kw_only=True):
     so; ``lasting`` ones (a bad key, spent money, a model that is gone) meet every other poll too,
     as may an answer that cost far more than was reserved for it. ``tier`` is the one that answered.
     ``notes`` are for the record.
+
+    Sending adds what it came to: the ``latency_ms`` of the last of ``attempts``, the seconds of a
+    ``pause`` for the assistant, and the provider's time as ``at`` where ours does not fit.
     """
 
     outcome: str | Failure
@@ -77,6 +86,10 @@ class Reply(Struct, frozen=True, kw_only=True):
     wait: float | None = None
     tier: str | None = None
     notes: tuple[str, ...] = ()
+    latency_ms: int | None = None
+    attempts: int = 1
+    pause: float | None = None
+    at: datetime | None = None
 
     @property
     def failure(self) -> FailureKind | None:
