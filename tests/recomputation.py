@@ -623,6 +623,8 @@ class Recomputation:
         claim = f"{_series(list(counted))} {verb} {tied_names(names)} #1 for {self.topic(slug)}"
         wording = self._wording(counted, firsts, combined)
         sure = self.doubt(slug, combined).clause()
+        if wording.startswith("it leads") and sure.startswith("though "):
+            sure = f"and {sure.removeprefix('though ')}"
         parts = [f"As of {updated}, {claim} on {self.site['name']} — {wording}, {sure}"]
         if leader["whole"]:
             whose = f" for {names[0]}" if len(names) > 1 else ""

@@ -62,8 +62,8 @@ def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Prov
     Of two answers on one day the newest counts as the change from an earlier day's.
     """
     gpt = next(each for each in Files(data).scan().assistants if each.name == "GPT")
-    instrument = keep_instrument(data, gpt, None)
-    append(data, [answered("GPT", ["Gamma"], "2026-01-05T06:00:00Z", instrument=instrument)])
+    asked_with = keep_instrument(data, gpt, None)
+    append(data, [answered("GPT", ["Gamma"], "2026-01-05T06:00:00Z", instrument=asked_with)])
     with served(data) as (url, _):
         assert top(url) == "Gamma"
         asked.follow(everybody("Alpha", "Beta"))

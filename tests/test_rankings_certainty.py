@@ -329,3 +329,15 @@ def test_what_is_merged_does_not_depend_on_who_is_configured_first() -> None:
     one, other = board(*polled), board(*polled, models="DCBA")
     assert one.certainty == other.certainty
     assert one.ranges == other.ranges
+
+
+def test_a_verdict_says_though_once() -> None:
+    """Also where another product has more first places both now and over all answers."""
+    answers = [f"{newest} {'YZ ' * 11}" for newest in ("YX", "YX", "X", "ZX")]
+    found = board(*polls(" · ".join(answers)))
+    assert found.certainty.level == "contradicted"
+    said = sentences.category_verdict(found, name, RULES, "here")
+    assert (
+        " — it leads on combined score, 17 of 20 points, though 2 of 4 models rank Y first, and "
+        "over 48 answers Y is ahead."
+    ) in said

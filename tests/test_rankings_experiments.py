@@ -10,6 +10,7 @@ from store.rankings import aggregates, experiments, leaderboards
 from store.rankings.names import Names
 from store.rankings.rounds import TrackRecord
 from store.records import Site
+from store.web.labs_view import QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,11 +176,17 @@ def test_our_record_tells_whether_the_next_round_agreed() -> None:
 
 
 def test_every_finding_quotes_its_n() -> None:
-    """No figure without the number it rests on, no method without words."""
+    """No figure without the number it rests on, none without its question."""
     found = compute(*[[*said(A="X", B="X", C="Y"), *weekly("X X Y Y")]] * 6)
     assert len(found) == 6
     for experiment in found.values():
         assert "n = " in experiment.finding
-        assert experiment.method.endswith(".")
         assert experiment.finding.endswith(".")
-        assert experiment.title.endswith("?")
+        assert experiment.slug in QUESTIONS
+
+
+def test_every_question_has_a_method_in_words() -> None:
+    """What is asked ends as a question, what is done as a sentence."""
+    for question in QUESTIONS.values():
+        assert question.title.endswith("?")
+        assert question.method.endswith(".")

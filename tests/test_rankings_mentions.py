@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from leaderboards import answer
 
-from store.rankings.mentions import CellPoll, Trend, WindowCounts, discoveries, recent, sign_test
+from store.rankings.mentions import CellPoll, Cells, Trend, discoveries, recent, sign_test, trends
 
 TODAY = dt.date(2026, 11, 20)
 NOW, BEFORE = TODAY, TODAY - dt.timedelta(days=7)
@@ -21,18 +21,16 @@ def cell(now: str | None, before: str | None) -> tuple[CellPoll, ...]:
     return tuple(CellPoll(day, tuple(named)) for day, named in polls if named is not None)
 
 
-def trend(counts: WindowCounts, product: str = "X", first: dt.date = LONG_AGO) -> Trend:
+def trend(cells: Cells, product: str = "X", first: dt.date = LONG_AGO) -> Trend:
     """The trend of one product that is tried alone."""
-    return counts.trends({product: first})[product]
+    return trends([cells], TODAY, {product: first})[product]
 
 
-def counts(
-    both: int = 0, only_now: int = 0, only_before: int = 0, neither: int = 0
-) -> WindowCounts:
+def counts(both: int = 0, only_now: int = 0, only_before: int = 0, neither: int = 0) -> Cells:
     """So many cells that list X in both windows, in one, in none."""
     cells = [cell("X", "X")] * both + [cell("X", "")] * only_now
     cells += [cell("", "X")] * only_before + [cell("", "")] * neither
-    return WindowCounts({"crm": tuple(cells)}, TODAY)
+    return tuple(cells)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +88,10 @@ def test_products_are_held_to_all_that_were_tried_with_them() -> None:
     cells = [cell("X", "")] * 9 + [cell("", "X")]
     for name in "PQRS":
         cells += [cell(name, "")] * 6 + [cell("", name)] * 4
-    found = WindowCounts({"crm": tuple(cells)}, TODAY)
-    alone = found.trends({"X": LONG_AGO, **dict.fromkeys("PQRS", TODAY), "T": LONG_AGO})
+    found = tuple(cells)
+    alone = trends([found], TODAY, {"X": LONG_AGO, **dict.fromkeys("PQRS", TODAY), "T": LONG_AGO})
     assert alone["X"].direction == "up"  # p = 22/1024
-    together = found.trends(dict.fromkeys("XPQRS", LONG_AGO))
+    together = trends([found], TODAY, dict.fromkeys("XPQRS", LONG_AGO))
     assert [trend.direction for trend in together.values()] == ["flat"] * 5
 
 
@@ -101,9 +99,7 @@ def test_an_earlier_time_after_a_later_one_counts_all_the_same() -> None:
     """The newest of each window is the last appended, wherever the other window's poll stands."""
     day = dt.timedelta(days=1)
     polls = [(BEFORE, "Y"), (NOW + day, "Z"), (NOW, "X"), (BEFORE - day, "X"), (NOW, "Z")]
-    found = WindowCounts(
-        {"crm": (tuple(CellPoll(day, tuple(named)) for day, named in polls),)}, TODAY
-    )
+    found = (tuple(CellPoll(day, tuple(named)) for day, named in polls),)
     counted = {name: trend(found, name) for name in "XYZ"}
     assert [(t.mentions, t.mentions_before) for t in counted.values()] == [(1, 0), (0, 1), (0, 0)]
 
@@ -117,7 +113,7 @@ def test_cells_are_those_that_list_the_product_in_either_window() -> None:
 def test_a_cell_polled_in_one_window_only_counts_in_neither() -> None:
     """Only pairs of polls compare like with like."""
     cells = cell("X", None), cell(None, "X"), cell("X", "X")
-    found = trend(WindowCounts({"crm": cells}, TODAY))
+    found = trend(cells)
     assert (found.mentions, found.mentions_before, found.cells) == (1, 1, 1)
 
 
@@ -132,7 +128,7 @@ def test_windows_are_seven_days_and_the_seven_before() -> None:
         (1, 2): 0,  # both before
     }
     for (newer, older), cells in pairs.items():
-        found = trend(WindowCounts({"crm": ((polls[newer], polls[older]),)}, TODAY))
+        found = trend(((polls[newer], polls[older]),))
         assert found.cells == cells
 
 
@@ -144,7 +140,7 @@ def test_a_window_is_represented_by_its_newest_poll() -> None:
         CellPoll(BEFORE, tuple("Y")),
         CellPoll(BEFORE - dt.timedelta(days=1), tuple("X")),
     )
-    found = WindowCounts({"crm": (polls,)}, TODAY)
+    found = (polls,)
     assert trend(found, "X").mentions == 1
     assert trend(found, "X").mentions_before == 0
     assert trend(found, "Y").mentions_before == 1
@@ -155,14 +151,14 @@ def test_new_is_what_was_first_named_in_the_current_window() -> None:
     up = counts(both=2, only_now=20)
     assert trend(up, first=TODAY - dt.timedelta(days=6)).direction == "new"
     assert trend(up, first=TODAY - dt.timedelta(days=7)).direction == "up"
-    assert trend(WindowCounts({}, TODAY), "Q", TODAY).direction == "new"
+    assert trend((), "Q", TODAY).direction == "new"
 
 
 def test_a_trend_never_compares_two_questions() -> None:
     """A model's answers to another wording are another cell, so a new wording moves nothing."""
     new, old, older = (f"2026-11-{day}T06:00:00Z" for day in (20, 19, 10))
     asked = [answer("A", "X", older), answer("A", "X", old), answer("A", "Y", new, question="New?")]
-    found = WindowCounts({"crm": recent(asked)}, TODAY)
+    found = recent(asked)
     assert trend(found, "X").cells == 1
     assert trend(found, "Y").cells == 0
 
@@ -173,10 +169,7 @@ def test_asked_again_on_a_day_an_assistant_counts_once() -> None:
     once = [answer("A", "X", then), answer("A", "Y", now)]
     often = [*[answer("A", "Z", then)] * 4, once[0], *[answer("A", "X", now)] * 4, once[1]]
     for product in "XYZ":
-        of_once, of_often = (
-            trend(WindowCounts({"crm": recent(answers)}, TODAY), product)
-            for answers in (once, often)
-        )
+        of_once, of_often = (trend(recent(answers), product) for answers in (once, often))
         assert of_once == of_often
 
 

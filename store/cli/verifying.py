@@ -18,7 +18,7 @@ import click
 import requests
 from flask import current_app
 from flask.cli import with_appcontext
-from msgspec import Struct
+from msgspec import field
 from werkzeug.utils import import_string
 
 from store import ledger
@@ -113,39 +113,45 @@ class Server(Folder):
         return bytes(body)
 
 
-class Journal(Struct):
-    """What a check of all lines showed.
+class Journal(Ledger):
+    """A ledger as it was replayed, and what a check of all lines showed.
 
-    ``heads`` are the lines of that file, ``entries`` those of the ledger since each file's newest
-    acceptance, ``stamps`` the lines of each file, ``open`` the entries by which open lines would be
-    closed, ``redacted`` the ids of withheld lines, ``damaged`` how many lines count nowhere,
-    ``instruments`` the first line that names each, and ``unseen`` what could not be looked at.
+    ``records`` are the lines of the heads. ``entries`` has those of each file since its newest
+    acceptance, each with the newest day that was closed before, ``stamps`` the lines of each file.
+    ``open`` are the entries by which open lines would be closed, ``redacted`` the ids of withheld
+    lines; ``damaged`` says how many lines count nowhere, ``instruments`` has the first line that
+    names each, and ``unseen`` says what could not be looked at.
     """
 
-    ledger: Ledger
-    heads: list[Head]
-    entries: dict[str, list[Entry]] = {}
-    stamps: dict[str, list[Stamp]] = {}
-    open: list[Entry] = []
-    redacted: list[str] = []
+    records: list[Head] = field(default_factory=list)
+    entries: dict[str, list[tuple[Entry, str]]] = field(default_factory=dict)
+    stamps: dict[str, list[Stamp]] = field(default_factory=dict)
+    open: list[Entry] = field(default_factory=list)
+    redacted: list[str] = field(default_factory=list)
     damaged: int = 0
-    instruments: dict[str, str] = {}
+    instruments: dict[str, str] = field(default_factory=dict)
     unseen: str = ""
+
+    def add(self, entry: Entry) -> None:
+        """Take in the next line of the ledger."""
+        before = [] if entry.accepted else self.entries.get(entry.file, [])
+        self.entries[entry.file] = [*before, (entry, self.closed)]
+        super().add(entry)
 
     def __str__(self) -> str:
         """Say how many lines and heads there are, and which are odd."""
-        present = self.ledger.present(self.open)
+        present = self.present(self.open)
         counts = {
             "of open days": present.lines - present.closed,
             "withheld": len(self.redacted),
             "damaged, which count nowhere": self.damaged,
         }
-        heads = sum(not head.reopened for head in self.heads)
+        heads = sum(not head.reopened for head in self.records)
         parts = [f"{number:,} {kind}" for kind, number in counts.items() if number]
         text = ", ".join([plural(present.lines, "line"), plural(heads, "head"), *parts])
-        for head in self.heads:
+        for head in self.records:
             text += f"; {head.day} was reopened: {head.reason}" if head.reopened else ""
-        for file, entry in sorted(self.ledger.accepted.items()):
+        for file, entry in sorted(self.accepted.items()):
             text += f"; {file} cannot be checked before {entry.day}: {entry.reason}"
         return f"{text}; root {present.root}"
 
@@ -244,7 +250,7 @@ def _verify_server(address: str, kept: Sequence[Head], work: Path) -> str:
     """Check a running server: its dataset, and its answers as of the last closed day."""
     server, dataset = Server(address), Server(f"{address.rstrip('/')}/{DATA}")
     journal, store = _check_dataset(dataset, kept, work)
-    client, day, count = _client(store, work, address), journal.ledger.closed, 0
+    client, day, count = _client(store, work, address), journal.closed, 0
     for slug in sorted(store.snapshot.leaderboards) if day else ():
         path = f"api/v1/best/{slug}.json?asOf={day}"
         with client.get(f"/{path}") as answer:
@@ -274,16 +280,12 @@ def _read_ledger(proof: Folder, kept: Sequence[Head]) -> Journal:
             number = data.count(b"\n") + 1
             raise Difference(f"{name}:{number}: the line is cut short")
     try:
-        heads = list(ledger.records(HEADS, texts[HEADS], Head))
-        journal = Journal(ledger.parse(texts[LEDGER], texts[HEADS]), heads)
+        journal = Journal(records=[*ledger.records(HEADS, texts[HEADS], Head)])
+        ledger.parse(texts[LEDGER], texts[HEADS], journal)
     except LedgerError as error:
         raise Difference(str(error).removeprefix(f"{FOLDER}/")) from None
-    for entry in ledger.records(LEDGER, texts[LEDGER], Entry):
-        if entry.accepted:
-            journal.entries[entry.file] = []
-        journal.entries.setdefault(entry.file, []).append(entry)
     for head in kept:
-        roots = [other.root for other in heads if other.day == head.day and other.root]
+        roots = [other.root for other in journal.records if other.day == head.day and other.root]
         if head.root not in roots:
             there = f"here its root is {roots[-1]}" if roots else "here it is missing"
             raise Difference(
@@ -302,7 +304,7 @@ def _check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
     if tail:
         raise Difference(f"{where}:{len(lines) + 1}: the line is cut short")
     entries, is_evidence = journal.entries.get(file, []), where.endswith(".gz")
-    excused = max((entry.lines for entry in entries if entry.accepted), default=0)
+    excused = max((entry.lines for entry, _ in entries if entry.accepted), default=0)
     for number, line in enumerate(lines, start=1):
         if is_evidence and redaction_of(line):
             journal.redacted.append(id_of(line) if b'"id":"' in line else "")
@@ -317,19 +319,20 @@ def _check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
     stamps = [stamp(line, published=is_evidence) for line in lines]
     reaches = [*accumulate(stamps, ledger.extend, initial=ledger.start(file))]
     first = 0
-    for entry in entries:
-        heads = (head.day for head in journal.ledger.heads if head.day < entry.day)
-        closed = "" if entry.accepted else max(heads, default="")
-        _check_times(stamps[first : entry.lines], first, closed, where)
+    for entry, closed in entries:
         there = reaches[min(entry.lines, len(lines))]
-        day = entry.day if entry.accepted else max(there.day, ledger.day_after(closed))
-        if (there.reach, day) != (entry.reach, entry.day):
+        fits = there.reach == entry.reach
+        if not entry.accepted:
+            _check_times(stamps[first : entry.lines], first, closed, where)
+            day = max(there.day, ledger.day_after(closed))
+            fits = fits and first < entry.lines and day == entry.day
+        if not fits:
             which = f"lines {first + 1:,} to {entry.lines:,} are not those that the ledger lists"
             raise Difference(f"{where}:{first + 1}: {which} under {entry.day}")
         first = entry.lines
-    _check_times(stamps[first:], first, journal.ledger.closed, where)
+    _check_times(stamps[first:], first, journal.closed, where)
     journal.stamps[file] = stamps
-    journal.open += journal.ledger.open_entries(file, stamps[first:])
+    journal.open += journal.open_entries(file, stamps[first:])
 
 
 def _check_times(stamps: Sequence[Stamp], first: int, closed: str, where: str) -> None:
@@ -365,7 +368,7 @@ def _check_dataset(dataset: Folder, kept: Sequence[Head], work: Path) -> tuple[J
     proof = {name: dataset.read(name) for name in (LEDGER, HEADS)}
     for name, body in proof.items():
         (data / FOLDER / name).write_bytes(body)
-    budget = OPEN + sum(entry.bytes for entry in journal.ledger.newest.values())
+    budget = OPEN + sum(entry.bytes for entry in journal.newest.values())
     where = ""
     try:
         for file in sorted({*described.evidence, *journal.entries}):

@@ -1,7 +1,7 @@
 """The service's own experiments, computed from the history whenever it changes.
 
-Each finding quotes its figures with their n, and each method says how they were computed. An
-experiment without enough data is left out.
+Each finding quotes its figures with their n. What is asked, and how the figures are computed, is
+in ``templates/labs.json``, by slug. An experiment without enough data is left out.
 """
 
 from __future__ import annotations
@@ -82,8 +82,6 @@ class Experiment(Struct, frozen=True):
     """A question put to the data; ``date`` is that of the newest poll it rests on, YYYY-MM-DD."""
 
     slug: str
-    title: str
-    method: str
     finding: str
     date: str
     chart: Chart | None = None
@@ -123,15 +121,6 @@ def _noise(noise: Noise, repeats: Mapping[str, Sequence[Repeats]], date: str) ->
     pairs = sum([each.pairs for own in repeats.values() for each in own])
     return Experiment(
         slug="how-noisy-is-one-answer",
-        title="How noisy is one answer?",
-        method=(
-            "Take each assistant’s last answers to one question by one served version, five at "
-            "most, and compare every two of them: whether they name the same #1, whether the lists "
-            "are the same, and their average overlap. Every figure is a mean over questions, so "
-            "that those asked more often weigh no more, with Wilson’s interval at 95% over "
-            "questions. Wherever we say how often an assistant that is asked again names the same "
-            "#1, it is this figure."
-        ),
         finding=(
             f"Asked the same question twice, an assistant names the same #1 in "
             f"{noise.same_first:.1%} and gives the same list in {noise.same_list:.1%} of cases; "
@@ -160,15 +149,6 @@ def _rules(leaderboards: Sequence[Leaderboard]) -> Experiment:
     }
     return Experiment(
         slug="would-another-rule-choose-another",
-        title="Would another way of counting choose another #1?",
-        method=(
-            "Count the same lists of every ranking by seven usual rules: 5-4-3-2-1 points, which "
-            "make our rankings; most #1s (plurality); most places in the top three; most lists "
-            "that name it at all; Dowdall (1, 1/2, 1/3, 1/4, 1/5); Formula 1 (25, 18, 15, 12, 10); "
-            "and Condorcet’s, by which the first beats every other product in pairs, in the "
-            "rankings where there is such a product. A rule agrees where it puts nothing before "
-            "our #1; having another level with it is agreement."
-        ),
         finding=(
             f"In {_share(whole, n)} of rankings no usual way of counting puts another product "
             f"before the #1 (n = {n:,} rankings)."
@@ -192,14 +172,6 @@ def _track_record(record: TrackRecord) -> Experiment:
     ]
     return Experiment(
         slug="track-record",
-        title="When we say clear, does the next round agree?",
-        method=(
-            "A round is a closed day (UTC) on which a category got answers. For every round that "
-            "another one followed, answering the same question, take how sure we said the #1 was, "
-            "and whether the next round’s #1 was the same product; with Wilson’s interval at 95%. "
-            "Rounds of one category resemble each other, so the truth is somewhat wider. A #1 "
-            "follows the latest answers and may change though the lead was clear and stays so."
-        ),
         finding=(f"{track_record_sentence(record)} (n = {len(every):,} rounds with a next one)."),
         date=record.until,
         chart=Chart("The next round had the same #1", tuple(bars), counted="rounds"),
@@ -230,13 +202,6 @@ def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
         chart = Chart("More points than from the others", (bar,), low=-5.0, high=5.0)
     return Experiment(
         slug="own-maker",
-        title="Do assistants favour their maker?",
-        method=(
-            "In every category where a product is made by the company behind one of the "
-            "assistants, as product files and models.json tell, take that assistant’s mean points "
-            "for it over its last answers less the mean of the others’; then the mean over "
-            "categories with Student’s interval at 95%. Points go from 5 for a #1 to 1 for a #5."
-        ),
         finding=told,
         date=date,
         chart=chart,
@@ -262,11 +227,6 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
     n = len(leaderboards)
     return Experiment(
         slug="agreement-on-first",
-        title="How often do the assistants agree on #1?",
-        method=(
-            "For every category that at least two assistants answered, count the product with the "
-            "most first places: all of them (unanimous), more than half (majority), fewer (split)."
-        ),
         finding=(
             f"All assistants name the same #1 in {_share(labels['unanimous'], n)} of rankings, "
             f"more than half of them in {_share(labels['majority'], n)}, fewer in "
@@ -303,11 +263,6 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
     every = [overlap for values in overlaps.values() for overlap in values]
     return Experiment(
         slug="overlap-of-lists",
-        title="How much do two assistants’ lists overlap?",
-        method=(
-            "Average overlap (from 0, disjoint, to 1, identical; higher places weigh more) of two "
-            "assistants’ lists in every category that both answered, then the mean over categories."
-        ),
         finding=(
             f"{told}. The mean of all comparisons is {fmean(every):.2f} "
             f"(n = {len(every):,} comparisons)."
@@ -332,12 +287,6 @@ def _outsider(leaderboards: Sequence[Leaderboard]) -> Experiment:
     shares = ", ".join(f"{model} in {_share(alone[model], asked[model])}" for model in order)
     return Experiment(
         slug="who-leaves-the-pack",
-        title="Which assistant most often stands alone?",
-        method=(
-            "For every category that at least three assistants answered, see whether exactly one "
-            "names another #1 than the one all others share; count that per assistant, as a share "
-            "of the categories it answered."
-        ),
         finding=f"Alone against all others: {shares} (n = {len(leaderboards):,} categories).",
         date=_newest(leaderboards),
     )
@@ -354,14 +303,6 @@ def _survival(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
     standing = listed([f"{steps[0].share:.1%} still stand after one more answer", *later])
     yield Experiment(
         slug="how-long-a-first-place-lasts",
-        title="How long does an assistant’s #1 last?",
-        method=(
-            "Follow each #1 of each assistant through its successful polls of one question, asked "
-            "in one way, of each day the last. It is lost when another product takes its place. "
-            "Most have not been lost yet: these count as long as they were followed (Kaplan and "
-            "Meier), with Wilson’s interval at 95% for a sample whose share would vary as much as "
-            "Greenwood’s variance says. A first place that comes back counts anew."
-        ),
         finding=(
             f"Of first places, {standing} (n = {_number(len(followed), 'first place')}, "
             f"{lasting:,} of them not lost yet)."
@@ -391,12 +332,6 @@ def _confirmed_changes(aggregates: Sequence[CategoryAggregate]) -> Iterator[Expe
     confirmed = sum([change.confirmed for change in changes])
     yield Experiment(
         slug="how-often-a-change-is-confirmed",
-        title="How often is a new #1 confirmed?",
-        method=(
-            "Compare every successful poll with the same assistant’s previous successful poll of "
-            "the same question, asked in the same way, of each day the last. A change is confirmed "
-            "when the next answer names the new #1 again and the last confirmed #1 was another."
-        ),
         finding=(
             f"{_share(confirmed, len(changes))} of changes of an assistant’s #1 were confirmed by "
             f"its next answer (n = {_number(len(changes), 'change')})."

@@ -12,13 +12,14 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from fractions import Fraction
+from itertools import chain
 from math import comb
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.rankings.merging import ResolvedAnswer
     from store.rankings.names import ProductId
@@ -78,69 +79,45 @@ def recent(answers: Sequence[ResolvedAnswer]) -> Cells:
     return tuple(map(tuple, cells.values()))
 
 
-class WindowCounts:
-    """How many cells list each product in either window, as of the newest poll's day."""
+def trends(
+    categories: Iterable[Cells], today: dt.date, first_mentions: Mapping[ProductId, dt.date]
+) -> dict[ProductId, Trend]:
+    """Return the trend of each product, by when it was first named; ``today`` ends the window.
 
-    def __init__(
-        self, cells: Mapping[str, Cells], today: dt.date, before: WindowCounts | None = None
-    ) -> None:
-        """Count the cells of each category; of ``before``, of the same day, those that differ."""
-        self._today, self._cells = today, cells
-        self._window_start = today - WINDOW + _DAY
-        self._now, self._before, self._both = Counter[str](), Counter[str](), Counter[str]()
-        known: Mapping[str, Cells] = {}
-        if before and before._today == today:  # noqa: SLF001 - of the same class
-            known = before._cells  # noqa: SLF001
-            self._now, self._before, self._both = map(Counter, before._counts)  # noqa: SLF001
-        for slug in known.keys() | cells.keys():
-            if known.get(slug) is not cells.get(slug):
-                self._count(known.get(slug, ()), -1)
-                self._count(cells.get(slug, ()), 1)
+    One first named in the window is ``new``; all others with enough cells are tried.
+    """
+    start = today - WINDOW + _DAY
+    now, before, both = Counter[str](), Counter[str](), Counter[str]()
+    for cell in chain.from_iterable(categories):
+        if pair := _compared(cell, start, today):
+            now.update(pair[0])
+            before.update(pair[1])
+            both.update(pair[0] & pair[1])
+    tried = {
+        product: sign_test(now[product] - both[product], before[product] - both[product])
+        for product, first in first_mentions.items()
+        if first < start and _can_tell(now[product], before[product], both[product])
+    }
+    beyond_chance = discoveries(tried)
+    found = {}
+    for product, first in first_mentions.items():
+        delta, cells = (
+            now[product] - before[product],
+            now[product] + before[product] - both[product],
+        )
+        direction: Direction = "up" if delta > 0 else "down"
+        if first >= start:
+            direction = "new"
+        elif product not in beyond_chance:
+            direction = "flat" if product in tried else "insufficient"
+        points = round(100 * delta / cells, 1) if cells else None
+        found[product] = Trend(now[product], before[product], cells, points, direction)
+    return found
 
-    @property
-    def _counts(self) -> tuple[Counter[ProductId], ...]:
-        return self._now, self._before, self._both
 
-    def _count(self, cells: Cells, by: int) -> None:
-        for cell in cells:
-            if pair := _compared(cell, self._window_start, self._today):
-                now, before = pair
-                for counter, found in zip(self._counts, (now, before, now & before), strict=True):
-                    for product in found:
-                        counter[product] += by
-
-    def trends(self, first_mentions: Mapping[ProductId, dt.date]) -> dict[ProductId, Trend]:
-        """Return the trend of each product, by when it was first named.
-
-        It is ``new`` if that is in the current window; all others with enough cells are tried.
-        """
-        tried = {
-            product: p
-            for product, first in first_mentions.items()
-            if first < self._window_start and (p := self._chance(product)) is not None
-        }
-        beyond_chance = discoveries(tried)
-        trends = {}
-        for product, first in first_mentions.items():
-            now, before = self._now[product], self._before[product]
-            cells = now + before - self._both[product]
-            direction: Direction = "up" if now > before else "down"
-            if first >= self._window_start:
-                direction = "new"
-            elif product not in beyond_chance:
-                direction = "flat" if product in tried else "insufficient"
-            delta = round(100 * (now - before) / cells, 1) if cells else None
-            trends[product] = Trend(now, before, cells, delta, direction)
-        return trends
-
-    def _chance(self, product: ProductId) -> Fraction | None:
-        """Return how often cells would change as unevenly by chance; ``None`` if they are few."""
-        both = self._both[product]
-        only_now, only_before = self._now[product] - both, self._before[product] - both
-        discordant = only_now + only_before
-        if both + discordant < MIN_CELLS or discordant < MIN_DISCORDANT:
-            return None
-        return sign_test(only_now, only_before)
+def _can_tell(now: int, before: int, both: int) -> bool:
+    """Return whether enough cells list a product, and enough of them in one window alone."""
+    return now + before - both >= MIN_CELLS and now + before - 2 * both >= MIN_DISCORDANT
 
 
 def sign_test(ups: int, downs: int) -> Fraction:

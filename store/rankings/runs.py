@@ -202,9 +202,10 @@ class Run:
 
     def _settle(self) -> None:
         """Count what came since: most runs are too short for anybody to ask for their sums."""
-        for day, sign in self._pending:
-            self._count(day, sign)
-        self._pending.clear()
+        if self._pending:
+            for day, sign in self._pending:
+                self._count(day, sign)
+            self._pending.clear()
 
     def _count(self, day: Sequence[LoggedAnswer], sign: int) -> None:
         """Add the points of a day to the sums, or take them out again."""
@@ -232,15 +233,15 @@ class Run:
     def squares(self, one: ProductId, other: ProductId) -> float:
         """Return the sum over days of the squared deviations of the difference of two products."""
         self._settle()
-        products, n = self._cross_sums, len(self.days)
+        sums, products, n = self._sums, self._cross_sums, len(self.days)
         pair = (one, other) if one < other else (other, one)
         total = (
             products.get((one, one), 0)
             + products.get((other, other), 0)
             - 2 * products.get(pair, 0)
         )
-        difference = self.sums.get(one, 0) - self.sums.get(other, 0)
-        return (n * total - difference * difference) / (n * self.scale * self.scale)
+        difference = sums.get(one, 0) - sums.get(other, 0)
+        return (n * total - difference * difference) / (n * self._scale * self._scale)
 
     @property
     def renewal(self) -> Renewal | None:

@@ -88,10 +88,12 @@ def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) ->
     models = listed(board.models)
     rank = "ranks" if len(board.counted) == 1 else "collectively rank"
     tied = [name(product) for product in board.firsts]
+    votes = _votes(board.counted)
+    is_behind = not leader.tied and votes[leader.product] < max(votes.values())
+    doubt = _certainty_clause(board, name, link="and" if is_behind else "though")
     claim = (
         f"As of {board.updated}, {models} {rank} {_some(tied, MAX_TIED)} #1 for {board.topic} on "
-        f"{site.name} — {agreement_wording(board, name, site.stale_after_days)}"
-        f"{_certainty_clause(board, name)}"
+        f"{site.name} — {agreement_wording(board, name, site.stale_after_days)}{doubt}"
     )
     sentences = [claim]
     if leader.reason:
@@ -130,8 +132,13 @@ def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
     return f"no product has most first places: it leads on combined score, {score}"
 
 
-def _certainty_clause(board: Leaderboard, name: Name, who: str = "each") -> str:
-    """Return how sure the #1 is, as the end of a clause; ``who`` was asked."""
+def _certainty_clause(
+    board: Leaderboard, name: Name, who: str = "each", link: str = "though"
+) -> str:
+    """Return how sure the #1 is, as the end of a clause; ``who`` was asked.
+
+    The ``link`` to what speaks against it is another one where the clause has a "though" already.
+    """
     sure, firsts = board.certainty, board.firsts
     over = f"over {_number(sure.answers, 'answer')}"
     if sure.level == "unmeasured":
@@ -141,7 +148,7 @@ def _certainty_clause(board: Leaderboard, name: Name, who: str = "each") -> str:
     if leads := _lead_in_tie(board, name):
         return f", though {over} {leads}"
     if sure.level == "contradicted":
-        return f", though {over} {name(sure.above[0])} is ahead"
+        return f", {link} {over} {name(sure.above[0])} is ahead"
     if sure.level == "clear":
         return f", a clear lead {over}"
     rivals = [name(product) for product in sure.contenders if product not in firsts]
@@ -194,8 +201,8 @@ def _doubt(board: Leaderboard, name: Name) -> str:
     over = f"over {_number(sure.answers, 'answer')}"
     rivals = [name(product) for product in sure.contenders if product not in firsts]
     if sure.level == "unmeasured":
-        each = "each was" if len(sure.runs) > 1 else "it was"
-        once = f"; {each} asked only once"
+        each = "each assistant" if len(firsts) > 1 else "each"
+        once = f"; {each if len(sure.runs) > 1 else 'it'} was asked only once"
         return once if sure.is_of_one_answer else ", asked too few times to rule out chance"
     if leads := _lead_in_tie(board, name):
         return f", though {over} {leads.replace(' is ahead', ' came out ahead')}"

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec import Struct
 
-from store.rankings import assistants, experiments, products, repeatability, rounds, topics
+from store.rankings import (
+    assistants,
+    experiments,
+    mentions,
+    products,
+    repeatability,
+    rounds,
+    topics,
+)
 from store.rankings.certainty import Level
-from store.rankings.mentions import WindowCounts
 from store.rankings.names import slugs
 from store.rankings.repeatability import Noise
 from store.search import Document, Index
@@ -76,7 +83,6 @@ class SiteSummary(Struct, frozen=True, dict=True):
     successes: int
     tracked: int
     last_poll: str | None
-    window_counts: WindowCounts
     mentioned: tuple[ProductProfile, ...]
     closed: str
     retired: tuple[str, ...]
@@ -110,9 +116,9 @@ class SiteSummary(Struct, frozen=True, dict=True):
     @cached_property
     def trends(self) -> dict[ProductId, Trend]:
         """Whether each product is named more or less often than a week before."""
-        return self.window_counts.trends(
-            {p.id: dt.date.fromisoformat(p.first_mention[:10]) for p in self.mentioned}
-        )
+        today = dt.date.fromisoformat((self.last_poll or _EPOCH)[:10])
+        first_mentions = {p.id: dt.date.fromisoformat(p.first_mention[:10]) for p in self.mentioned}
+        return mentions.trends([a.recent for a in self.living], today, first_mentions)
 
     @cached_property
     def levels(self) -> dict[Level, tuple[Leaderboard, ...]]:
@@ -227,11 +233,6 @@ def summarise(
         successes=sum([aggregate.successes for aggregate in every]),
         tracked=sum([aggregate.successes > 0 for aggregate in living]),
         last_poll=last_poll,
-        window_counts=WindowCounts(
-            {slug: aggregate.recent for slug, aggregate in current.items()},
-            dt.date.fromisoformat((last_poll or _EPOCH)[:10]),
-            before.window_counts if before else None,
-        ),
         mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
         closed=closed,
         retired=tuple(sorted(models.difference(curated.models))),

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import structs
 
-from store.search.inverted_index import Document, InvertedIndex, Posting
+from store.search.inverted_index import Document, InvertedIndex, Posting, Title
 from store.search.nearness import Compare, Likeness, Nearness, NearnessIndex, fused
 from store.search.query import Match, ParsedQuery, parse_query
 from store.search.scoring import Rating, rate
@@ -345,7 +345,7 @@ def _begin(prefix: str, index: InvertedIndex, cut: float) -> dict[str, float]:
 def _rate(words: Words, index: InvertedIndex) -> list[Rating]:
     """Return the ratings of the likeliest titles of one index."""
     query = parse_query(words, index)
-    return [rate(query, index.titles[key], places) for key, places in _finalists(query, index)]
+    return [rate(query, title, index.weights(title), places) for title, places in _finalists(query)]
 
 
 def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> dict[str, float]:
@@ -372,25 +372,25 @@ def _find(text: str, index: InvertedIndex, cut: float) -> dict[str, float]:
     return _hits(_rate(words, index), cut) if words else {}
 
 
-def _finalists(
-    query: ParsedQuery, index: InvertedIndex
-) -> Iterable[tuple[int, list[tuple[Match, Posting]]]]:
-    """Return the keys of the likeliest candidates, each with the postings found in it.
+def _finalists(query: ParsedQuery) -> Iterable[tuple[Title, list[tuple[Match, Posting]]]]:
+    """Return the likeliest candidates, each with the postings found in it.
 
     A title is likely if much of it was found for its length: a rough mean of both scores. Fillers
     alone make no candidate, but count in one that a telling word has made.
     """
-    worth: dict[int, float] = {}
+    worth: dict[Title, float] = {}
     telling = [match for match in query.matches if not query.fillers.issuperset(match.asked)]
     for match in telling or query.matches:
         points = match.likeness * sum([query.weights[i] for i in match.asked])
         for place in match.postings:
             worth[place.title] = worth.get(place.title, 0) + points
-    titles = index.titles
-    rough = [(points / (1 + titles[key].weight), key) for key, points in worth.items()]
-    least = PROMISING * max(rough, default=(0, 0))[0]
-    likely = sorted([each for each in rough if each[0] >= least], reverse=True)
-    found: dict[int, list[tuple[Match, Posting]]] = {key: [] for _, key in likely[:FINALISTS]}
+    rough = [
+        (-points / (1 + len(title.words)), title.slug, title.words, title)
+        for title, points in worth.items()
+    ]
+    least = PROMISING * min(rough, default=(0,))[0]
+    likely = sorted([each for each in rough if each[0] <= least])[:FINALISTS]
+    found: dict[Title, list[tuple[Match, Posting]]] = {title: [] for *_, title in likely}
     for match in query.matches:
         for place in match.postings:
             if place.title in found:

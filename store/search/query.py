@@ -101,7 +101,7 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
             if postings := index.postings[kind].get(term):
                 matches.append(Match((i,), postings, alike, guessed))
                 if alike > likeness and kind in ("word", "singular"):
-                    likeness, weight = alike, index.idf[singular(term)]
+                    likeness, weight = alike, index.idf(singular(term))
         weights.append(weight * (QUERY_FILLER_WEIGHT if word in fillers else 1))
     telling = [i for i, word in enumerate(words) if word not in fillers]
     head = _head(words, telling) if index.synonyms else None

@@ -11,7 +11,7 @@ from rapidfuzz import fuzz
 
 from store.search.inverted_index import Posting, Title
 from store.search.query import LIKENESS, Match, ParsedQuery
-from store.search.words import FUNCTION_WORDS
+from store.search.words import ARTICLES, PREPOSITIONS
 
 QUERY_SHARE, TITLE_SHARE, TEXT_SHARE = 0.55, 0.3, 0.15
 """Shares of a keyword score: the query covered, the title covered, the likeness of the texts.
@@ -43,8 +43,16 @@ ACCESSORY, REVERSED = 0.75, 0.95
 
 A laptop bag is no laptop, and printer ink no ink printer.
 """
+UNASKED_PURPOSE = 0.9
+"""Share a score keeps if a title is for somebody or something of which the query says nothing.
+
+At 1, "headphones" finds those for kids first; at .8, accessories come before such titles.
+"""
+
 QUALIFIER, WHOLE = 0, 3
 """Readings of a title: a query has not its head noun, or all its telling words as they are."""
+LITTLE_WORDS = PREPOSITIONS | ARTICLES
+"""Words of a title that a query may leave out and be whole; without "down" no jacket is one."""
 SAME_COVERAGE = 0.1
 """How much less of a query another title may cover, and be meant as well."""
 
@@ -87,13 +95,18 @@ class Rating(NamedTuple):
         )
 
 
-def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting]]) -> Rating:
+def rate(
+    query: ParsedQuery,
+    title: Title,
+    weights: Sequence[float],
+    places: Sequence[tuple[Match, Posting]],
+) -> Rating:
     """Return how well a title answers a query: the better of two scores.
 
     Keywords: how much of the query the title covers. A sentence: how much of the title the query
     covers, since most words of a sentence are about the one who asks.
     """
-    asked, told = [0.0] * len(query.weights), [0.0] * len(title.weights)
+    asked, told = [0.0] * len(query.weights), [0.0] * len(weights)
     for match, place in places:
         for i in match.asked:
             asked[i] = max(asked[i], match.likeness)
@@ -101,13 +114,16 @@ def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting
             told[i] = max(told[i], match.likeness)
     matched: float = sum(map(mul, query.weights, asked))
     query_coverage = matched / sum(query.weights)
-    title_coverage: float = sum(map(mul, title.weights, told)) / title.weight
+    title_coverage: float = sum(map(mul, weights, told)) / sum(weights)
     begun = all(match.guessed and len(match.asked) == 1 for match, _ in places)
-    reading = 1 if begun else _reading(title, told, places)
+    reading = 1 if begun else _reading(title, places)
     share = _same_thing(query, title, told, places) if reading < WHOLE else 1
     if query.head is not None and not asked[query.head]:
         share = OTHER_HEAD
     keywords = _keywords(query, title, query_coverage, title_coverage) * share
+    purpose = told[title.purpose :] if title.head is not None else ()
+    if purpose and not any(purpose):
+        keywords *= UNASKED_PURPOSE
     keywords += QUALIFIED * sum([asked[i] > 0 for i in query.qualifiers])
     points = INEXACT if keywords > INEXACT and _is_guess(query, places) else keywords
     if title.doubtful and not _is_named(query, title, asked):
@@ -120,24 +136,25 @@ def rate(query: ParsedQuery, title: Title, places: Sequence[tuple[Match, Posting
     return Rating(title.slug, points, query_coverage, reading, query.head is not None)
 
 
-def _reading(title: Title, told: list[float], places: Sequence[tuple[Match, Posting]]) -> int:
+def _reading(title: Title, places: Sequence[tuple[Match, Posting]]) -> int:
     """Return how a query has the telling words of a title; see :class:`Rating`.
 
-    What other words make of words that the title has as they are does not name its head noun.
+    What other words make of words that the title has as they are says nothing more of it.
     """
-    words = zip(title.text.split(), told, strict=True)
-    least = min((likeness for word, likeness in words if word not in FUNCTION_WORDS), default=1)
-    if least > LIKENESS["group"]:
+    group = LIKENESS["group"]
+    plain = {i for match, _ in places if match.likeness > group for i in match.asked}
+    told = [0.0] * len(title.words)
+    for match, place in places:
+        if match.likeness > group or not plain.issuperset(match.asked):
+            for i in place.words:
+                told[i] = max(told[i], match.likeness)
+    pairs = zip(title.words, told, strict=True)
+    is_name = title.head is None
+    least = min((alike for word, alike in pairs if is_name or word not in LITTLE_WORDS), default=1)
+    if least > group:
         return WHOLE
-    if title.head is not None:
-        group = LIKENESS["group"]
-        plain = {i for match, _ in places if match.likeness > group for i in match.asked}
-        if not any(
-            title.head in place.words
-            and (match.likeness > group or not plain.issuperset(match.asked))
-            for match, place in places
-        ):
-            return QUALIFIER
+    if title.head is not None and not told[title.head]:
+        return QUALIFIER
     return 2 if least else 1
 
 
@@ -181,6 +198,6 @@ def _is_guess(query: ParsedQuery, places: Sequence[tuple[Match, Posting]]) -> bo
 
 def _is_named(query: ParsedQuery, title: Title, asked: list[float]) -> bool:
     """Tell whether ordinary words are used as a name: several together, or one that stands bare."""
-    if len(title.weights) > 1:
+    if len(title.words) > 1:
         return title.text in query.text
     return any(asked[i] == 1 for i in query.bare)

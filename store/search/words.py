@@ -112,15 +112,24 @@ def singular(word: str) -> str:
     return word
 
 
-def head_of(words: Words) -> int:
-    """Return the position of the head noun of a title: the thing, before what it is for.
+def purpose_of(words: Words) -> int:
+    """Return the position from which a title says what the thing is for, or its end.
 
     Other prepositions stand in names of things: "print on demand", "2 in 1".
+
+    >>> purpose_of(("water", "filter", "for", "hiking"))
+    2
+    """
+    return next((i for i, word in enumerate(words) if i and word in PURPOSES), len(words))
+
+
+def head_of(words: Words) -> int:
+    """Return the position of the head noun of a title: the thing, before what it is for.
 
     >>> head_of(("water", "filter", "for", "hiking")), head_of(("crm", "software"))
     (1, 0)
     """
-    end = next((i for i, word in enumerate(words) if i and word in PURPOSES), len(words))
+    end = purpose_of(words)
     is_generic = end > 1 and singular(words[end - 1]) in GENERIC_NOUNS
     return end - 2 if is_generic else end - 1
 

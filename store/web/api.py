@@ -14,6 +14,7 @@ from store.web.answers import QUICK
 from store.web.endpoints import Endpoint, Result, endpoint, rows
 from store.web.errors import Refused
 from store.web.history_shapes import PollRecord
+from store.web.labs_view import labs
 from store.web.queries import (
     AsOf,
     Categories,
@@ -283,7 +284,7 @@ def get_labs(view: View, query: Query) -> wire.Labs:  # noqa: ARG001
 
     Each with its method, its finding and the address of the full write-up.
     """
-    return view.labs()
+    return labs(view)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

@@ -40,8 +40,9 @@ RankRange = Annotated[
     Meta(
         min_length=2,
         max_length=2,
-        description="Best and worst rank that the windowed answers leave possible, at 95 %, among "
-        "all products that they name, which may be more than are in the ranking.",
+        description="Best and worst rank that the runs leave possible: one more than the products "
+        "ahead of it, and all that are named less those that it is ahead of. Each holds by itself; "
+        "runs may name more products than are in the ranking.",
     ),
 ]
 LevelSentence = Annotated[
@@ -54,9 +55,10 @@ OwnMaker = Annotated[
 CertaintyLevel = Annotated[
     Level,
     Meta(
-        description="unmeasured: a model has answered only once. clear: over the models' last "
-        "answers the #1 is ahead of every other product by more than chance. open: it cannot be "
-        "told apart from others. contradicted: another product is ahead of it by more than chance."
+        description="unmeasured: a model's run has under three days, or all together under twelve. "
+        "clear: over the runs the #1 is ahead of every other product by more than chance, and not "
+        "tied. open: it cannot be told apart from others. contradicted: another product is ahead "
+        "of it by more than chance."
     ),
 ]
 ModelRanks = Annotated[
@@ -439,7 +441,15 @@ class Mention(JsonObject, frozen=True, kw_only=True):
         name="pollsPrev7d"
     )
     delta: Annotated[float | None, Meta(description="Difference in percentage points.")]
-    direction: Direction
+    direction: Annotated[
+        Direction,
+        Meta(
+            description="new: first named in the last week. insufficient: under 8 cells, or under "
+            "6 that list it in one week alone. up, down: these moved by more than chance, by the "
+            "exact binomial test with false discoveries held at 5 % over all products that are "
+            "neither new nor insufficient. flat: else."
+        ),
+    ]
     categories: Annotated[int, Meta(ge=0, description="Leaderboards it appears on.")]
     page: Page
     api: Api

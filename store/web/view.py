@@ -7,13 +7,12 @@ from functools import cached_property
 from store.counting import LineIndex
 from store.rankings import sentences
 from store.rankings.changes import Change
-from store.rankings.experiments import Experiment
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import CountedAnswer, Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.rounds import LeaderChange, Round
-from store.records import Site, WrittenExperiment
+from store.records import Site
 from store.search import Hits, Kind
 from store.search.meaning import Meaning
 from store.snapshot import Snapshot
@@ -219,26 +218,6 @@ class View:
                 for rank, product in enumerate(summary.mentioned[:MOST_MENTIONED], start=1)
             ],
         )
-
-    def labs(self) -> wire.Labs:
-        """The computed experiments and those written by hand, newest first."""
-        found: dict[str, Experiment | WrittenExperiment] = {}
-        found |= {e.slug: e for e in self.snapshot.summary.experiments}
-        found |= self.snapshot.catalogue.labs
-        experiments = [
-            wire.LabsExperiment(
-                slug=slug,
-                title=experiment.title,
-                method=experiment.method,
-                finding=experiment.finding,
-                chart=_chart(experiment),
-                date=str(experiment.date),
-                url=self.at.experiment_page(slug),
-            )
-            for slug, experiment in sorted(found.items())
-        ]
-        experiments.sort(key=lambda experiment: experiment.date, reverse=True)
-        return wire.Labs(count=len(experiments), experiments=experiments)
 
     def instrument_list(self) -> wire.InstrumentList:
         """How the assistants were asked, those ways first by which most rankings came about."""
@@ -466,22 +445,6 @@ class View:
             page=self.at.product_page(product.slug),
             api=self.at.product(product.slug),
         )
-
-
-def _chart(experiment: Experiment | WrittenExperiment) -> wire.LabsChart | None:
-    chart = experiment.chart if isinstance(experiment, Experiment) else None
-    if chart is None:
-        return None
-    figures = [
-        wire.LabsFigure(
-            label=bar.label,
-            value=round(bar.value, PLACES),
-            interval=tuple(round(end, PLACES) for end in bar.interval),
-            n=bar.n,
-        )
-        for bar in chart.bars
-    ]
-    return wire.LabsChart(what=chart.what, counted=chart.counted, figures=figures)
 
 
 def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, int, str]:

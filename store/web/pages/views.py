@@ -11,7 +11,7 @@ from store.rankings import sentences
 from store.rankings.certainty import Level
 from store.rankings.experiments import track_record_sentence
 from store.rankings.leaderboards import Leaderboard, leader_changes
-from store.web import api, as_of, descriptions, lookup
+from store.web import api, as_of, descriptions, labs_view, lookup
 from store.web.answers import FOR_GOOD, Body, Route, newest
 from store.web.errors import CODES, ParameterError, Refused
 from store.web.pages import (
@@ -124,7 +124,7 @@ def mentions(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 @page("/labs", "labs.html", same=lambda view, _: view.at.api("labs.json"))
 def labs(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show all experiments."""
-    return {"labs": view.labs()}
+    return {"labs": labs_view.labs(view)}
 
 
 @page("/methodology", "methodology.html")
@@ -319,7 +319,7 @@ def product_polls(view: View, query: OfProduct) -> dict[str, Any]:
 @page("/labs/<slug>", "experiment.html", same=lambda view, _: view.at.api("labs.json"))
 def experiment(view: View, query: OfSlug) -> dict[str, Any]:
     """Show the write-up of an experiment."""
-    experiments = view.labs().experiments
+    experiments = labs_view.labs(view).experiments
     found = next((each for each in experiments if each.slug == query.slug), None)
     if found is None:
         raise lookup.no_experiment(view, query.slug)
