@@ -132,10 +132,11 @@ def test_a_category_page_shows_how_sure_it_is(reader: FlaskClient) -> None:
 
 
 def test_a_true_tie_is_shown_as_one(reader: FlaskClient) -> None:
-    """Tied products bear the same rank with a sign, whatever their slugs."""
+    """Tied products bear the same rank with a sign, whatever their slugs; where one searches too."""
     text = reader.get("/best/crm-software").text
     assert "Most recommended now: a tie" in text
-    assert text.count('<span class="away">tied at </span><span aria-hidden="true">=</span>1') == 2
+    both = '<span class="away">tied at </span><span aria-hidden="true">=</span>1'
+    assert text.count(both) == reader.get("/search?q=crm").text.count(both) == 2
 
 
 def test_a_stale_answer_is_marked(directory: Path) -> None:
