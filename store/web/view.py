@@ -89,6 +89,7 @@ class View:
             updated=board.updated,
             as_of=as_of,
             final=as_of <= self.snapshot.ledger.closed if as_of else None,
+            asked=sentences.asked(board),
             models=[answer.model for answer in board.counted],
             missing=list(board.missing),
             consensus=sentences.consensus(board.agreement, names),
@@ -217,6 +218,36 @@ class View:
                 for rank, product in enumerate(summary.mentioned[:MOST_MENTIONED], start=1)
             ],
         )
+
+    def instrument_list(self) -> wire.InstrumentList:
+        """How the assistants were asked, those ways first by which most rankings came about."""
+        snapshot = self.snapshot
+        counted = Counter(
+            answer.answered.poll.instrument
+            for board in snapshot.summary.ranked
+            for answer in board.counted
+        )
+        models: dict[str | None, set[str]] = {}
+        for aggregate in snapshot.aggregates.values():
+            for asking in aggregate.log.askings:
+                models.setdefault(asking.instrument, set()).add(asking.model)
+        instruments = [
+            wire.Instrument(
+                id=id_,
+                models=sorted(models.get(id_, ())),
+                counted=counted[id_],
+                api=each.api,
+                requested_model=each.model,
+                web_search=each.web_search,
+                structured=each.structured,
+                system=each.system,
+                prompt=each.prompt,
+                request=each.request,
+            )
+            for id_, each in snapshot.catalogue.instruments.items()
+        ]
+        instruments.sort(key=lambda each: (-each.counted, each.models, each.id))
+        return wire.InstrumentList(count=len(instruments), instruments=instruments)
 
     def search(self, query: str, limit: int, kind: Kind | None = None) -> Hits:
         """What fits a query, best first."""
