@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from store.history import HistoryError
 from store.rankings.leaderboards import Leaderboard, leader_changes
-from store.web import as_of, lookup
+from store.web import as_of, change_shapes, lookup
 from store.web import shapes as wire
 from store.web.answers import QUICK
 from store.web.endpoints import Endpoint, Result, endpoint, rows
@@ -168,10 +168,10 @@ def get_mentions(view: View, query: Tabular) -> wire.MentionList:  # noqa: ARG00
     "/api/v1/changes.json",
     "Over time",
     page=lambda view, _: view.at.page("changes"),
-    write=rows(wire.Change, attrgetter("changes")),
+    write=rows(change_shapes.Change, attrgetter("changes")),
     problems=(404,),
 )
-def get_changes(view: View, query: Changes) -> Result[wire.ChangeList]:
+def get_changes(view: View, query: Changes) -> Result[change_shapes.ChangeList]:
     """Flips of a model's #1, and changes of a ranking's leader.
 
     The newest changes of one model's #1 in one category, newest first. A change is

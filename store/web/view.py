@@ -17,6 +17,7 @@ from store.search import Hits, Kind
 from store.search.meaning import Meaning
 from store.snapshot import Snapshot
 from store.urls import LICENCES
+from store.web import change_shapes
 from store.web import shapes as wire
 from store.web.addresses import Addresses
 from store.web.certainty_view import PLACES, CertaintyView
@@ -188,12 +189,12 @@ class View:
 
     def change_list(
         self, shown: Sequence[Change], total: int, leaders: Iterable[tuple[Leaderboard, Round]]
-    ) -> wire.ChangeList:
+    ) -> change_shapes.ChangeList:
         """Return changes of the models' #1 picks, of so many, and of leaders, newest first."""
         summary = self.snapshot.summary
         titles = {aggregate.slug: aggregate.category.title for aggregate in summary.aggregates}
         names = {product.id: product.name for product in summary.mentioned}
-        return wire.ChangeList(
+        return change_shapes.ChangeList(
             last_checked=summary.last_poll,
             tracked=summary.tracked,
             count=len(shown),
@@ -390,8 +391,8 @@ class View:
 
     def _change(
         self, change: Change, titles: Mapping[str, str], names: Mapping[ProductId, str]
-    ) -> wire.Change:
-        return wire.Change(
+    ) -> change_shapes.Change:
+        return change_shapes.Change(
             id=change.poll,
             slug=change.slug,
             title=titles[change.slug],
@@ -410,9 +411,9 @@ class View:
 
     def _leader_change(
         self, board: Leaderboard, date: str, change: LeaderChange
-    ) -> wire.LeaderChange:
+    ) -> change_shapes.LeaderChange:
         products, cause = self.snapshot.products, change.cause
-        return wire.LeaderChange(
+        return change_shapes.LeaderChange(
             slug=board.slug,
             title=board.category.title,
             from_=products[change.before].name,
