@@ -242,6 +242,8 @@ def test_a_backdated_line_in_a_closed_day_is_told(copy: Path) -> None:
     assert said in refused(copy)
     Proof(copy).close("2026-11-20")
     assert said in refused(copy)
+    Proof(copy).reopen("2026-10-26", "No day is closed any more")
+    assert said in refused(copy)
 
 
 @pytest.mark.parametrize(
@@ -274,22 +276,36 @@ def test_a_head_that_is_left_out_is_refused(copy: Path, kept: Path) -> None:
     assert "of that day that you kept" in refused(copy, "--against", str(kept))
 
 
+def rooted(data: Path, entries: bytes, ends: list[int], heads: list[bytes]) -> None:
+    """Let heads, each of so many entries, have the roots of a ledger that somebody made up."""
+    put(data, "proof/ledger.jsonl", [entries])
+    roots = [hashlib.sha256(b"consensus-ledger-1\nproof/ledger").digest()]
+    for line in entries.splitlines():
+        roots.append(hashlib.sha256(roots[-1] + hashlib.sha256(line).digest()).digest())
+    encoded = [
+        json.dumps({**json.loads(head), "root": roots[end].hex()}, separators=(",", ":"))
+        for end, head in zip(ends, heads, strict=True)
+    ]
+    put(data, "proof/heads.jsonl", [f"{head}\n".encode() for head in encoded])
+
+
 def test_a_ledger_with_other_days_is_refused_although_its_roots_fit(copy: Path) -> None:
     """A day's lines cannot be listed under the day before, whatever is computed anew."""
     shutil.rmtree(copy / "dataset")
-    entries = (copy / "proof/ledger.jsonl").read_bytes().replace(b"2026-11-02", b"2026-11-01")
-    put(copy, "proof/ledger.jsonl", [entries])
-    heads = [json.loads(line) for line in lines_in(copy, "proof/heads.jsonl")]
-    chain = hashlib.sha256(b"consensus-ledger-1\nproof/ledger").digest()
-    roots = []
-    for line in entries.splitlines():
-        chain = hashlib.sha256(chain + hashlib.sha256(line).digest()).digest()
-        roots.append(chain.hex())
-    for head, root in zip(heads, roots[1::2], strict=True):
-        head["root"], head["day"] = root, head["day"].replace("2026-11-02", "2026-11-01")
-    encoded = [json.dumps(head, separators=(",", ":")).encode() + b"\n" for head in heads]
-    put(copy, "proof/heads.jsonl", encoded)
+    old, new = b"2026-11-02", b"2026-11-01"
+    entries = (copy / "proof/ledger.jsonl").read_bytes().replace(old, new)
+    heads = [line.replace(old, new) for line in lines_in(copy, "proof/heads.jsonl")]
+    rooted(copy, entries, [2, 4, 6], heads)
     assert "are not those that the ledger lists under 2026-11-01" in refused(copy)
+
+
+def test_an_entry_that_adds_no_line_is_refused_although_its_root_fits(copy: Path) -> None:
+    """A file is not listed twice under a day on which it grew once."""
+    shutil.rmtree(copy / "dataset")
+    entries = lines_in(copy, "proof/ledger.jsonl")
+    rooted(copy, b"".join([*entries, entries[-1]]), [2, 4, 7], lines_in(copy, "proof/heads.jsonl"))
+    said = "history/help-desk.jsonl:10: lines 10 to 9 are not those that the ledger lists"
+    assert refused(copy).startswith(said)
 
 
 def mend(dataset: Path) -> None:
