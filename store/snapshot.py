@@ -42,6 +42,7 @@ _BASES = (
     "synonyms",  # of what is over everything, which each step makes anew
     "words",
     "words_from",
+    "instruments",
     "labs",
     "files",
     "problems",

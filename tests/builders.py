@@ -180,6 +180,20 @@ def write_data(
     return directory
 
 
+def write_instrument(directory: Path, **fields: Any) -> str:
+    """Write what an assistant was asked with to a data directory; return its id."""
+    value = {
+        "version": 1, "api": "chat", "model": "m-1", "web_search": False, "structured": "prompt",
+        "system": "Say what is best.", "prompt": "{question}\n\nAnswer in JSON.",
+        "request": {"model": "m-1", "temperature": 0.7}, **fields,
+    }  # fmt: skip
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    identity = hashlib.sha256(text.encode()).hexdigest()[:12]
+    (directory / "instruments").mkdir(exist_ok=True)
+    (directory / f"instruments/{identity}.json").write_text(text, encoding="utf-8")
+    return identity
+
+
 def contents(directory: Path) -> dict[str, bytes]:
     """Return every file below a directory with its bytes; a link's are those it leads to."""
     files = (path for path in directory.rglob("*") if path.is_file())

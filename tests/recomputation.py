@@ -141,6 +141,21 @@ def _stop(text: str) -> str:
     return text if last in list(".!?…") else f"{text}."
 
 
+def way_of_asking(answers: dict[str, Json]) -> str:
+    """How these answers came about, by what their records say of it."""
+    real = {m: p for m, p in answers.items() if not (p["requestId"] or "").startswith("sample-")}
+    searched = {
+        m: p["webSearch"] or (p["usage"] or {}).get("searches", 0) > 0 for m, p in real.items()
+    }
+    sides = {way: [m for m in searched if searched[m] is way] for way in (True, False)}
+    if not real:
+        return "Nobody was asked: sample assistants invented the answers."
+    if all(sides.values()):
+        on, off = (_series(sides[way]) for way in (True, False))
+        return f"Asked over the APIs, web search on for {on}, off for {off}."
+    return f"Asked over the APIs, web search {'on' if sides[True] else 'off'}."
+
+
 def _series(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
@@ -445,6 +460,7 @@ class Recomputation:
             "question": asked,
             "nextQuestion": None if asked == current else current,
             "updated": updated,
+            "asked": way_of_asking({model: poll for model, (poll, _) in counted.items()}),
             "models": list(counted),
             "missing": [model for model in self.models if model not in counted],
             "combined": shown,

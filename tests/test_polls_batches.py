@@ -109,6 +109,18 @@ def test_a_batch_is_begun_followed_and_collected(queue: Queue) -> None:
     assert all(poll.notes[0].startswith("batch ") for poll in polls)
 
 
+def test_an_answer_names_what_its_batch_was_sent_with(
+    openai: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An update that asks in another way meanwhile does not change what was asked."""
+    openai.begin()
+    asked = openai.data.batches()[0].instrument
+    monkeypatch.setattr("store.polls.prompt.SYSTEM", "Say something else.")
+    openai.follow()
+    assert {poll.instrument for poll in openai.data.polls()} == {asked}
+    assert (openai.data.directory / f"instruments/{asked}.json").is_file()
+
+
 def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:
     """Until it is collected."""
     openai.tell(looks=9)

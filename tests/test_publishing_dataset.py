@@ -321,7 +321,16 @@ def test_a_published_catalogue_is_the_catalogue(tmp_path: Path) -> None:
     again = Files(tmp_path / "again").scan()
     assert again.problems == ()
     assert again.files == found.files
-    for part in ("categories", "products", "labs", "withheld", "synonyms", "words", "topics"):
+    for part in (
+        "categories",
+        "products",
+        "labs",
+        "withheld",
+        "synonyms",
+        "words",
+        "topics",
+        "instruments",
+    ):
         assert getattr(again, part) == getattr(found, part)
 
 

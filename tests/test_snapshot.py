@@ -292,8 +292,8 @@ EDITS: dict[str, dict[str, Any]] = {
 
 
 def test_there_is_an_edit_of_each_kind() -> None:
-    """So that the next test holds for a new kind, too."""
-    assert {name.partition("/")[0] for name in EDITS} == {*SINGLE, *FOLDERS}
+    """So that the next test holds for a new kind, too; nobody edits what was asked with."""
+    assert {name.partition("/")[0] for name in EDITS} == {*SINGLE, *FOLDERS} - {"instruments"}
 
 
 @pytest.mark.parametrize("name", EDITS)

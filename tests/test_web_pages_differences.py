@@ -146,7 +146,7 @@ def test_asked_in_another_way_nothing_has_moved(tmp_path: Path) -> None:
     ]
     client = app_over(write_data(tmp_path, polls=polls)).test_client()
     text = client.get(PAGE).text
-    assert "The way of asking changed between the two days." in text
+    assert "Between the two days the way of asking changed, or came to be recorded." in text
     assert "names another first</span>" not in text
     assert 'class="move ' not in text
     category = client.get("/best/crm-software").text

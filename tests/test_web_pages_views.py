@@ -132,7 +132,7 @@ def test_a_category_page_shows_how_sure_it_is(reader: FlaskClient) -> None:
 
 
 def test_a_true_tie_is_shown_as_one(reader: FlaskClient) -> None:
-    """Tied products bear one rank with a sign, whatever their slugs; where one searches too."""
+    """Tied products bear the same place with a sign, whatever their slugs; in a search too."""
     text = reader.get("/best/crm-software").text
     assert "Most recommended now: a tie" in text
     both = '<span class="away">tied at </span><span aria-hidden="true">=</span>1'

@@ -49,7 +49,8 @@ CATEGORY_VERDICT_MORE = {"asOf": "date or null", "final": "boolean or null",
                          "nextQuestion": "string or null",
                          "missing": "array of string", "agreement": "object or null",
                          "answers": "object", "certainty": "object", "quote": "string",
-                         "rules": "object", "response": "object"}  # fmt: skip
+                         "rules": "object", "response": "object",
+                         "asked": "string"}  # fmt: skip
 # An entry of its merged ranking
 RANKED_ENTRY = {
     "rank": "integer",

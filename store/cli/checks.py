@@ -119,6 +119,7 @@ def in_history(
     of_samples = 0
     newest = dict.fromkeys({*history.signatures(), *history.remembered()}, "")
     ids: set[str] = set()
+    named: dict[str, Stored] = {}
     held = _files(catalogue, newest)
     ahead: dict[str, list[Stored]] = {}
     for slug, own in held.items():
@@ -129,6 +130,7 @@ def in_history(
             ahead[slug] = late
         polls = counting.as_known((each.poll for each in stored), catalogue.former_names)
         models.update(poll.model for poll in polls)
+        named = {str(x.poll.instrument): x for x in stored[::-1] if x.poll.instrument} | named
         of_samples += sum(poll.is_invented for poll in polls)
         ids.update(poll.id for poll in polls)
         newest |= {each.file: each.poll.polled_at for each in stored}
@@ -140,6 +142,7 @@ def in_history(
     for id_ in catalogue.withheld.keys() - ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
+    yield from _without_text(named, catalogue)
     if contradiction := counting.invented(of_samples, catalogue.site):
         yield contradiction
     yield from _retired(models, catalogue)
@@ -151,6 +154,17 @@ def in_history(
     if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.files]:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
+
+
+def _without_text(named: Mapping[str, Stored], catalogue: Catalogue) -> Iterator[Problem]:
+    """Yield which instruments a line names, and no file says what they are."""
+    for instrument in sorted(named.keys() - catalogue.instruments.keys()):
+        first = named[instrument]
+        message = (
+            f"it was asked with the instrument {instrument}, and instruments/{instrument}.json is "
+            "missing or damaged, so nobody can read how; put it back from a copy"
+        )
+        yield Problem(f"history/{first.file}.jsonl", first.line, 1, message)
 
 
 def _retired(models: Mapping[str, int], catalogue: Catalogue) -> Iterator[Problem]:

@@ -34,6 +34,7 @@ from store.publishing.dataset import Draft, Source
 from store.publishing.digests import SUMS
 from store.publishing.directories import CURRENT
 from store.publishing.trees import MANIFEST, Tree, TreeError, TreeManifest
+from store.records import instrument_id
 from store.settings import Settings
 from store.web.openapi import VERSION
 from store.web.pages.pictures import rasteriser
@@ -118,7 +119,8 @@ class Journal(Ledger):
     ``records`` are the lines of the heads. ``entries`` has those of each file since its newest
     acceptance, each with the newest day that was closed before, ``stamps`` the lines of each file.
     ``open`` are the entries by which open lines would be closed, ``redacted`` the ids of withheld
-    lines; ``damaged`` says how many lines count nowhere, ``unseen`` what could not be looked at.
+    lines; ``damaged`` says how many lines count nowhere, ``instruments`` has the first line that
+    names each, and ``unseen`` says what could not be looked at.
     """
 
     records: list[Head] = field(default_factory=list)
@@ -127,12 +129,14 @@ class Journal(Ledger):
     open: list[Entry] = field(default_factory=list)
     redacted: list[str] = field(default_factory=list)
     damaged: int = 0
+    instruments: dict[str, str] = field(default_factory=dict)
     unseen: str = ""
 
     def add(self, entry: Entry) -> None:
         """Take in the next line of the ledger."""
-        before = [] if entry.accepted else self.entries.get(entry.file, [])
-        self.entries[entry.file] = [*before, (entry, self.closed)]
+        if entry.accepted:
+            self.entries.pop(entry.file, None)
+        self.entries.setdefault(entry.file, []).append((entry, self.closed))
         super().add(entry)
 
     def __str__(self) -> str:
@@ -208,6 +212,7 @@ def _verify_data(source: Path, kept: Sequence[Head], work: Path) -> str:
     for file in sorted(files | journal.entries.keys()):
         text = history.read(f"{file}.jsonl") if file in files else b""
         _check_file(journal, file, text, f"history/{file}.jsonl")
+    _check_instruments(journal, Folder(source))
     if not (path := source / manifest.FOLDER / CURRENT).is_dir():
         return f"{journal}; there is no dataset"
     published, _ = _check_dataset(dataset := Folder(path), kept, work)
@@ -306,7 +311,8 @@ def _check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
             journal.redacted.append(id_of(line) if b'"id":"' in line else "")
             continue
         try:
-            decode_line(line)
+            if instrument := decode_line(line).instrument:
+                journal.instruments.setdefault(instrument, f"{where}:{number}")
         except ValueError as error:
             if number > excused:
                 raise Difference(f"{where}:{number}: {error}") from None
@@ -339,6 +345,17 @@ def _check_times(stamps: Sequence[Stamp], first: int, closed: str, where: str) -
         )
 
 
+def _check_instruments(journal: Journal, files: Folder) -> None:
+    """See that a data directory has the text of every instrument that a line names."""
+    for id_, line in journal.instruments.items():
+        try:
+            there = instrument_id(files.read(f"instruments/{id_}.json"))
+        except Difference as error:
+            raise Difference(f"{line} names the instrument {id_}: {error}") from None
+        if there != id_:
+            raise Difference(f"{line}: instruments/{id_}.json is not that text: its id is {there}")
+
+
 def _check_dataset(dataset: Folder, kept: Sequence[Head], work: Path) -> tuple[Journal, Store]:
     """See that a dataset is what follows from its lines.
 
@@ -366,6 +383,7 @@ def _check_dataset(dataset: Folder, kept: Sequence[Head], work: Path) -> tuple[J
         catalogue.restore(dataset.read(where), data)
     except ValueError as error:
         raise Difference(f"{where}: {error}") from None
+    _check_instruments(journal, Folder(data))
     store = Store(data)
     store.history = History(data / "history", published=True)
     snapshot = store.snapshot

@@ -6,7 +6,7 @@ import logging
 import traceback
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from store.cleaning import clean
@@ -15,8 +15,8 @@ from store.polls import answer_parsing, sample, secrets
 from store.polls.due import Pair
 from store.polls.prices import at_most, at_reduced_price, check_cost, micros, price_of, usd
 from store.polls.prompt import prompt
-from store.polls.providers import Reply, Request, Response
-from store.polls.providers.registry import PROVIDERS
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import Reply, Request, Response
 from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget, Charge
 from store.records import Answer, Assistant, Failure, Poll, Usage
@@ -169,7 +169,6 @@ def poll_of(
     error = _shown(failure.error, key) if failure else None
     if failure and failure.said:
         error = f'{error} It begins: "{_shown(failure.said, key)}"'
-    tokens = reply.tokens
     notes = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
     return Poll(
         slug=slug,
@@ -187,8 +186,15 @@ def poll_of(
         request_id=reply.request_id,
         web_search=assistant.web_search,
         latency_ms=reply.latency_ms,
-        usage=Usage(tokens.input, tokens.output, price_of(assistant, reply)) if tokens else None,
+        usage=_usage(assistant, reply),
     )
+
+
+def _usage(assistant: Assistant, reply: Reply) -> Usage | None:
+    if (tokens := reply.tokens) is None:
+        return None
+    searches = UNSET if tokens.searches is None else tokens.searches
+    return Usage(tokens.input, tokens.output, price_of(assistant, reply), searches)
 
 
 def _shown(text: str, key: str | None) -> str:

@@ -88,8 +88,9 @@ def take_turn(
 
 def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> None:
     """Read what is paused and due, and ask it."""
+    desk.check_ready(assistant)
     summary = batching.summary
-    stands, _ = desk.log.look(desk.catalogue)
+    stands = desk.log.look(desk.catalogue)
     waiting = plan.waiting
     if waiting is None:
         rounds = plan.rounds or Rounds.of(desk.catalogue.site)
@@ -105,8 +106,13 @@ def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> No
     if is_worth_it and not (pause or desk.files.pause_of(assistant, now)):
         batching.begin(list(waiting), share(desk, assistant, stands, summary))
         return
+    try:
+        instrument = desk.keep_instrument(assistant) if waiting else None
+    except OSError as error:
+        summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
+        return
     plan = msgspec.structs.replace(plan, waiting=waiting, most=1 if pause else plan.most)
-    Turn(desk, assistant, waiting, plan, stands, summary).take()
+    Turn(desk, assistant, waiting, plan, stands, summary, instrument).take()
 
 
 class _Flight(Struct, frozen=True):
@@ -128,7 +134,9 @@ class Turn:
         plan: Plan,
         stands: DuePolls,
         summary: Summary,
+        instrument: str | None,
     ) -> None:
+        self._instrument = instrument
         self._desk = desk
         self._sender = desk.sender(assistant)
         self._waiting = waiting
@@ -239,7 +247,7 @@ class Turn:
             if self._out_of_reach >= UNREACHABLE and outcome.pause is None:
                 outcome = msgspec.structs.replace(outcome, pause=self._sender.limits.pause)
         try:
-            self._desk.append(outcome, self._summary)
+            self._desk.append(outcome, self._summary, self._instrument)
         except (HistoryError, OSError) as error:
             log.error("%s about %s: %s", pair.assistant.name, pair.slug, error)  # noqa: TRY400
             self._summary.fault = f"an answer could not be recorded: {error}"

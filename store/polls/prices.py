@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from store.polls.providers import MAX_SEARCHES, Reply, Tokens
-from store.polls.providers.registry import PROVIDERS
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import MAX_SEARCHES, Reply, Tokens
 from store.records import MOST_USD, Assistant
 
 TOLERATED = 2
@@ -59,7 +59,7 @@ def usd(assistant: Assistant, tokens: Tokens) -> float | None:
     amount = (
         tokens.input * assistant.usd_per_million_input / 1e6
         + tokens.output * assistant.usd_per_million_output / 1e6
-        + tokens.searches * (assistant.usd_per_thousand_searches or 0) / 1e3
+        + (tokens.searches or 0) * (assistant.usd_per_thousand_searches or 0) / 1e3
     )
     return round(min(amount, MOST_USD), 6)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from store.counting import as_known, history_files
 from store.rankings.merging import PLACES, ResolvedAnswer, count, merge
@@ -57,10 +57,11 @@ class Line(Struct, frozen=True):
 def _polls(line: Line) -> Iterator[Row]:
     poll, usage = line.poll, line.poll.usage
     yield (
-        poll.id, poll.slug, poll.model, poll.polled_at, poll.question, None, poll.pick,
-        poll.ranking, poll.reason, poll.missed, poll.caveat, poll.error, poll.failure, poll.notes,
-        poll.served_model, poll.request_id, poll.web_search,
+        poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.instrument or None,
+        poll.pick, poll.ranking, poll.reason, poll.missed, poll.caveat, poll.error, poll.failure,
+        poll.notes, poll.served_model, poll.request_id, poll.web_search,
         usage.input_tokens if usage else None, usage.output_tokens if usage else None,
+        (usage.searches if usage and usage.searches is not UNSET else None),
         usage.usd if usage else None, poll.latency_ms, poll.withheld is True, poll.crc,
         line.file, line.number, line.day_closed,
     )  # fmt: skip
@@ -70,7 +71,8 @@ def _picks(line: Line) -> Iterator[Row]:
     poll = line.poll
     for pick in poll.ranking:
         yield (
-            poll.id, poll.slug, poll.model, poll.polled_at, poll.question, None, pick.rank,
+            poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.instrument or None,
+        pick.rank,
             PLACES + 1 - pick.rank, pick.product, pick.domain, pick.reason, pick.fixes,
             line.file, line.number, line.day_closed,
         )  # fmt: skip
@@ -162,6 +164,21 @@ def _categories(snapshot: Snapshot) -> Iterator[Row]:
         )  # fmt: skip
 
 
+def _instruments(snapshot: Snapshot) -> Iterator[Row]:
+    for id_, each in sorted(snapshot.catalogue.instruments.items()):
+        request = msgspec.json.encode(each.request, order="sorted").decode()
+        yield (
+            id_,
+            each.api,
+            each.model,
+            each.web_search,
+            each.structured,
+            each.system,
+            each.prompt,
+            request,
+        )
+
+
 def _products(snapshot: Snapshot) -> Iterator[Row]:
     for product in sorted(snapshot.products.values(), key=attrgetter("slug")):
         yield product.slug, product.name, product.domain, product.mentions, product.first_mention
@@ -187,6 +204,7 @@ WHOLE: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     "answers": _answers,
     "categories": _categories,
     "changes": _changes,
+    "instruments": _instruments,
     "names": _names,
     "products": _products,
     "rankings": _rankings,

@@ -122,24 +122,31 @@ class Leaders:
         self._leader: ProductId | None = None
         self._date = ""
         self._means: Mapping[str, Means] = {}
-        self._versions: Mapping[str, str | None] = {}
+        self._askings: Mapping[str, Asking] = {}
 
     def next(
         self, date: str, runs: Mapping[str, Run], comparison: Comparison
     ) -> LeaderChange | None:
-        """Return what changed since a leader last stood alone; ``None`` while none does."""
+        """Return what changed since a leader last stood alone; ``None`` while none does.
+
+        Nothing is said to have changed where an assistant is asked with another instrument since.
+        """
         if not comparison.is_measured or not comparison.stands_alone:
             return None
         before, since, leader = self._leader, self._date, comparison.order[0]
-        means, versions = self._means, self._versions
+        means, askings = self._means, self._askings
         self._leader, self._date = leader, date
         self._means = {m: {p: run.mean_points(p) for p in run.named} for m, run in runs.items()}
-        self._versions = {model: run.asking.version for model, run in runs.items()}
-        if before is None or before == leader:
+        self._askings = {model: run.asking for model, run in runs.items()}
+        if before in (None, leader) or any(
+            asking.instrument != self._askings.get(model, asking).instrument
+            for model, asking in askings.items()
+        ):
             return None
         model = _mover(before, leader, means, self._means)
-        known = model in means and model in self._means
-        cause = VersionChange.of(model, versions[model], self._versions[model]) if known else None
+        cause = None
+        if model in means and model in self._means:
+            cause = VersionChange.of(model, askings[model].version, self._askings[model].version)
         answers = sum(len(day) for run in runs.values() for day in run.days)
         return LeaderChange(before, leader, since, answers, cause)
 

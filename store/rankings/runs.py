@@ -36,8 +36,9 @@ WINDOW = 5
 MOST_PRODUCTS = 0xFFFF
 """Products of a category up to which a place takes two bytes in a log."""
 
-Renewal = Literal["instrument", "version", "question"]
-"""What changed when a run began anew: how an assistant is asked, who answers, or the question."""
+Renewal = Literal["instrument", "record", "version", "question"]
+"""What changed when a run began anew: how an assistant is asked, that this is recorded, who
+answers, or the question."""
 
 
 class Asking(Struct, frozen=True):
@@ -248,7 +249,7 @@ class Run:
         if self.before is None:
             return None
         if self.before.instrument != self.asking.instrument:
-            return "instrument"
+            return "instrument" if self.before.instrument else "record"
         if VersionChange.of(self.asking.model, self.before.version, self.asking.version):
             return "version"
         return "question" if self.before.question != self.asking.question else None

@@ -44,6 +44,7 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 
 _SINCE = {
     "instrument": " since the way of asking changed",
+    "record": " since it is recorded how it is asked",
     "question": " since the question changed",
     "version": " since its version changed",
 }
@@ -338,6 +339,26 @@ def _too_few(board: Leaderboard) -> str:
 def version_change(change: VersionChange) -> str:
     """That another version of an assistant answered."""
     return f"{change.model} changed {_versions(change)}."
+
+
+def asked_anew(models: Sequence[str], *, is_known: bool) -> str:
+    """That assistants are asked with another instrument, the one before being known or not."""
+    verb = "is" if len(models) == 1 else "are"
+    what = "changed" if is_known else "is recorded from here on"
+    return f"How {listed(models)} {verb} asked {what}; earlier answers are not compared with these."
+
+
+def asked(board: Leaderboard) -> str:
+    """How the answers that count were asked for: over the APIs, with web search or without."""
+    polls = {answer.model: answer.answered.poll for answer in board.counted}
+    real = [model for model, poll in polls.items() if not poll.is_invented]
+    if not real:
+        return "Nobody was asked: sample assistants invented the answers."
+    searching = [model for model in real if polls[model].may_search]
+    if len(searching) in (0, len(real)):
+        return f"Asked over the APIs, web search {'on' if searching else 'off'}."
+    others = [model for model in real if model not in searching]
+    return f"Asked over the APIs, web search on for {listed(searching)}, off for {listed(others)}."
 
 
 def leader_change(change: LeaderChange, names: Mapping[ProductId, str]) -> str:

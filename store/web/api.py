@@ -267,6 +267,17 @@ def _no_cursor(what: str) -> Refused:
     return Refused("unknown-cursor", why)
 
 
+@endpoint("/api/v1/instruments.json", "Over time", page=lambda view, _: view.at.page("methodology"))
+def get_instruments(view: View, query: Query) -> wire.InstrumentList:  # noqa: ARG001
+    """How the models were asked.
+
+    Every way of asking that a poll of the history names as its instrument: prompt, form of the
+    answer, web search, model and whatever else is sent. Answers to different ones are never
+    compared. Polls without one are older than this record, or of sample models.
+    """
+    return view.instrument_list()
+
+
 @endpoint("/api/v1/labs.json", "About", page=lambda view, _: view.at.page("labs"))
 def get_labs(view: View, query: Query) -> wire.Labs:  # noqa: ARG001
     """The service's own experiments.
@@ -278,6 +289,6 @@ def get_labs(view: View, query: Query) -> wire.Labs:  # noqa: ARG001
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     search, list_categories, list_topics, get_best_in_category, get_product, get_mentions,
-    get_changes, get_history, get_labs,
+    get_changes, get_history, get_instruments, get_labs,
 )  # fmt: skip
 """The endpoints of the API but for those that describe it, see :mod:`store.web.openapi`."""

@@ -4,7 +4,7 @@ Names and types of published fields never change; objects may gain fields (store
 Answers).
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
@@ -262,6 +262,9 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
             "any more; null in the ranking as it stands."
         ),
     ]
+    asked: Annotated[
+        str, Meta(description="How the models were asked, in a sentence: with web search or not.")
+    ]
     models: Annotated[list[str], Meta(description="The models that took part.")]
     missing: Annotated[list[str], Meta(description="Configured models without a counted answer.")]
     consensus: Annotated[str | None, Meta(description="Sentence that says who agrees on #1.")]
@@ -458,6 +461,36 @@ class MentionList(JsonObject, frozen=True, kw_only=True):
     as_of: Time | None
     polls: Annotated[int, Meta(ge=0, description="Successful polls, all time.")]
     products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
+
+
+class Instrument(JsonObject, frozen=True, kw_only=True):
+    """A way of asking: all that is sent but the question."""
+
+    id: Annotated[
+        str,
+        Meta(description="What polls name as instrument: the start of the SHA-256 of its file."),
+    ]
+    models: Annotated[list[str], Meta(description="The models that ever answered to it.")]
+    counted: Annotated[int, Meta(ge=0, description="Answers to it that count in rankings now.")]
+    api: Annotated[str, Meta(description="The wire format.")]
+    requested_model: Annotated[
+        str | None, Meta(description="The model that was asked for, in its provider's words.")
+    ]
+    web_search: bool
+    structured: Annotated[str, Meta(description="How the form of the answer is asked for.")]
+    system: Annotated[str, Meta(description="What the model is told to be.")]
+    prompt: Annotated[str, Meta(description="What it is asked; {question} is the question.")]
+    request: Annotated[
+        dict[str, Any],
+        Meta(description="Body of the request, with {system} and {prompt} for these two texts."),
+    ]
+
+
+class InstrumentList(JsonObject, frozen=True, kw_only=True):
+    """How the models were asked: every instrument, those of the present rankings first."""
+
+    count: Annotated[int, Meta(ge=0, description="Number of instruments.")]
+    instruments: list[Instrument]
 
 
 class LabsFigure(JsonObject, frozen=True, kw_only=True):

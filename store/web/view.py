@@ -89,6 +89,7 @@ class View:
             updated=board.updated,
             as_of=as_of,
             final=as_of <= self.snapshot.ledger.closed if as_of else None,
+            asked=sentences.asked(board),
             models=[answer.model for answer in board.counted],
             missing=list(board.missing),
             consensus=sentences.consensus(board.agreement, names),
@@ -218,6 +219,36 @@ class View:
             ],
         )
 
+    def instrument_list(self) -> wire.InstrumentList:
+        """How the assistants were asked, those ways first by which most rankings came about."""
+        snapshot = self.snapshot
+        counted = Counter(
+            answer.answered.poll.instrument
+            for board in snapshot.summary.ranked
+            for answer in board.counted
+        )
+        models: dict[str | None, set[str]] = {}
+        for aggregate in snapshot.aggregates.values():
+            for asking in aggregate.log.askings:
+                models.setdefault(asking.instrument, set()).add(asking.model)
+        instruments = [
+            wire.Instrument(
+                id=id_,
+                models=sorted(models.get(id_, ())),
+                counted=counted[id_],
+                api=each.api,
+                requested_model=each.model,
+                web_search=each.web_search,
+                structured=each.structured,
+                system=each.system,
+                prompt=each.prompt,
+                request=each.request,
+            )
+            for id_, each in snapshot.catalogue.instruments.items()
+        ]
+        instruments.sort(key=lambda each: (-each.counted, each.models, each.id))
+        return wire.InstrumentList(count=len(instruments), instruments=instruments)
+
     def search(self, query: str, limit: int, kind: Kind | None = None) -> Hits:
         """What fits a query, best first."""
         compare = self.meaning.compare if self.meaning else None
@@ -225,7 +256,7 @@ class View:
 
     def suggested_categories(self, text: str) -> list[Suggestion]:
         """The ranked categories closest to an unknown slug."""
-        hits = self.snapshot.summary.index.closest_categories(text)
+        hits = self.snapshot.summary.index.closest(text, "categories")
         found = (self.snapshot.leaderboards.get(hit.slug) for hit in hits)
         return [
             Suggestion(slug=b.slug, title=b.category.title, api=self.at.category(b.slug))
@@ -235,7 +266,7 @@ class View:
 
     def suggested_products(self, text: str) -> list[Suggestion]:
         """The products closest to an unknown slug."""
-        hits = self.snapshot.summary.index.closest_brands(text)
+        hits = self.snapshot.summary.index.closest(text, "brands")
         found = (self.snapshot.product(hit.slug) for hit in hits)
         return [
             Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug)) for p in found if p

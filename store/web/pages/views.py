@@ -138,6 +138,7 @@ def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
         "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
         "polls": sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
+        "instruments": view.instrument_list().instruments,
         "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
         "record": track_record_sentence(snapshot.summary.track_record),
     }
