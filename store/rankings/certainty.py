@@ -146,7 +146,7 @@ class Comparison:
         variance = max(self._inverse, pooled * self._inverse, fsum(own))
         return sqrt(variance * self._factor)
 
-    @property
+    @cached_property
     def stands_alone(self) -> bool:
         """Whether the product with most mean points is ahead of every other."""
         return all(self.is_ahead(self.order[0], product) for product in self.order[1:])
