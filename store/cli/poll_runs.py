@@ -33,7 +33,7 @@ NO_USE = ("auth", "quota", LEFT)
 class Run(Struct, frozen=True, kw_only=True):
     """What a call of the command asks of whom.
 
-    With ``due`` it is only what is due by ``rounds``. With ``through`` a paused assistant is asked
+    With ``rounds`` it is only what is due by these. With ``through`` a paused assistant is asked
     one question, and more once it has answered. ``pretends`` if the clock is one of --at.
     """
 
@@ -42,15 +42,10 @@ class Run(Struct, frozen=True, kw_only=True):
     slugs: Sequence[str] = ()
     samples: int | None = None
     until_clear: int | None = None
-    due: bool = False
+    rounds: Rounds | None = None
     through: bool = False
     cancel: bool = False
     pretends: bool = False
-
-    @property
-    def rounds(self) -> Rounds | None:
-        """How often each pair is asked, where only what is due is."""
-        return Rounds.of(self.desk.catalogue.site, self.samples) if self.due else None
 
 
 def carry_out(

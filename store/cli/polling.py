@@ -23,7 +23,7 @@ from store.polls import clarifying
 from store.polls.assistant_checks import mistakes
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.desk import Desk
-from store.polls.due import DuePolls, Pair, PollLog
+from store.polls.due import DuePolls, Pair, PollLog, Rounds
 from store.polls.locks import is_held
 from store.polls.quotes import quote
 from store.polls.report import ask_whether_there, status_of
@@ -136,7 +136,7 @@ def poll(  # noqa: PLR0913 - a command's options
         slugs=slugs,
         samples=samples,
         until_clear=until_clear,
-        due=due,
+        rounds=Rounds.of(desk.catalogue.site, samples) if due else None,
         through=bool(slugs or models),
         cancel=cancel,
         pretends=at is not None,
@@ -160,13 +160,13 @@ def _carry_out(run: Run, *, dry_run: bool) -> bool:
     calls = [pair for asked in passes for pair in asked]
     if rounds and passes:
         calls = stands.rest_of_rounds(passes[0], rounds, desk.clock.now())
-    is_queue = run.due and not run.slugs
+    is_queue = rounds is not None and not run.slugs
     if dry_run:
         click.echo("\n".join(quote(calls, desk, is_due=is_queue)))
         return not stands.unread
     is_open = any(desk.files.open_of(each.name, desk.catalogue) for each in run.assistants)
-    if not (calls or run.cancel or (is_open and run.due)):
-        click.echo("Nothing is due." if run.due else "Nothing is to be asked.")
+    if not (calls or run.cancel or (is_open and rounds)):
+        click.echo("Nothing is due." if rounds else "Nothing is to be asked.")
         return not stands.unread
     check_ready(desk, pretends=run.pretends)
     is_well = summarise(carry_out(run, [None] if run.cancel or is_queue else passes, len(calls)))
