@@ -256,7 +256,7 @@ class View:
 
     def suggested_categories(self, text: str) -> list[Suggestion]:
         """The ranked categories closest to an unknown slug."""
-        hits = self.snapshot.summary.index.closest_categories(text)
+        hits = self.snapshot.summary.index.closest(text, "categories")
         found = (self.snapshot.leaderboards.get(hit.slug) for hit in hits)
         return [
             Suggestion(slug=b.slug, title=b.category.title, api=self.at.category(b.slug))
@@ -266,7 +266,7 @@ class View:
 
     def suggested_products(self, text: str) -> list[Suggestion]:
         """The products closest to an unknown slug."""
-        hits = self.snapshot.summary.index.closest_brands(text)
+        hits = self.snapshot.summary.index.closest(text, "brands")
         found = (self.snapshot.product(hit.slug) for hit in hits)
         return [
             Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug)) for p in found if p
@@ -399,8 +399,8 @@ class View:
             from_=names[change.previous],
             to=names[change.current],
             reason=change.reason,
-            from_date=sentences.dated(change.previous_at),
-            to_date=sentences.dated(change.current_at),
+            from_date=change.previous_at[:10],
+            to_date=change.current_at[:10],
             confirmed=change.confirmed,
             served_model_from=change.version.before if change.version else None,
             served_model_to=change.version.after if change.version else None,
