@@ -187,7 +187,7 @@ def _passes(run: Run, pairs: Sequence[Pair], stands: DuePolls) -> list[list[Pair
 
 
 def _certainties() -> Mapping[str, Certainty]:
-    return clarifying.certainties(current_app.extensions["store"].snapshot.leaderboards)
+    return clarifying.certainties_of(current_app.extensions["store"].snapshot.leaderboards)
 
 
 def _unread(desk: Desk, stands: DuePolls, *, pretends: bool) -> list[str]:

@@ -211,10 +211,9 @@ class Batching:
         """Return whether the ended batch lists its results, and they can no longer change."""
         now = self._desk.clock.now()
         if remote.is_settling and batch.age(now) <= GIVE_UP_AFTER:
-            cancelled_at = batch.cancelled_at
-            return bool(cancelled_at) and (
-                now - datetime.fromisoformat(str(cancelled_at)) >= RECHECK_AFTER
-            )
+            if batch.cancelled_at is None:
+                return False
+            return now - datetime.fromisoformat(batch.cancelled_at) >= RECHECK_AFTER
         lists_none = not remote.files and remote.unasked == UNASKED["missing"]
         return not lists_none or batch.age(now) > CANCEL_AFTER
 

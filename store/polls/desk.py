@@ -198,8 +198,8 @@ class Desk:
             now = outcome.at
         if outcome.pause is not None:
             until = (now + timedelta(seconds=outcome.pause)).replace(microsecond=0)
-            stated = poll.failure == "rate_limited"
-            pause = Pause(until, pause_reason(poll), stated, poll.failure)
+            is_stated = poll.failure == "rate_limited"
+            pause = Pause(until, pause_reason(poll), is_stated, poll.failure)
             poll = msgspec.structs.replace(poll, cooldown_until=rfc3339(until))
         end = time.monotonic() + RECORD_SECONDS
         while True:
