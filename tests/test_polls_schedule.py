@@ -694,18 +694,13 @@ def test_a_clock_that_is_set_back_stops_no_job(here: Here) -> None:
 
 
 def test_what_is_wrong_with_batches_is_told_until_they_are_looked_at_again() -> None:
-    """A line may fail once; what fails twice stays told in the turns that do not look at batches."""
+    """A line may fail once; what fails twice stays told in turns that do not look at batches."""
     look, now = AssistantLook("GPT"), datetime.now(UTC)
-    wrong = Summary(wrong=["A batch of GPT cannot be followed: HTTP 500"])
-    turns = (
-        (wrong, True),
-        (Summary(), False),
-        (wrong, True),
-        (Summary(), False),
-        (Summary(), True),
-    )
+    fine, wrong = Summary(), Summary(wrong=["A batch of GPT cannot be followed: HTTP 500"])
     faults = []
-    for summary, is_followed in turns:
+    for summary, is_followed in (
+        (wrong, True), (fine, False), (wrong, True), (fine, False), (fine, True)
+    ):  # fmt: skip
         look.take_in(summary, now, is_followed=is_followed)
         faults.append(list(look.faults.values()))
     sentence = "A batch of GPT has a fault; see the log."
