@@ -97,7 +97,7 @@ def ask_whether_there(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
         charge = Charge(desk.budget, micros(usd(plain, at_most(plain, request.body)) or 0))
         if not charge.reserve():
             return f"{name}: not asked, for {desk.budget.reached(charge.amount)}", False
-        reply = sender.send(request, PROVIDERS[plain.api].read_reply, charge)
+        reply = sender.send(request, charge)
     except (Unready, SettingsError, OSError) as error:
         return f"{error}.", False
     if isinstance(reply, Unsent):
