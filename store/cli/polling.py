@@ -47,8 +47,6 @@ def instant(value: str) -> datetime:
 
 
 MAX_USD = 1_000_000
-PURPOSES = ("slugs", "everything", "due", "until_clear", "show", "cancel", "attempt")
-"""Parameters of which a call has one at least."""
 
 
 @click.command()
@@ -94,7 +92,7 @@ def poll(  # noqa: PLR0913 - a command's options
     max_usd: float | None,
     *,
     due: bool,
-    everything: bool,  # noqa: ARG001 - what no SLUG means
+    everything: bool,
     dry_run: bool,
     attempt: bool,
     show: bool,
@@ -113,8 +111,7 @@ def poll(  # noqa: PLR0913 - a command's options
     Exits with 0 when all is fine (also when a limit of money is reached), with 1 when something
     is wrong that needs a person, and with 2 when the command is called in a wrong way.
     """
-    given = click.get_current_context().params
-    if not any(given[name] for name in PURPOSES):
+    if not any((slugs, due, everything, until_clear, show, cancel, attempt)):
         raise click.UsageError(
             "Say what to poll: one or more SLUGs, --due, --all or --until-clear."
         )
