@@ -17,12 +17,12 @@ from msgspec import Struct
 from store.cli import plural
 from store.disk import check_room
 from store.history import HistoryError
-from store.polls.assistant_checks import Unready
 from store.polls.clocks import DayClosing, confirmed_time
 from store.polls.desk import ANSWERED, LEFT, NOT_ASKED, Desk, Summary
 from store.polls.due import Pair, Rounds
 from store.polls.poller import Plan, take_turn
 from store.polls.schedule import other_owner
+from store.polls.secrets import Unready
 from store.records import Assistant
 from store.settings import NOT_THE_SAMPLE, SettingsError
 

@@ -15,12 +15,12 @@ from msgspec import Struct, field
 from store.files import Catalogue
 from store.history import HistoryError
 from store.polls.asking import Outcome
-from store.polls.assistant_checks import Unready, key_of
 from store.polls.batch_files import BatchFiles
 from store.polls.due import DuePolls, Key, Pair, PollLog, Rounds
 from store.polls.instruments import keep_instrument
 from store.polls.locks import FOLDER
 from store.polls.prices import missing_prices
+from store.polls.secrets import Unready, key_of
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
 from store.polls.spending import Budget
 from store.rankings.poll_states import Pause, pause_reason

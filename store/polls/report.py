@@ -7,7 +7,6 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from store.polls.assistant_checks import Unready
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, cost_of, late
 from store.polls.desk import Desk
@@ -16,6 +15,7 @@ from store.polls.locks import is_held, path_of
 from store.polls.prices import at_most, micros, missing_prices, price_of, usd
 from store.polls.prompt import Prompt
 from store.polls.providers import PROVIDERS
+from store.polls.secrets import Unready
 from store.polls.sending import Unsent
 from store.polls.spending import Charge
 from store.rankings.poll_states import outage

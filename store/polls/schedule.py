@@ -27,13 +27,13 @@ from msgspec import Struct
 
 from store.history import HistoryError
 from store.memory import Store
-from store.polls.assistant_checks import Unready
 from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock, DayClosing, confirmed_time
 from store.polls.desk import LEFT, Desk, Summary
 from store.polls.due import PollLog, Rounds
 from store.polls.locks import FOLDER, lock
 from store.polls.poller import MOST, Plan, take_turn
+from store.polls.secrets import Unready
 from store.rankings.poll_states import Pause, ScheduleState
 from store.records import Problem
 from store.settings import Settings, SettingsError
