@@ -36,9 +36,10 @@ from replaying import Replaying, serving
 
 from store.files import Files
 from store.history import History, HistoryError
+from store.polls.desk import Summary
 from store.polls.instruments import keep_instrument
 from store.polls.locks import is_held, lock
-from store.polls.schedule import Schedule
+from store.polls.schedule import AssistantLook, Schedule
 from store.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -690,6 +691,20 @@ def test_a_clock_that_is_set_back_stops_no_job(here: Here) -> None:
     server.follow({})
     server.gate("shut").set()
     until(lambda: len(polls(data)) == 2)
+
+
+def test_what_is_wrong_with_batches_is_told_until_they_are_looked_at_again() -> None:
+    """A line may fail once; what fails twice stays told in turns that do not look at batches."""
+    look, now = AssistantLook("GPT"), datetime.now(UTC)
+    fine, wrong = Summary(), Summary(wrong=["A batch of GPT cannot be followed: HTTP 500"])
+    faults = []
+    for summary, is_followed in (
+        (wrong, True), (fine, False), (wrong, True), (fine, False), (fine, True)
+    ):  # fmt: skip
+        look.take_in(summary, now, is_followed=is_followed)
+        faults.append(list(look.faults.values()))
+    sentence = "A batch of GPT has a fault; see the log."
+    assert faults == [[], [], [sentence], [sentence], []]
 
 
 def test_a_limit_is_a_state_and_not_a_fault(here: Here) -> None:

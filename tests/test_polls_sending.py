@@ -99,7 +99,7 @@ def send(
     request = CHAT.build_request(who, Prompt("s", "u"), "sk-canary")
     most = micros(usd(who, at_most(who, request.body)) or 0)
     charge = Charge(purse or budget(), most)
-    return by.send(request, CHAT.read_reply, charge) if charge.reserve() else None
+    return by.send(request, charge) if charge.reserve() else None
 
 
 def outcome(sent: Reply | Unsent | None) -> tuple[str, int]:
@@ -358,7 +358,7 @@ def test_an_unreachable_provider_is_network() -> None:
     account = budget(1e9)
     charge = Charge(account, 1000)
     assert charge.reserve()
-    assert outcome(sender(Waits()).send(request, CHAT.read_reply, charge)) == ("network", 4)
+    assert outcome(sender(Waits()).send(request, charge)) == ("network", 4)
     assert account.run_spent == 0
 
 
@@ -368,7 +368,7 @@ def test_an_unreachable_provider_is_network() -> None:
 def test_an_impossible_address_is_network(url: str) -> None:
     """An address that is none is a failure with a kind, not a crash."""
     charge = Charge(budget(), 0)
-    sent = sender(Waits()).send(Request(url, {}, {}), CHAT.read_reply, charge)
+    sent = sender(Waits()).send(Request(url, {}, {}), charge)
     assert outcome(sent) == ("network", 4)
 
 
@@ -545,7 +545,7 @@ def test_a_configured_proxy_is_used(provider: Replaying) -> None:
     who = Assistant(name="A", api="chat", base_url="http://provider.example/v1", model="m")
     request = CHAT.build_request(who, Prompt("s", "u"), None)
     by = sender(Waits(), proxy=provider.url)
-    sent = by.send(request, CHAT.read_reply, Charge(budget(), 0))
+    sent = by.send(request, Charge(budget(), 0))
     assert outcome(sent) == ("answered", 1)
     assert provider.seen[0]["path"] == "http://provider.example/v1/chat/completions"
 
@@ -561,7 +561,7 @@ def test_a_configured_proxy_is_used_for_https_too() -> None:
             proxy=f"http://127.0.0.1:{proxy.getsockname()[1]}",
             limits=Limits(connect=0.05, attempts=1),
         )
-        sent = by.send(request, CHAT.read_reply, Charge(budget(), 0))
+        sent = by.send(request, Charge(budget(), 0))
         assert outcome(sent) == ("timeout", 1)
         line, _ = proxy.accept()
         with line:

@@ -17,12 +17,12 @@ from msgspec import Struct
 from store.cli import plural
 from store.disk import check_room
 from store.history import HistoryError
-from store.polls.assistant_checks import Unready
 from store.polls.clocks import DayClosing, confirmed_time
 from store.polls.desk import ANSWERED, LEFT, NOT_ASKED, Desk, Summary
 from store.polls.due import Pair, Rounds
 from store.polls.poller import Plan, take_turn
 from store.polls.schedule import other_owner
+from store.polls.secrets import Unready
 from store.records import Assistant
 from store.settings import NOT_THE_SAMPLE, SettingsError
 
@@ -33,7 +33,7 @@ NO_USE = ("auth", "quota", LEFT)
 class Run(Struct, frozen=True, kw_only=True):
     """What a call of the command asks of whom.
 
-    With ``due`` it is only what is due by ``rounds``. With ``through`` a paused assistant is asked
+    With ``rounds`` it is only what is due by these. With ``through`` a paused assistant is asked
     one question, and more once it has answered. ``pretends`` if the clock is one of --at.
     """
 
@@ -42,15 +42,10 @@ class Run(Struct, frozen=True, kw_only=True):
     slugs: Sequence[str] = ()
     samples: int | None = None
     until_clear: int | None = None
-    due: bool = False
+    rounds: Rounds | None = None
     through: bool = False
     cancel: bool = False
     pretends: bool = False
-
-    @property
-    def rounds(self) -> Rounds | None:
-        """How often each pair is asked, where only what is due is."""
-        return Rounds.of(self.desk.catalogue.site, self.samples) if self.due else None
 
 
 def carry_out(

@@ -23,7 +23,7 @@ from store.polls import clarifying
 from store.polls.assistant_checks import mistakes
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.desk import Desk
-from store.polls.due import DuePolls, Pair, PollLog
+from store.polls.due import DuePolls, Pair, PollLog, Rounds
 from store.polls.locks import is_held
 from store.polls.quotes import quote
 from store.polls.report import ask_whether_there, status_of
@@ -47,8 +47,6 @@ def instant(value: str) -> datetime:
 
 
 MAX_USD = 1_000_000
-PURPOSES = ("slugs", "everything", "due", "until_clear", "show", "cancel", "attempt")
-"""Parameters of which a call has one at least."""
 
 
 @click.command()
@@ -94,7 +92,7 @@ def poll(  # noqa: PLR0913 - a command's options
     max_usd: float | None,
     *,
     due: bool,
-    everything: bool,  # noqa: ARG001 - what no SLUG means
+    everything: bool,
     dry_run: bool,
     attempt: bool,
     show: bool,
@@ -113,8 +111,7 @@ def poll(  # noqa: PLR0913 - a command's options
     Exits with 0 when all is fine (also when a limit of money is reached), with 1 when something
     is wrong that needs a person, and with 2 when the command is called in a wrong way.
     """
-    given = click.get_current_context().params
-    if not any(given[name] for name in PURPOSES):
+    if not any((slugs, due, everything, until_clear, show, cancel, attempt)):
         raise click.UsageError(
             "Say what to poll: one or more SLUGs, --due, --all or --until-clear."
         )
@@ -136,7 +133,7 @@ def poll(  # noqa: PLR0913 - a command's options
         slugs=slugs,
         samples=samples,
         until_clear=until_clear,
-        due=due,
+        rounds=Rounds.of(desk.catalogue.site, samples) if due else None,
         through=bool(slugs or models),
         cancel=cancel,
         pretends=at is not None,
@@ -160,13 +157,13 @@ def _carry_out(run: Run, *, dry_run: bool) -> bool:
     calls = [pair for asked in passes for pair in asked]
     if rounds and passes:
         calls = stands.rest_of_rounds(passes[0], rounds, desk.clock.now())
-    is_queue = run.due and not run.slugs
+    is_queue = rounds is not None and not run.slugs
     if dry_run:
         click.echo("\n".join(quote(calls, desk, is_due=is_queue)))
         return not stands.unread
     is_open = any(desk.files.open_of(each.name, desk.catalogue) for each in run.assistants)
-    if not (calls or run.cancel or (is_open and run.due)):
-        click.echo("Nothing is due." if run.due else "Nothing is to be asked.")
+    if not (calls or run.cancel or (is_open and rounds)):
+        click.echo("Nothing is due." if rounds else "Nothing is to be asked.")
         return not stands.unread
     check_ready(desk, pretends=run.pretends)
     is_well = summarise(carry_out(run, [None] if run.cancel or is_queue else passes, len(calls)))
@@ -187,7 +184,7 @@ def _passes(run: Run, pairs: Sequence[Pair], stands: DuePolls) -> list[list[Pair
 
 
 def _certainties() -> Mapping[str, Certainty]:
-    return clarifying.certainties(current_app.extensions["store"].snapshot.leaderboards)
+    return clarifying.certainties_of(current_app.extensions["store"].snapshot.leaderboards)
 
 
 def _unread(desk: Desk, stands: DuePolls, *, pretends: bool) -> list[str]:

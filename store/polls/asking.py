@@ -67,7 +67,7 @@ def ask(pair: Pair, sender: Sender, charge: Charge) -> Outcome | Unsent:
     """
     assistant, question, key = pair.assistant, pair.category.question, sender.secret
     try:
-        reply = _send(assistant, question, sender, charge)
+        reply = sender.send(request_for(assistant, question, key), charge)
         if isinstance(reply, Reply) and reply.failure == "truncated":
             reply = _ask_with_more_room(assistant, question, sender, charge, reply)
         if isinstance(reply, Unsent):
@@ -120,21 +120,17 @@ def _unexpected(what: str, key: str | None) -> Reply:
     return Reply(outcome=UNEXPECTED)
 
 
-def _send(assistant: Assistant, question: str, sender: Sender, charge: Charge) -> Reply | Unsent:
-    request = request_for(assistant, question, sender.secret)
-    return sender.send(request, PROVIDERS[assistant.api].read_reply, charge)
-
-
 def _ask_with_more_room(
     assistant: Assistant, question: str, sender: Sender, charge: Charge, first: Reply
 ) -> Reply:
     """Ask again with twice the room after a cut-off answer, unless ``extra`` sets the room."""
     wider = replace(assistant, max_output_tokens=2 * assistant.max_output_tokens)
-    if request_for(assistant, question).body == request_for(wider, question).body:
+    request = request_for(wider, question, sender.secret)
+    if request_for(assistant, question).body == request.body:
         return first
     more = charge_for(wider, question, charge.budget)
     more.sent_at = charge.sent_at
-    second = _send(wider, question, sender, more) if more.reserve() else None
+    second = sender.send(request, more) if more.reserve() else None
     if not isinstance(second, Reply):
         return first
     counts = [reply.tokens for reply in (first, second) if reply.tokens]

@@ -6,7 +6,7 @@ Messages name members of the file and quote none of its values: they are public.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from store.json_positions import JsonPath
 from store.polls.prices import missing_prices
 from store.polls.providers import PROVIDERS, why_no_batches, why_no_flex
 from store.polls.providers.envelopes import LOOPBACK
+from store.polls.secrets import KEY_NAME, faults, looks_like_a_key
 from store.rankings.sentences import listed
 from store.records import Assistant, Problem, Site
 
@@ -23,67 +24,10 @@ Mistake = tuple[str | None, str, Literal["error", "warning"]]
 
 KEY_OWNERS = {name: host for each in PROVIDERS.values() for name, host in each.KEYS.items()}
 """The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
-PASTED = (
-    "this looks like an API key; give the name of an environment variable that holds the key, and "
-    "take this one out of use"
-)
 SENT = "; its value is sent to the host of base_url"
 
-_KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
-_VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,60}")
 _PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
 """What a format adds to ``base_url``, and somebody may have copied into it."""
-
-
-class Unready(Exception):
-    """An assistant cannot be asked; the sentence says what to set."""
-
-
-def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | None:
-    """Return an assistant's API key, or ``None`` if it needs none.
-
-    Raises:
-        Unready: it has a fault, or its key is missing or cannot be sent in a header.
-        SettingsError: the file that should hold the key cannot be read.
-    """
-    name = assistant.name
-    for member, fault in faults(assistant):
-        where = f" at {member}" if member else ""
-        raise Unready(f"{name}, models.json{where}: {fault}")
-    if not assistant.key_env:
-        return None
-    key = secret(assistant.key_env)
-    # a key that was pasted in place of a variable's name is never shown
-    is_name = _VARIABLE.fullmatch(assistant.key_env) and _KEY_NAME.search(assistant.key_env)
-    variable = assistant.key_env if is_name else "that its key_env names"
-    if not key:
-        raise Unready(f"{name}: the environment variable {variable} is not set")
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise Unready(
-            f"{name}: the environment variable {variable} does not hold an API key: "
-            "it has a space, a line break or a letter that is not ASCII"
-        )
-    return key
-
-
-def faults(assistant: Assistant) -> Iterator[tuple[str | None, str]]:
-    """Yield what in models.json keeps an assistant from being asked.
-
-    Each is a member, or ``None`` for the whole assistant, and a sentence that quotes no value.
-    """
-    absent = [n for n in ("base_url", "model") if getattr(assistant, n) is None]
-    if absent and assistant.api != "sample":
-        yield None, f"this assistant lacks {' and '.join(absent)}, which its api needs"
-    if looks_like_a_key(assistant.key_env):
-        yield "key_env", PASTED
-
-
-def looks_like_a_key(name: str | None) -> bool:
-    """Return whether what should be a variable's name is rather a key that was pasted there."""
-    longest = 24
-    return bool(
-        name and len(name) > longest and re.search("[a-z]", name) and re.search(r"\d", name)
-    )
 
 
 def mistakes(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
@@ -125,7 +69,7 @@ def doubtful_key(assistant: Assistant) -> str | None:
         return None
     owner = KEY_OWNERS.get(assistant.key_env)
     if owner is None:
-        named = _KEY_NAME.search(assistant.key_env.upper())
+        named = KEY_NAME.search(assistant.key_env.upper())
         return None if named else "this does not look like the name of an API key's variable" + SENT
     if host == owner or host.endswith(f".{owner}"):
         return None

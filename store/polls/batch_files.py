@@ -64,15 +64,6 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Return how long ago it was made; no time where the clock was set back."""
         return max(now - datetime.fromisoformat(self.intended_at), timedelta())
 
-    def is_of(self, assistant: Assistant) -> bool:
-        """Return whether it asked the same model of the same provider."""
-        own = self.assistant
-        return (own.api, own.base_url, own.model) == (
-            assistant.api,
-            assistant.base_url,
-            assistant.model,
-        )
-
 
 _BATCHES = msgspec.json.Decoder(Batch)
 
@@ -148,8 +139,11 @@ class BatchFiles:
         return sum(amounts) / 1e6
 
     def pause_of(self, assistant: Assistant, now: datetime) -> Pause | None:
-        """Return the pause of an assistant's batches, twice as long with each failure in a row."""
-        failed = [b for b in self.all() if b.failed_at and b.is_of(assistant)]
+        """Return the pause of an assistant's batches, twice as long with each failure in a row.
+
+        Whoever changed its entry in models.json may have mended what failed.
+        """
+        failed = [b for b in self.all() if b.failed_at and b.assistant == assistant]
         if not failed:
             return None
         last = max(failed, key=lambda batch: str(batch.failed_at))
@@ -160,7 +154,7 @@ class BatchFiles:
     def forget_failures(self, assistant: Assistant) -> None:
         """Remove what paused an assistant's batches, once one went well."""
         for batch in self.all():
-            if batch.failed_at and batch.is_of(assistant):
+            if batch.failed_at and batch.assistant.name == assistant.name:
                 self.forget(batch)
 
     def _read(self, name: str) -> Batch:

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from store.cleaning import clean
 from store.history import History, HistoryError
 from store.polls.asking import SHOWN, cost_at_most, outcome_of_result, request_for
-from store.polls.assistant_checks import Unready
 from store.polls.batch_files import Asking, Batch
 from store.polls.desk import Desk, Summary
 from store.polls.due import DuePolls, Pair
@@ -27,6 +26,7 @@ from store.polls.providers import envelopes as wire
 from store.polls.providers import queue_of
 from store.polls.providers.envelopes import Reply, Response, read_object
 from store.polls.providers.provider import UNASKED, Remote, Result, match
+from store.polls.secrets import Unready
 from store.polls.spending import Reserve
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
@@ -211,10 +211,9 @@ class Batching:
         """Return whether the ended batch lists its results, and they can no longer change."""
         now = self._desk.clock.now()
         if remote.is_settling and batch.age(now) <= GIVE_UP_AFTER:
-            cancelled_at = batch.cancelled_at
-            return bool(cancelled_at) and (
-                now - datetime.fromisoformat(str(cancelled_at)) >= RECHECK_AFTER
-            )
+            if batch.cancelled_at is None:
+                return False
+            return now - datetime.fromisoformat(batch.cancelled_at) >= RECHECK_AFTER
         lists_none = not remote.files and remote.unasked == UNASKED["missing"]
         return not lists_none or batch.age(now) > CANCEL_AFTER
 

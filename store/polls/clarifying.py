@@ -16,7 +16,7 @@ URGENCY: tuple[Level, ...] = ("open", "contradicted", UNMEASURED)
 so a cap decides most."""
 
 
-def certainties(boards: Mapping[str, Leaderboard]) -> dict[str, Certainty]:
+def certainties_of(boards: Mapping[str, Leaderboard]) -> dict[str, Certainty]:
     """Return how sure rankings are; one of an older wording says nothing of the present one."""
     return {slug: board.certainty for slug, board in boards.items() if not board.next_question}
 
@@ -24,7 +24,7 @@ def certainties(boards: Mapping[str, Leaderboard]) -> dict[str, Certainty]:
 def to_ask(
     pairs: Sequence[Pair],
     most: int,
-    known: Mapping[str, Certainty],
+    certainties: Mapping[str, Certainty],
     stands: DuePolls,
     today: str,
 ) -> list[Pair]:
@@ -35,20 +35,21 @@ def to_ask(
     """
     chosen = []
     for pair in pairs:
-        certainty, state = known.get(pair.slug), stands.of(pair)
+        certainty, state = certainties.get(pair.slug), stands.of(pair)
         was_asked = state is not None and state.polled_at[:10] >= today
         few = certainty is None or certainty.runs.get(pair.assistant.name, 0) < most
-        if _level(pair, known) != CLEAR and few and not was_asked:
+        if _level(pair, certainties) != CLEAR and few and not was_asked:
             chosen.append(pair)
-    return sorted(chosen, key=lambda pair: URGENCY.index(_level(pair, known)))
+    return sorted(chosen, key=lambda pair: URGENCY.index(_level(pair, certainties)))
 
 
-def levels(pairs: Sequence[Pair], known: Mapping[str, Certainty]) -> str:
+def levels(pairs: Sequence[Pair], certainties: Mapping[str, Certainty]) -> str:
     """Return how many categories have each level, for people."""
-    counts = Counter({pair.slug: _level(pair, known) for pair in pairs}.values())
+    counts = Counter({pair.slug: _level(pair, certainties) for pair in pairs}.values())
     parts = [f"{counts[level]} {level}" for level in (CLEAR, *URGENCY) if counts[level]]
     return f"Categories: {', '.join(parts)}."
 
 
-def _level(pair: Pair, known: Mapping[str, Certainty]) -> Level:
-    return known[pair.slug].level if pair.slug in known else UNMEASURED
+def _level(pair: Pair, certainties: Mapping[str, Certainty]) -> Level:
+    certainty = certainties.get(pair.slug)
+    return certainty.level if certainty else UNMEASURED

@@ -15,12 +15,12 @@ from msgspec import Struct, field
 from store.files import Catalogue
 from store.history import HistoryError
 from store.polls.asking import Outcome
-from store.polls.assistant_checks import Unready, key_of
 from store.polls.batch_files import BatchFiles
 from store.polls.due import DuePolls, Key, Pair, PollLog, Rounds
 from store.polls.instruments import keep_instrument
 from store.polls.locks import FOLDER
 from store.polls.prices import missing_prices
+from store.polls.secrets import Unready, key_of
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
 from store.polls.spending import Budget
 from store.rankings.poll_states import Pause, pause_reason
@@ -198,8 +198,8 @@ class Desk:
             now = outcome.at
         if outcome.pause is not None:
             until = (now + timedelta(seconds=outcome.pause)).replace(microsecond=0)
-            stated = poll.failure == "rate_limited"
-            pause = Pause(until, pause_reason(poll), stated, poll.failure)
+            is_stated = poll.failure == "rate_limited"
+            pause = Pause(until, pause_reason(poll), is_stated, poll.failure)
             poll = msgspec.structs.replace(poll, cooldown_until=rfc3339(until))
         end = time.monotonic() + RECORD_SECONDS
         while True:

@@ -112,7 +112,7 @@ def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> No
         summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
         return
     plan = msgspec.structs.replace(plan, waiting=waiting, most=1 if pause else plan.most)
-    Turn(desk, assistant, waiting, plan, stands, summary, instrument).take()
+    Turn(desk, assistant, plan, stands, summary, instrument).take()
 
 
 class _Flight(Struct, frozen=True):
@@ -130,7 +130,6 @@ class Turn:
         self,
         desk: Desk,
         assistant: Assistant,
-        waiting: deque[Pair],
         plan: Plan,
         stands: DuePolls,
         summary: Summary,
@@ -139,7 +138,7 @@ class Turn:
         self._instrument = instrument
         self._desk = desk
         self._sender = desk.sender(assistant)
-        self._waiting = waiting
+        self._waiting = plan.waiting or deque()
         self._rounds = plan.rounds
         self._left = plan.most
         self._summary = summary

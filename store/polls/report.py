@@ -7,7 +7,6 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from store.polls.assistant_checks import Unready
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, cost_of, late
 from store.polls.desk import Desk
@@ -16,6 +15,7 @@ from store.polls.locks import is_held, path_of
 from store.polls.prices import at_most, micros, missing_prices, price_of, usd
 from store.polls.prompt import Prompt
 from store.polls.providers import PROVIDERS
+from store.polls.secrets import Unready
 from store.polls.sending import Unsent
 from store.polls.spending import Charge
 from store.rankings.poll_states import outage
@@ -97,7 +97,7 @@ def ask_whether_there(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
         charge = Charge(desk.budget, micros(usd(plain, at_most(plain, request.body)) or 0))
         if not charge.reserve():
             return f"{name}: not asked, for {desk.budget.reached(charge.amount)}", False
-        reply = sender.send(request, PROVIDERS[plain.api].read_reply, charge)
+        reply = sender.send(request, charge)
     except (Unready, SettingsError, OSError) as error:
         return f"{error}.", False
     if isinstance(reply, Unsent):

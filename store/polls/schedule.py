@@ -14,7 +14,7 @@ import pwd
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -27,13 +27,13 @@ from msgspec import Struct
 
 from store.history import HistoryError
 from store.memory import Store
-from store.polls.assistant_checks import Unready
 from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock, DayClosing, confirmed_time
 from store.polls.desk import LEFT, Desk, Summary
 from store.polls.due import PollLog, Rounds
 from store.polls.locks import FOLDER, lock
 from store.polls.poller import MOST, Plan, take_turn
+from store.polls.secrets import Unready
 from store.rankings.poll_states import Pause, ScheduleState
 from store.records import Problem
 from store.settings import Settings, SettingsError
@@ -251,7 +251,8 @@ class AssistantLook(Struct):
     """What a job found when it last looked after its assistant; anybody may read it.
 
     ``pause`` is why it is left alone, ``is_capped`` if by a limit of money, which is no fault.
-    ``faults`` need a person: what the log says of each, and what anybody may read.
+    ``faults`` need a person: what the log says of each, and what anybody may read. What is
+    ``wrong`` with batches is one of them if it is ``lasting``: a line may fail once.
     """
 
     name: str
@@ -261,7 +262,8 @@ class AssistantLook(Struct):
     pause: Pause | None = None
     is_capped: bool = False
     faults: Mapping[str, str] = {}
-    wrong: tuple[str, ...] = ()
+    wrong: Sequence[str] = ()
+    lasting: Sequence[str] = ()
 
     def tell(self, faults: Mapping[str, str]) -> None:
         """Take in what needs a person; each is logged once."""
@@ -286,10 +288,10 @@ class AssistantLook(Struct):
         for outcome, reason in summary.reasons.items():
             if outcome == LEFT:
                 faults[reason] = f"Some of what is due is not asked: {reason}."
-        if is_followed:  # a line may fail once
-            lasting = [sentence for sentence in summary.wrong if sentence in self.wrong]
-            self.wrong = tuple(summary.wrong)
-            faults |= dict.fromkeys(lasting, f"A batch of {self.name} has a fault; see the log.")
+        if is_followed:
+            self.lasting = [sentence for sentence in summary.wrong if sentence in self.wrong]
+            self.wrong = summary.wrong
+        faults |= dict.fromkeys(self.lasting, f"A batch of {self.name} has a fault; see the log.")
         self.tell(faults)
 
 

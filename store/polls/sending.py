@@ -24,6 +24,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from store.polls import rate_limit_headers, secrets
 from store.polls.clocks import Clock
 from store.polls.prices import check_cost, micros, price_of
+from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request, Response
 from store.polls.spending import Charge
 from store.records import Assistant, Failure, FailureKind
@@ -109,12 +110,7 @@ class Sender:
         self._pace = RateLimiter(assistant.rpm, elapsed)
         self._is_paused = False
 
-    def send(
-        self,
-        request: Request,
-        read: Callable[[Response], Reply],
-        charge: Charge,
-    ) -> Reply | Unsent:
+    def send(self, request: Request, charge: Charge) -> Reply | Unsent:
         """Send a request, again where it may help, as long as the limits allow for its question.
 
         ``charge`` has its first reserve, and is settled.
@@ -131,7 +127,7 @@ class Sender:
                 charge.settle(0)
                 return self._stopped(reply) if self._stop.is_set() else reply or barred
             charge.sent_at = sent_at
-            reply, wait = self._attempt(request, read, charge, attempt, deadline)
+            reply, wait = self._attempt(request, charge, attempt, deadline)
             timeouts += reply.failure == "timeout"
             is_last = attempt == self.limits.attempts or timeouts > 1
             if wait is None or is_last or self.elapsed() + wait > deadline:
@@ -175,12 +171,7 @@ class Sender:
         return Unsent(fault) if fault else None
 
     def _attempt(
-        self,
-        request: Request,
-        read: Callable[[Response], Reply],
-        charge: Charge,
-        attempt: int,
-        deadline: float,
+        self, request: Request, charge: Charge, attempt: int, deadline: float
     ) -> tuple[Reply, float | None]:
         """Send once and charge it; return also the wait to the next attempt."""
         began, start = self._clock.now(), self.elapsed()
@@ -190,7 +181,7 @@ class Sender:
             may_pass = response.loss.kind in ("network", "timeout")
             reply = Reply(outcome=response.loss, passing=may_pass)
         else:
-            reply = read(response)
+            reply = PROVIDERS[self.assistant.api].read_reply(response)
         date = rate_limit_headers.date(response.headers)
         misfit = self._clock.compare(date, began) if date else None
         if misfit:
