@@ -109,8 +109,8 @@ def rate(
     query_coverage = matched / sum(query.weights)
     title_coverage: float = sum(map(mul, weights, told)) / sum(weights)
     reading = _reading(title, places)
-    is_whole = reading == WHOLE and (query.head is None or asked[query.head])
-    share = 1 if is_whole else _share(query, title, asked, told, places)
+    is_whole = query.head is None or (reading == WHOLE and asked[query.head])
+    share = 1 if is_whole else _share(query, title, told, places)
     keywords = _keywords(query, title, query_coverage, title_coverage) * share
     purpose = told[title.purpose :] if title.head is not None else ()
     if purpose and not any(purpose):
@@ -149,17 +149,19 @@ def _reading(title: Title, places: Sequence[tuple[Match, Posting]]) -> int:
 def _share(
     query: ParsedQuery,
     title: Title,
-    asked: list[float],
     told: list[float],
     places: Sequence[tuple[Match, Posting]],
 ) -> float:
-    """Return the share that a score keeps for the head nouns of a query and of a title."""
-    if query.head is None:
+    """Return the share that a score keeps for the head nouns of a query and of a title.
+
+    What is begun or mistyped may be any word.
+    """
+    heads = [(match, place) for match, place in places if query.head in match.asked]
+    if any(title.head in place.words for _, place in heads):
         return 1
-    if any(title.head in place.words and query.head in match.asked for match, place in places):
+    if heads and all(match.guessed or match.likeness < LIKENESS["part"] for match, _ in heads):
         return 1
-    is_reversed = asked[query.head] and title.head is not None and told[title.head]
-    return REVERSED if is_reversed else OTHER_THING
+    return REVERSED if heads and title.head is not None and told[title.head] else OTHER_THING
 
 
 def _keywords(
